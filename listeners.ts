@@ -69,31 +69,31 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
   const logins = loginsOf(config, db, vault, security);
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
-  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, audit };
+  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
     ...tools,
     listenerWarning: () => proxyWatch.warning,
     requestId,
     ...request,
   });
-  const auditRequest: RequestAudit['add'] = (caller, request) => audit.add(caller, request);
   const watchEnd: OnCredentialEnd = (viewer, ended) => onCredentialEnd(db, viewer, ended);
   const authenticateOn =
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address) =>
       authenticator.fromHeader(authorization, address, listener);
-  const options = { contextOf, auditRequest, onCredentialEnd: watchEnd, onError: report };
-  return { options, authenticateOn, proxyWatch, security };
+  const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
+  return { options, audit, authenticateOn, proxyWatch, security };
 }
 type Shared = ReturnType<typeof sharedBy>;
 
 async function startInternal(
   { config, db }: Parts,
-  { options, authenticateOn }: Shared,
+  { options, audit, authenticateOn }: Shared,
   onStop: OnStop,
 ): Promise<void> {
   const { server, closeSockets } = internalListener({
     ...options,
+    contextOf: (request) => ({ ...options.contextOf(request), audit }),
     authenticate: authenticateOn('internal'),
     ready: () =>
       db.query('select 1').then(
@@ -111,6 +111,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   sweepEachMinute(parts, shared, keys, onStop);
   const app = await publicServer({
     ...shared.options,
+    auditRequest: (caller, request) => shared.audit.add(caller, request),
     authenticate: shared.authenticateOn('public'),
     proxyWatch: shared.proxyWatch,
     once: (request, work) => keys.once(request, work),

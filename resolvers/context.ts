@@ -44,7 +44,8 @@ export interface Context {
   /** A problem of the public listener that the operator should solve; null: none. */
   listenerWarning?: () => string | null;
   security: SecurityLog;
-  audit: RequestAudit;
+  /** Audits root fields. Absent if the facade audits its requests itself. */
+  audit?: RequestAudit;
   viewer: Viewer | null;
   /** The limits that new credentials take over, or null. The schema sets it for each field that `creates` something. */
   inherited?: Limits | null;

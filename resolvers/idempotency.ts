@@ -8,7 +8,7 @@ import { RequestTransaction } from '../entities/database/request-transaction.ts'
 import { isConnectionLost } from '../entities/database/transaction.ts';
 import { ApiError, causesOf } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken, sweepIdempotencyKeys } from '../entities/idempotency.ts';
-import type { Vault } from '../entities/secrets.ts';
+import { digest, type Vault } from '../entities/secrets.ts';
 
 /** The longest wait for the first request with the same key. */
 const WAIT_MS = 5_000;
@@ -44,7 +44,7 @@ export class IdempotencyKeys {
     for (let first = this.#running.get(kept.name); first; first = this.#running.get(kept.name))
       await before(deadline, first);
     const run = this.#run(kept, work, deadline).then(async (kept) => {
-      if (kept.replayed && request.accountId === null) await this.#refuseOutdated(kept.answer);
+      if (kept.replayed) await this.#refuseOutdated(kept.answer);
       return kept;
     });
     this.#running.set(kept.name, run);
@@ -68,12 +68,12 @@ export class IdempotencyKeys {
   }
 
   /**
-   * A caller without a credential knows only the input: perhaps an old password, or no second factor.
+   * The caller of a login or a refresh may know an old password, or lack the second factor.
    * @throws ApiError idempotency_key_reused if the login has changed since the answer showed its tokens
    */
   async #refuseOutdated(answer: string): Promise<void> {
-    const sessions = [...answer.matchAll(/"token_id":"(tok_\w+)"/g)].map(([, id]) => id);
-    if (sessions.length && (await FIND_LOGIN_CHANGE.first(this.#db, [sessions])))
+    const digests = [...answer.matchAll(/"(svc_at_\w+)"/g)].map(([, token]) => digest(token!));
+    if (digests.length && (await FIND_LOGIN_CHANGE.first(this.#db, [digests])))
       throw new ApiError(
         'idempotency_key_reused',
         'The account has changed its login since the first request with this key. Log in at POST /v1/auth/login.',

@@ -11,12 +11,11 @@ import SchemaBuilder, {
   type SchemaTypes,
   type TypeParam,
 } from '@pothos/core';
-import type { GraphQLFieldResolver, GraphQLResolveInfo } from 'graphql';
+import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
-import { accountsIn } from '../resolvers/accounts/request-audit.ts';
 import type { Context } from '../resolvers/context.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
@@ -85,11 +84,11 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
     if (!ROOTS.has(kind)) return resolver;
     const created = createdBy(pothosOptions);
-    const inner = created ? creating(resolver, created) : audited(resolver, kind);
-    return guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions));
+    const inner = created ? creating(resolver, created) : resolver;
+    return audited(guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)), kind === 'Mutation');
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
-    return subscriber && ROOTS.has(kind) ? guarded(audited(subscriber, kind), scopeOf(pothosOptions)!) : subscriber;
+    return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
   }
 }
 
@@ -118,22 +117,13 @@ const creating =
     await requireStepUp(caller, (args as { input?: { totpCode?: string | null } | null }).input?.totpCode);
     return resolver(parent, args, { ...caller, inherited }, info);
   };
-/** Records which accounts the operator read. Mutations have entries of their own. */
-const audited = (resolver: Resolver, kind: string): Resolver =>
-  kind === 'Mutation'
-    ? resolver
-    : (parent, args, context, info) => {
-        const answer: unknown = resolver(parent, args, context, info);
-        return (context as Context).viewer?.kind === 'operator'
-          ? keepRead(answer, context as Context, kind, info)
-          : answer;
-      };
-
-async function keepRead(answer: unknown, context: Context, kind: string, { fieldName }: GraphQLResolveInfo) {
-  const shown = await answer;
-  const accounts = await accountsIn(context.db, shown);
-  if (accounts.length || kind === 'Subscription') context.audit.read(context, fieldName, accounts);
-  return shown;
-}
+/** Hands the field to the audit log, if the facade audits fields. */
+const audited =
+  (resolver: Resolver, isMutation: boolean): Resolver =>
+  (parent, args, context, info) => {
+    const caller = context as Context;
+    const answer = () => resolver(parent, args, context, info);
+    return caller.audit ? caller.audit.field(caller, { name: info.fieldName, isMutation, args }, answer) : answer();
+  };
 
 SchemaBuilder.registerPlugin('scope', ScopePlugin);

@@ -56,10 +56,10 @@ export const IS_OPEN = `revoked_at is null
 export const LIST_OPEN_SESSIONS = statement(Session.columns)`
   select ${columnsOf(Session)} from session
     where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`;
-/** A change of the login since the sessions $1 began. */
+/** A change of the login since the sessions began whose access tokens have the digests $1. */
 export const FIND_LOGIN_CHANGE = statement({ id: column.key() })`
   select event.id from session join event on event.account_id = session.account_id and subject = session.account_id
-    where session.id = any($1) and event.created_at > session.created_at
+    where access_digest = any($1) and event.created_at > session.created_at
       and type in ('account.password_changed', 'account.totp_enabled', 'account.totp_disabled') limit 1`;
 /** The open sessions of the account $1, those first that were unused for longest. */
 export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.text() })`

@@ -26,6 +26,10 @@ const SENT_BY_COMMIT: ReadonlySet<ChangeKind> = new Set(['credential']);
 const NOTIFY = 'select pg_notify($1, payload) from unnest($2::text[]) payload';
 /** The pause between two tries to reach the database. */
 const PAUSE_MS = 500;
+/** The pause between two questions to the database that prove the connection. A firewall drops one without a word. */
+const BEAT_MS = 2_000;
+/** The time for an answer of the database. Then the connection counts as lost. */
+const ANSWER_MS = 5_000;
 /** The most messages that wait for the database. */
 const WAITING_MAX = 10_000;
 /** PostgreSQL's code for a message that no try can send. */
@@ -147,7 +151,13 @@ export class Bus {
   }
 
   #newClient(): pg.Client {
-    return new pg.Client({ connectionString: this.#url, keepAlive: true, application_name: this.#name });
+    return new pg.Client({
+      connectionString: this.#url,
+      keepAlive: true,
+      application_name: this.#name,
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+    });
   }
 
   async #subscribe() {
@@ -171,6 +181,19 @@ export class Bus {
       if (!this.#closed) void this.#resubscribe();
     });
     this.#subscriber = client;
+    void this.#beat(client);
+  }
+
+  /** Asks the database again and again, and ends the connection that brings no answer. */
+  async #beat(client: pg.Client) {
+    try {
+      while (this.#subscriber === client && !this.#closed) {
+        await sleep(BEAT_MS, undefined, { ref: false });
+        await client.query(`listen ${CHANNEL}`);
+      }
+    } catch {
+      void client.end().catch(() => {});
+    }
   }
 
   /** Subscribes again. Messages may be lost, so the bus then reports that any row may have changed. */

@@ -7,7 +7,6 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema } from '../../schema/index.ts';
-import { auditedExecute } from './audit.ts';
 import { masking, unreadableRequests } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
@@ -45,12 +44,11 @@ const brokenStreams: Plugin<Responding> = {
 };
 
 export function internalListener(options: InternalOptions): InternalListener {
-  const { authenticate, auditRequest, contextOf, ready, onError } = options;
+  const { authenticate, contextOf, ready, onError } = options;
   const mask = masking(onError);
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
     onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
-    onExecute: ({ setExecuteFn }) => setExecuteFn(auditedExecute(auditRequest)),
   };
   const yoga = createYoga<Responding, Context>({
     schema,

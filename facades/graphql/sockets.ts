@@ -3,15 +3,13 @@
  * tells the client whether to come back.
  */
 import type { IncomingMessage, Server } from 'node:http';
-import { type GraphQLError, getOperationAST, OperationTypeNode, subscribe } from 'graphql';
+import { type GraphQLError, getOperationAST, OperationTypeNode } from 'graphql';
 import type { ServerOptions } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { type Context, type CredentialEnd, schema, type Viewer } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, shownError } from '../http/errors.ts';
-import type { AuditRequest } from '../http/requests.ts';
-import { auditedExecute } from './audit.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 
 /** The close code of graphql-ws for a refused connection. */
@@ -27,8 +25,6 @@ export interface SocketOptions {
   authenticate: Authenticate;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
   onCredentialEnd: OnCredentialEnd;
-  /** Receives mutations. */
-  auditRequest: AuditRequest;
   /** Receives faults, without any input value. */
   onError: Log;
 }
@@ -58,7 +54,7 @@ export function acceptSockets(server: Server, path: string, options: SocketOptio
 
 export const addressOf = ({ socket }: IncomingMessage): string | null => socket.remoteAddress ?? null;
 
-function socketOptions({ contextOf, auditRequest, ...options }: SocketOptions, mask: Mask): Options {
+function socketOptions({ contextOf, ...options }: SocketOptions, mask: Mask): Options {
   /** A client takes an error in a message for the end of its subscription. After a close it subscribes again. */
   const shown = ({ socket }: Connection, errors: readonly GraphQLError[], isSubscription: boolean): GraphQLError[] => {
     const masked = errors.map(mask);
@@ -67,8 +63,6 @@ function socketOptions({ contextOf, auditRequest, ...options }: SocketOptions, m
   };
   return {
     schema,
-    execute: auditedExecute(auditRequest),
-    subscribe,
     onSubscribe: (_, __, payload) => readOperation(schema, payload),
     connectionInitWaitTimeout: 5_000,
     onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, options),

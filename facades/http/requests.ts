@@ -110,11 +110,5 @@ function single(type: GraphQLInputType): Decode {
  */
 export type AuditRequest = (
   caller: Pick<Caller, 'viewer' | 'requestId'>,
-  request: {
-    method: string;
-    path: string;
-    status: number;
-    /** The thing of a customer that the operator changed. */
-    resource?: { type: 'account' | 'server' | 'topup'; id: string } | undefined;
-  },
+  request: { method: string; path: string; status: number },
 ) => void;

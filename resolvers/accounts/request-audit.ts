@@ -1,9 +1,11 @@
 /** The requests in the audit log. Facades add each request that could change something, and each read of the operator. */
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
+import { apiErrorOf } from '../../entities/errors.ts';
 import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { isId, newId } from '../../entities/ids.ts';
+import { isId, isOrderNumber, newId } from '../../entities/ids.ts';
 import { FIND_OWNERS } from '../../entities/servers/operator-lists.ts';
+import { faultOf } from '../errors.ts';
 
 /** A request, as the audit log shows it. */
 export interface AuditedRequest {
@@ -11,8 +13,15 @@ export interface AuditedRequest {
   /** The template of the path, without values. */
   path: string;
   status: number;
-  /** The thing of a customer that the operator read or changed, if the request names it. */
-  resource?: { type: 'account' | 'server' | 'topup'; id: string } | undefined;
+  /** The account whose data the operator read or changed. */
+  account?: string | null;
+}
+
+/** A root field of GraphQL, with its arguments and their defaults. */
+export interface Field {
+  name: string;
+  isMutation: boolean;
+  args: unknown;
 }
 
 /** The operator's reads of the same field and account make one entry in this time. */
@@ -21,6 +30,7 @@ const READS_MAX = 10_000;
 
 /** The status of refused calls over a rate limit. They are not logged, so a flood of calls cannot fill the log. */
 const RATE_LIMITED = 429;
+const OK = 200;
 const FLUSH_MS = 200;
 const BATCH_MAX = 1_000;
 /** The most entries that wait while the database is away. The oldest entry goes first. */
@@ -63,7 +73,7 @@ export class RequestAudit {
   }
 
   /** Notes a request of a customer or of the operator. Requests of strangers belong to no account. Never throws. */
-  add({ viewer, requestId }: Caller, { method, path, status, resource }: AuditedRequest): void {
+  add({ viewer, requestId }: Caller, { method, path, status, account = null }: AuditedRequest): void {
     if (!viewer || status === RATE_LIMITED) return;
     const { kind, credentialId, name } = viewer;
     const accountId = viewer.accountId ?? OPERATOR_ACCOUNT;
@@ -77,25 +87,51 @@ export class RequestAudit {
       method,
       path,
       status,
-      resource?.type ?? null,
-      resource?.id ?? null,
+      account && 'account',
+      account,
     ]);
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
   }
 
-  /** Notes that the operator read data of customers. @param accounts their ids; none: the field shows everything */
-  read(caller: Caller, field: string, accounts: readonly string[]): void {
-    const ids = accounts.length ? accounts : [undefined];
-    for (const id of ids) {
-      const key = [caller.viewer?.credentialId, field, id].join(' ');
+  /**
+   * Answers a root field of GraphQL. Notes mutations, also refused ones, and the operator's reads: queries, and each event of
+   * a subscription. An entry of the operator names an account.
+   */
+  field(caller: Caller, field: Field, answer: () => unknown): unknown {
+    if (field.isMutation) return this.#change(caller, field, answer);
+    return caller.viewer?.kind === 'operator' ? this.#read(caller, field, answer) : answer();
+  }
+
+  async #change(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
+    const note = async (status: number, shown?: unknown) => {
+      const isOperator = caller.viewer?.kind === 'operator';
+      // The mutation has had its effect, so its answer does not fail with the log.
+      const accounts = isOperator ? await accountsIn(this.#db, [args, shown]).catch(() => []) : [];
+      for (const account of accounts.length ? accounts : [null])
+        this.add(caller, { method: 'POST', path: pathOf(name), status, account });
+    };
+    try {
+      const shown = await answer();
+      await note(OK, shown);
+      return shown;
+    } catch (error) {
+      await note((apiErrorOf(error) ?? faultOf(error)).extensions.status as number);
+      throw error;
+    }
+  }
+
+  async #read(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
+    const shown = await answer();
+    for (const account of await accountsIn(this.#db, [args, shown])) {
+      const key = [caller.viewer?.credentialId, name, account].join(' ');
       const now = Date.now();
       if ((this.#reads.get(key) ?? 0) > now - REPEAT_MS) continue;
       this.#reads.delete(key);
       if (this.#reads.size >= READS_MAX) this.#reads.delete(this.#reads.keys().next().value!);
       this.#reads.set(key, now);
-      const resource = id === undefined ? undefined : { type: 'account' as const, id };
-      this.add(caller, { method: 'POST', path: `/graphql#${field}`, status: 200, resource });
+      this.add(caller, { method: 'POST', path: pathOf(name), status: OK, account });
     }
+    return shown;
   }
 
   /** Writes the waiting entries. If the database refuses a batch, the next flush tries it again. */
@@ -122,15 +158,28 @@ export class RequestAudit {
 
 const columns = (batch: Entry[]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
 
-/** A row that may name an account, or the order of a server of one. */
-type Owned = { accountId?: unknown; orderNumber?: unknown } | null;
+const pathOf = (field: string) => `/graphql#${field}`;
 
-/** Returns the accounts of a row, of rows or of a page. A row without its account may name an order. */
-export async function accountsIn(db: Queryable, shown: unknown): Promise<string[]> {
-  const rows = (Array.isArray(shown) ? shown : ((shown as { data?: unknown[] } | null)?.data ?? [shown])) as Owned[];
-  const orders = rows.flatMap((row) => (row && row.accountId === undefined ? [row.orderNumber] : []));
-  const numbers = orders.filter((number) => typeof number === 'string');
-  const owners = numbers.length ? await FIND_OWNERS.all(db, [numbers]) : [];
-  const found = [...rows, ...owners].map((row) => row?.accountId);
-  return [...new Set(found)].filter((id): id is string => typeof id === 'string' && isId('acct', id));
+/** Returns the accounts that a value names, such as arguments, a row, rows or a page. */
+async function accountsIn(db: Queryable, value: unknown): Promise<string[]> {
+  const names = [...new Set(namesIn(value))];
+  const orders = names.filter((name) => isOrderNumber('SRV', name) || isOrderNumber('TOP', name));
+  const owners = orders.length ? await FIND_OWNERS.all(db, [orders]) : [];
+  const found = [...names.filter((name) => isId('acct', name)), ...owners.map(({ accountId }) => accountId)];
+  return [...new Set(found)];
+}
+
+/** The texts in a value. An object with its account stands for that account alone. */
+function namesIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(namesIn);
+  if (!isRecord(value)) return [];
+  return typeof value.accountId === 'string' ? [value.accountId] : Object.values(value).flatMap(namesIn);
+}
+
+/** Whether a value is a plain object: a row, or the arguments of a field. */
+function isRecord(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
+import { listen } from '../setup/subscription.ts';
 
-const { db, newAccount, operator } = await startFreehold();
+const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 
 const LOG = `query ($accountId: ID, $cursor: Cursor, $action: AuditAction) {
   auditLog(accountId: $accountId, cursor: $cursor, action: $action, limit: 50) {
@@ -48,6 +49,47 @@ describe("The operator's audit log", () => {
       ({ path, resource }) => path === '/graphql#apiKeys' && resource.id === other.id,
     );
     expect(reads).toHaveLength(1);
+  });
+
+  it('has the fields of a fragment, and names the account of a default', async () => {
+    const account = await newAccount();
+    const { errors } = await operator(
+      `mutation ($id: ID! = "${account.id}", $also: ID! = "${account.id}") {
+        ... on Mutation { suspendAccount(id: $id, reason: "spam") { id } }
+        ...again
+      }
+      fragment again on Mutation { resumeAccount(id: $also) { id } }`,
+    );
+    expect(errors).toBeUndefined();
+    for (const field of ['suspendAccount', 'resumeAccount'])
+      expect(await found(`/graphql#${field}`, account.id)).toMatchObject({ status: 200 });
+    expect((await logOf()).filter(({ path }) => path === '/graphql')).toEqual([]);
+  });
+
+  it('names the account of an order after a refused act', async () => {
+    const account = await newAccount();
+    const { body } = await account.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    const giveUp = 'mutation ($subject: Line!) { giveUpTask(subject: $subject) { subject } }';
+    await operator(giveUp, { subject: body.order_number });
+    expect(await found('/graphql#giveUpTask', account.id)).toMatchObject({ status: 422 });
+  });
+
+  it('has the account of each event that a subscription shows', async () => {
+    const subscription = listen(graphqlUrl, operatorToken, 'subscription { topUpUpdated { status } }');
+    const accounts = [await newAccount(), await newAccount()];
+    for (const account of accounts) {
+      await account.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+      await found('/graphql#topUpUpdated', account.id);
+    }
+    await subscription.dispose();
+    const servers = listen(graphqlUrl, operatorToken, 'subscription { serverUpdated { type } }');
+    const owner = await newAccount();
+    await owner.fund(50);
+    const order = { service_code: 'vps-1', region: 'ams', hostname: 'web' };
+    const ordered = await owner.rest('POST', '/v1/servers', { ...order, root_password: 'a heron on the roof' });
+    expect(ordered.status).toBe(200);
+    await found('/graphql#serverUpdated', owner.id);
+    await servers.dispose();
   });
 
   it('has no reads of the catalog and the stock', async () => {

@@ -12,7 +12,6 @@ import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulat
 import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
 import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
-import { RequestAudit } from '../../resolvers/accounts/request-audit.ts';
 import { SecurityLog } from '../../resolvers/accounts/security-log.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
@@ -192,7 +191,6 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   logins: new LoginThrottle(10),
   registrations: { perMinute: 1_000_000, proofBits: 1 },
   security: new SecurityLog(db),
-  audit: new RequestAudit(db),
   address: null,
 });
 

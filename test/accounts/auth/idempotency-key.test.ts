@@ -66,6 +66,25 @@ it('A stranger with a spent refresh token gets no new pair after the owner chang
   expect((await rest('GET', '/v1/account')).status).toBe(401);
 });
 
+it('A refresh with an API key repeats no tokens after the owner changed the password', async () => {
+  const { first, rest } = await registered();
+  const { refresh_token } = first.body.tokens;
+  const { plaintext } = (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' })).body;
+  const byKey = restClient(publicUrl, plaintext);
+  const refresh = () => byKey('POST', '/v1/auth/token/refresh', { refresh_token }, KEY);
+  const { tokens } = (await refresh()).body;
+  expect((await refresh()).body.tokens).toEqual(tokens);
+  const other = (await anonymous('POST', '/v1/auth/login', { email: first.body.account.email, password: PASSWORD }))
+    .body;
+  const end = () => byKey('DELETE', `/v1/auth/sessions/${other.tokens.token_id}`, undefined, KEY);
+  const ended = await end();
+  const renewed = restClient(publicUrl, tokens.access_token);
+  const change = { current_password: PASSWORD, new_password: 'another heron on it' };
+  expect((await renewed('POST', '/v1/auth/password', change)).status).toBe(200);
+  refused(await refresh());
+  expect((await end()).body).toEqual(ended.body);
+});
+
 describe('A stranger who guesses the key of an authenticated request', () => {
   it('gets nothing from another account, by another body, or without a credential', async () => {
     const [mine, theirs] = [await registered(), await registered()];
