@@ -8,7 +8,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { newClient } from './connection.ts';
 
 const CHANNEL = 'freehold';
 /** The kinds of changes. `task` wakes workers, and its id is a lane. `webhook` means that a webhook has deliveries. */
@@ -147,12 +148,11 @@ export class Bus {
   }
 
   #newClient(): pg.Client {
-    return new pg.Client({ connectionString: this.#url, keepAlive: true, application_name: this.#name });
+    return newClient(this.#url, { keepAlive: true, application_name: this.#name });
   }
 
   async #subscribe() {
     const client = this.#newClient();
-    client.on('error', () => {});
     client.on('notification', ({ payload = '' }) => {
       const [sender, kind, accountId, id] = payload.split(' ');
       if (sender !== this.#sender)

@@ -27,6 +27,14 @@ const SHARED = '/var/lib/freehold';
 /** The user and the database of the service within PostgreSQL. */
 export const USER = 'freehold';
 
+/**
+ * The environment of the programs. It has no variable of the service: a superuser of the database could read the secrets.
+ * Windows and unusual systems need the last ones to load programs.
+ */
+export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TZ|LANG|LC_\w+|SYSTEMROOT|LD_LIBRARY_PATH)$/i.test(name)),
+);
+
 /** A cluster on disk and its programs. */
 export interface Cluster {
   /** The folder of the programs. */
@@ -191,7 +199,7 @@ async function initialise(binaries: string, folder: string, passwordFile: string
       '--encoding=UTF8',
       '--locale=C',
     ],
-    { ...identity, cwd: dirname(folder), stdio: ['ignore', 'ignore', 'pipe'] },
+    { ...identity, cwd: dirname(folder), env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] },
   );
   let complaint = '';
   initdb.stderr.on('data', (chunk) => (complaint += chunk));

@@ -6,6 +6,10 @@ const ANSWER_MS = 1000;
 const COMMAND_MS = 10_000;
 const BANNER = /^SSH-2\.0-/m;
 
+/** The variables of a command. It gets no others, because the environment of the worker has its secrets. */
+const { PATH, HOME, LANG, TZ, SSH_AUTH_SOCK } = process.env;
+const ENVIRONMENT = { PATH, HOME, LANG, TZ, SSH_AUTH_SOCK };
+
 /** @returns whether an SSH server answers at the address */
 export type Probe = (address: string, host: string | undefined, signal: AbortSignal) => Promise<boolean>;
 
@@ -34,7 +38,9 @@ export function probeByCommand(command: string): Probe {
     );
     return new Promise((resolve) => {
       // The exit code is ignored, since commands that wait for a banner often end by a timeout.
-      execFile(file!, given, { signal, timeout: COMMAND_MS }, (_error, output) => resolve(BANNER.test(output)));
+      execFile(file!, given, { env: ENVIRONMENT, signal, timeout: COMMAND_MS }, (_error, output) =>
+        resolve(BANNER.test(output)),
+      );
     });
   };
 }
