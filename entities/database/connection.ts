@@ -7,7 +7,7 @@ import pg from 'pg';
  */
 export function withSchema(given: string): string {
   const url = new URL(given);
-  const options = url.searchParams.get('options') ?? process.env.PGOPTIONS ?? '';
+  const options = url.searchParams.get('options') ?? '';
   url.searchParams.set('options', `-c search_path=public ${options}`.trim());
   return url.href;
 }

@@ -28,12 +28,9 @@ const SHARED = '/var/lib/freehold';
 export const USER = 'freehold';
 
 /**
- * The environment of the programs. It has no variable of the service: a superuser of the database could read the secrets.
- * Windows and unusual systems need the last ones to load programs.
+ * The environment of the programs. It has no variable of the service, because a superuser of the database can read it.
  */
-export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TZ|LANG|LC_\w+|SYSTEMROOT|LD_LIBRARY_PATH)$/i.test(name)),
-);
+export const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
 /** A cluster on disk and its programs. */
 export interface Cluster {

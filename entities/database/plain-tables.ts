@@ -3,8 +3,8 @@ import * as column from './column.ts';
 import { statement } from './statement.ts';
 
 /**
- * The names $1 of tables that do not lead to plain tables of the schema: to relations elsewhere, to views, or to tables that
- * have rules or row security, or inherit rows. In the order of the names.
+ * Those of the names $1 that lead to no plain table of the schema. They lead elsewhere, or to a view. Or the table has rules
+ * or row security, or inherits rows.
  */
 export const UNPLAIN_TABLES = statement({ table: column.text() })`
   select name as table from unnest($1::text[]) as name left join pg_class on pg_class.oid = to_regclass(name)

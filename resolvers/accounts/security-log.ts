@@ -133,7 +133,7 @@ export class SecurityLog {
     this.#size--;
   }
 
-  /** Ends the oldest window of the account with most. What no entry has counts for the operator. */
+  /** Ends the oldest window of the account with most. The operator's counts get the attacks that no entry has. */
   #evict(): void {
     const most = [...this.#accounts.values()].reduce((most, windows) => (windows.size > most.size ? windows : most));
     const [window] = most.values();

@@ -1,14 +1,11 @@
 /** The proof that a machine runs: the banner of its SSH server, which needs no login (RFC 4253, 4.2). */
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
+import { ENVIRONMENT } from '../driver.ts';
 
 const ANSWER_MS = 1000;
 const COMMAND_MS = 10_000;
 const BANNER = /^SSH-2\.0-/m;
-
-/** The variables of a command. It gets no others, because the environment of the worker has its secrets. */
-const { PATH, HOME, LANG, TZ, SSH_AUTH_SOCK } = process.env;
-const ENVIRONMENT = { PATH, HOME, LANG, TZ, SSH_AUTH_SOCK };
 
 /** @returns whether an SSH server answers at the address */
 export type Probe = (address: string, host: string | undefined, signal: AbortSignal) => Promise<boolean>;
