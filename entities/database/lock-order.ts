@@ -56,6 +56,7 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'oauth_client',
   'pending_login',
   'session',
+  'spending_month',
   'ssh_key',
   'totp',
   'usage_day',

@@ -138,6 +138,21 @@ const CHECKS = [
         from transfer where 'available:' || account_id in (debit, credit) group by 1) as summed using (account_id)
       where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
   },
+  {
+    table: 'spending_month',
+    detail: 'The spending of a credential in a month differs from its transfers.',
+    wrong: `select credential_id as row
+      from spending_month as kept
+      full join (
+        select spender.id as credential_id, date_trunc('month', spent.created_at at time zone 'UTC')::date as month,
+          sum(spent.amount_micros - coalesce(released.amount_micros, 0)) as micros
+        from transfer spent left join transfer released
+            on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
+          cross join unnest(array[spent.credential_id, spent.limited_by]) as spender (id)
+        where spent.debit = 'available:' || spent.account_id and spender.id is not null group by 1, 2
+      ) as summed using (credential_id, month)
+      where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
+  },
 ].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: column.text() })`${wrong} order by 1 limit 1` }));
 
 /** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */

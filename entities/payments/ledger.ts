@@ -196,19 +196,14 @@ export const holdSql = (spender: [credentialId: number, limitedBy: number], allo
 const SPENDING = { id: column.key(), limitMicros: column.bigint(), spentMicros: column.bigint() };
 /**
  * The spending limits of the credentials $1, and their spending in this calendar month (UTC). The credentials that one created
- * spend for it, too. Released holds and renewals do not count. The sums are exact under the lock of the account.
+ * spend for it, too. Released holds and renewals do not count. A trigger of the transfers keeps the sums, which are exact
+ * under the lock of the account.
  */
-export const SUM_SPENDING = statement(SPENDING)`
-  select id, spend_limit_micros as limit_micros, coalesce(sum(micros), 0)::bigint as spent_micros
+export const FIND_SPENDING = statement(SPENDING)`
+  select id, spend_limit_micros as limit_micros, coalesce(micros, 0)::bigint as spent_micros
     from (select id, spend_limit_micros from api_key union all select id, spend_limit_micros from oauth_client) as credential
-      left join lateral (
-        select spent.amount_micros - coalesce(released.amount_micros, 0) as micros
-        from transfer spent left join transfer released
-          on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
-        where (spent.credential_id = credential.id or spent.limited_by = credential.id)
-          and spent.created_at >= date_trunc('month', now(), 'UTC') and spent.debit = 'available:' || spent.account_id
-      ) as spent on true
-    where id = any($1::text[]) and spend_limit_micros is not null group by id, spend_limit_micros`;
+      left join spending_month on credential_id = id and month = date_trunc('month', now() at time zone 'UTC')
+    where id = any($1::text[]) and spend_limit_micros is not null`;
 
 const DAILY_TOTAL = {
   /** The beginning of the day (UTC). */

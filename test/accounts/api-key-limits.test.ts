@@ -1,7 +1,7 @@
 import { createClient } from 'graphql-ws';
 import { describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
-import { asSuperuser } from '../setup/database.ts';
+import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { graphqlClient, restClient } from '../setup/spawn.ts';
 
@@ -148,14 +148,14 @@ describe('An API key with spend_limit_usd', () => {
     const account = await newAccount();
     await account.fund(50);
     const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
-    expect((await order(clientOf(plaintext))).status).toBe(200);
-    expect((await order(clientOf(plaintext))).status).toBe(403);
-    await asSuperuser(
-      db,
-      `update transfer set created_at = date_trunc('month', now(), 'UTC') - interval '1 millisecond' where credential_id = $1`,
-      [key_id],
+    await db.query(
+      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description, credential_id, created_at)
+        values ($1, $2, 'hold', 'available:' || $2, 'held:' || $2, 6000000, $1, 'x', $3,
+          date_trunc('month', now(), 'UTC') - interval '1 millisecond')`,
+      [newId('xfr'), account.id, key_id],
     );
     expect((await order(clientOf(plaintext))).status).toBe(200);
+    expect((await order(clientOf(plaintext))).status).toBe(403);
   });
 
   /** Stopped servers that the account ordered without the key. */

@@ -64,7 +64,9 @@ it('A database that takes no connections is away, and so is one that takes no ch
 
 const withCode = (code: string, more: object = {}) => Object.assign(new Error('x'), { code, ...more });
 it.each([
-  ...['57P01', '57P02', '57P03', '53300', '25006', '08006', '08001', '40001', '40P01'].map((code) => withCode(code)),
+  ...['57P01', '57P02', '57P03', '57014', '53300', '25006', '08006', '08001', '40001', '40P01'].map((code) =>
+    withCode(code),
+  ),
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].map(
     (code) => withCode(code),
   ),

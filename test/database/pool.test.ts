@@ -38,6 +38,22 @@ describe('The connections of a process', () => {
     expect(await Promise.all(all)).toHaveLength(20);
   });
 
+  it('end a statement of a caller that lasts too long, also in a transaction, and none of the service', async () => {
+    const limit = async () =>
+      (await db.query<{ limit: string }>(`select current_setting('statement_timeout') as limit`))[0]!.limit;
+    const inTransaction = () => db.transaction(limit);
+    for (let i = 0; i < 8; i++) {
+      expect([await limit(), await inTransaction()]).toEqual(['0', '0']);
+      const own = await Promise.all([limit(), inTransaction(), limit()]);
+      const called = await Promise.all(
+        [limit, inTransaction, limit].map((work) =>
+          onBehalfOf([account('acct_a'), stranger('192.0.2.1')][i % 2]!, work),
+        ),
+      );
+      expect([...own, ...called]).toEqual(['0', '0', '0', '20s', '20s', '20s']);
+    }
+  });
+
   it('come back after failures', async () => {
     const failing = () => onBehalfOf(account('acct_a'), () => db.query('select 1 / 0'));
     for (let i = 0; i < 8; i++) await expect(failing()).rejects.toThrow('division by zero');

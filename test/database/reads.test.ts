@@ -1,6 +1,8 @@
 /** No request reads more rows because an account, or the directory, has many. */
 import { describe, expect, it } from 'vitest';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { idFloor, newId } from '../../entities/ids.ts';
+import { available, gateway, held, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser } from '../setup/database.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { queriesOf } from '../setup/queries.ts';
@@ -11,6 +13,7 @@ const { anonymous, db, newAccount } = await startFreehold({
   RATE_LIMIT_PUBLIC_PER_MINUTE: '1000',
 });
 const ROWS = 20_000;
+const X402_MODE = { 'x-payment-mode': 'x402' };
 const { id: account, rest } = await newAccount();
 const now = Date.now();
 
@@ -53,9 +56,32 @@ await fill(
   'kind, debit, credit, amount_micros, external_key, description, created_at',
   `'adjustment', 'gateway:test', 'available:' || $2, 1, id, 'x', ${at}`,
 );
+const newKey = async (limits: object, maker: Record<string, string> = {}) =>
+  (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full', ...limits }, maker)).body;
+const by = (key: { plaintext: string }) => ({ authorization: `Bearer ${key.plaintext}` });
+const limited = await newKey({ spend_limit_usd: 1_000 });
+const keys = { limited, created: await newKey({ spend_limit_usd: 10 }, by(limited)), unlimited: await newKey({}) };
+const released = (kind: string, sides: string, more: [columns: string, values: string] = ['', '']) =>
+  fill(
+    'transfer',
+    'xfr',
+    `kind, debit, credit, amount_micros, external_key, description, created_at ${more[0]}`,
+    `'${kind}', ${sides}, 1, '${kind}:SRV-' || n, 'x', ${at} ${more[1]}`,
+  );
+await released('hold', `'available:' || $2, 'held:' || $2`, [
+  ', credential_id, limited_by',
+  `, ('{${keys.created.key_id},${keys.limited.key_id},${keys.unlimited.key_id}}'::text[])[1 + n % 3],
+    case n % 3 when 0 then '${keys.limited.key_id}' end`,
+]);
+await released('release', `'held:' || $2, 'available:' || $2`);
 await asSuperuser(
   db,
   `insert into usage_day select account_id, (created_at at time zone 'UTC')::date, count(*) from transfer group by 1, 2`,
+);
+await asSuperuser(
+  db,
+  `insert into spending_month select credential_id, '2000-01-01'::date + n, 1 from (select distinct credential_id from transfer
+    where credential_id is not null) as spender cross join generate_series(1, ${ROWS}) as n`,
 );
 await fill(
   'agent',
@@ -69,18 +95,22 @@ await asSuperuser(db, 'vacuum analyze');
 
 /** Counts since the connection last reported its statistics, which it never does within a transaction. */
 const COUNT = `select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint as rows from pg_stat_xact_user_tables
-  where relname in ('top_up', 'server', 'api_key', 'session', 'audit_entry', 'transfer', 'agent', 'usage_day')`;
+  where relname in ('top_up', 'server', 'api_key', 'session', 'audit_entry', 'transfer', 'agent', 'usage_day', 'spending_month')`;
 
 /** Reads the address, and then returns how many rows its statements read from tables, by their indexes or without. */
-async function rowsRead(read: () => Promise<{ status: number }>): Promise<number> {
-  const queries = await queriesOf(async () => expect((await read()).status).toBe(200));
-  return db.transaction(async (tx) => {
-    const count = async () => Number((await tx.query<{ rows: bigint }>(COUNT))[0]!.rows);
-    const before = await count();
+async function rowsRead(read: () => Promise<{ status: number }>, status = 200): Promise<number> {
+  const queries = await queriesOf(async () => expect((await read()).status).toBe(status));
+  return rowsReadIn(async (tx) => {
     for (const { text, values } of queries) if (/^\s*(select|with)\b/i.test(text)) await tx.query(text, values);
-    return (await count()) - before;
   });
 }
+const rowsReadIn = (work: (tx: Transaction) => Promise<unknown>): Promise<number> =>
+  db.transaction(async (tx) => {
+    const count = async () => Number((await tx.query<{ rows: bigint }>(COUNT))[0]!.rows);
+    const before = await count();
+    await work(tx);
+    return (await count()) - before;
+  });
 const time = (ms: number) => new Date(now + ms).toISOString();
 
 describe(`A request of an account with ${ROWS} rows of each kind`, () => {
@@ -102,6 +132,34 @@ describe(`A request of an account with ${ROWS} rows of each kind`, () => {
       await rowsRead(() => rest('GET', `/v1/${address}&limit=10`.replace('balance?&limit=10', 'balance'))),
     ).toBeLessThan(500);
   });
+});
+
+describe(`An order of an account with ${ROWS} released holds of a key with a limit`, () => {
+  it.each([
+    ['limited', 'from the balance', {}],
+    ['limited', 'by x402', X402_MODE],
+    ['created', 'from the balance', {}],
+    ['created', 'by x402', X402_MODE],
+    ['unlimited', 'from the balance', {}],
+  ] as const)('reads few of them: the %s key, %s', async (key, _, headers) => {
+    const order = { service_code: 'vps-1', os: 'debian-13' };
+    expect(
+      await rowsRead(() => rest('POST', '/v1/servers', order, { ...headers, ...by(keys[key]) }), 402),
+    ).toBeLessThan(500);
+  });
+});
+
+it('A hold, and its release, read few rows of a large ledger', async () => {
+  const [free, taken, amountMicros] = [available(account), held(account), 5n];
+  const posting = { amountMicros, description: 'x' };
+  const spender = { credentialId: keys.created.key_id, limitedBy: keys.limited.key_id };
+  const hold = { ...posting, ...spender, kind: 'hold', debit: free, credit: taken, externalKey: 'hold:1' } as const;
+  const release = { ...posting, kind: 'release', debit: taken, credit: free, externalKey: 'release:1' } as const;
+  const topUp = { ...posting, kind: 'topup', debit: gateway('x'), credit: free, externalKey: 'top-up' } as const;
+  const read = await rowsReadIn(async (tx) => {
+    for (const one of [topUp, hold, release]) await post(tx, account, one);
+  });
+  expect(read).toBeLessThan(50);
 });
 
 describe('A search of the directory', () => {

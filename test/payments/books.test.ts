@@ -21,7 +21,7 @@ const unmatched = newId('pay');
 
 /** Correct books: a paid top-up with its bonus, and a payment in suspense. */
 beforeEach(async () => {
-  await truncate(db, 'transfer, usage_day, balance, payment, top_up');
+  await truncate(db, 'transfer, usage_day, spending_month, balance, payment, top_up');
   await db.transaction((tx) => openBalance(tx, account));
   await db.source.manager.insert(TopUp, {
     ...{ id: newId('top'), accountId: account, orderNumber: topUpNumber, status: 'CONFIRMED', mode: 'CRYPTO' },
@@ -75,6 +75,7 @@ describe('The proof of the books', () => {
     ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
     ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
     ['usage_day', account, `update usage_day set total_micros = total_micros + 1`],
+    ['spending_month', 'key_1', `insert into spending_month values ('key_1', '2026-01-01', 1)`],
   ])('names the first wrong row: %s', async (table, row, damage) => {
     await asSuperuser(db, damage);
     expect(await proveBooks(db)).toMatchObject({

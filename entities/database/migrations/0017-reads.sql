@@ -91,3 +91,40 @@ alter table manual_job
 alter table totp
   alter seed type bytea, alter seed set statistics 0,
   alter recovery_codes type bytea, alter recovery_codes set statistics 0;
+
+-- The spending of each credential in each calendar month (UTC), so that the check of a limit needs one row. A transfer counts
+-- for the credential that spends and for its creator. A release takes back its hold in the month of the hold.
+create table spending_month (
+  credential_id text not null,
+  month date not null,
+  micros bigint not null,
+  primary key (credential_id, month)
+);
+insert into spending_month (credential_id, month, micros)
+  select spender.id, date_trunc('month', spent.created_at at time zone 'UTC'), sum(spent.amount_micros - coalesce(released.amount_micros, 0))
+    from transfer spent left join transfer released
+        on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
+      cross join unnest(array[spent.credential_id, spent.limited_by]) as spender (id)
+    where spent.debit = 'available:' || spent.account_id and spender.id is not null group by 1, 2;
+
+-- Without scans of whole tables: a connection keeps the plan that it made while the ledger was small.
+create function add_spending() returns trigger language plpgsql set enable_seqscan = off as $$
+    declare
+      spent transfer := new;
+      change bigint := new.amount_micros;
+    begin
+      if new.kind = 'release' then
+        select * into spent from transfer where external_key = 'hold:' || split_part(new.external_key, ':', 2);
+        change := -change;
+      end if;
+      insert into spending_month as known (credential_id, month, micros)
+        select id, date_trunc('month', spent.created_at at time zone 'UTC'), change
+          from unnest(array[spent.credential_id, spent.limited_by]) as spender (id) where id is not null
+        on conflict (credential_id, month) do update set micros = known.micros + excluded.micros;
+      return null;
+    end $$;
+create trigger transfer_spending after insert on transfer for each row
+  when (new.kind = 'release'
+    or (new.debit = 'available:' || new.account_id and (new.credential_id is not null or new.limited_by is not null)))
+  execute function add_spending();
+drop index transfer_credential, transfer_limited_by;

@@ -5,7 +5,7 @@
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
-import { type Spender, SUM_SPENDING } from '../../../entities/payments/ledger.ts';
+import { FIND_SPENDING, type Spender } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 
 /** Returns the credential that a transfer of the caller names. A login has none. */
@@ -22,7 +22,7 @@ export const spenderOf = ({ viewer }: Context): Spender => ({
 export async function requireSpendable(tx: Queryable, context: Context, micros: bigint): Promise<void> {
   if (!hasSpendLimit(context) || micros === 0n) return;
   const { credentialId, limitedBy } = spenderOf(context);
-  const limits = await SUM_SPENDING.all(tx, [[credentialId, limitedBy]]);
+  const limits = await FIND_SPENDING.all(tx, [[credentialId, limitedBy]]);
   if (!limits.some(({ id }) => id === credentialId)) throw new ApiError('revoked_credential');
   const exceeded = limits.find(({ spentMicros, limitMicros }) => spentMicros + micros > limitMicros);
   if (!exceeded) return;
