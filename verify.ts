@@ -11,6 +11,7 @@ import { type Config, readConfig } from './config.ts';
 import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
 import { UNPLAIN_TABLES } from './entities/database/plain-tables.ts';
+import { TABLES } from './entities/database/tables.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
@@ -25,9 +26,9 @@ async function verify(): Promise<boolean> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
       console.log(`Database ${place}\n`);
-      const altered = await UNPLAIN_TABLES.all(db);
+      const altered = await UNPLAIN_TABLES.all(db, [TABLES.map(({ options }) => options.tableName)]);
       for (const { table } of altered)
-        console.log(`WRONG: ${table}: a view, a rule or a policy may hide rows. Remove it.`);
+        console.log(`WRONG: ${table}: a view, a rule, a policy or another schema may hide rows. Remove it.`);
       if (altered.length) return false;
       const areBooksRight = await verifyTheBooks(db);
       return (await verifyTheAudit(db, { publicKeys: keysOf(config), digests })) && areBooksRight;

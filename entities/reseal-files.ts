@@ -3,7 +3,8 @@
  * while. A later copy of these files would still open with the earlier key.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { newClient } from './database/connection.ts';
 import { SEALED_COLUMNS } from './database/sealed.ts';
 import { sqlStateOf } from './database/transaction.ts';
 import { SecretKey } from './secret-key.ts';
@@ -42,8 +43,7 @@ const OLDER_WAITS_MAX = 150;
  */
 export async function rewriteTables(ownerUrl: string | undefined): Promise<readonly string[]> {
   if (ownerUrl === undefined) return COMMANDS;
-  const client = new pg.Client({ connectionString: ownerUrl });
-  client.on('error', () => {});
+  const client = newClient(ownerUrl);
   await client.connect();
   try {
     await awaitOlder(client);

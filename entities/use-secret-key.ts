@@ -2,8 +2,8 @@
  * A service starts only if it has all keys under which the database has sealed values. So the start finds a wrong SECRET_KEY,
  * and not the first login.
  */
-import pg from 'pg';
 import { RECOVERY_CODES, type RecoveryCodes } from './accounts/totp.ts';
+import { newClient } from './database/connection.ts';
 import type { Database } from './database/database.ts';
 import { SEALED_COLUMNS, type SealedColumn } from './database/sealed.ts';
 import { exists, insert } from './database/table.ts';
@@ -27,8 +27,7 @@ export class WrongSecretKey extends Error {
 
 /** Checks the keys before anything changes the database. @throws WrongSecretKey */
 export async function checkKeys(url: string, vault: Vault): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {});
+  const client = newClient(url);
   await client.connect();
   try {
     const { rows } = await client.query(`select to_regclass('secret_key') as name`);

@@ -8,7 +8,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import { newClient } from './connection.ts';
 
 const CHANNEL = 'freehold';
 /** The kinds of changes. `task` wakes workers, and its id is a lane. `webhook` means that a webhook has deliveries. */
@@ -151,8 +152,7 @@ export class Bus {
   }
 
   #newClient(): pg.Client {
-    return new pg.Client({
-      connectionString: this.#url,
+    return newClient(this.#url, {
       keepAlive: true,
       application_name: this.#name,
       connectionTimeoutMillis: ANSWER_MS,
@@ -162,7 +162,6 @@ export class Bus {
 
   async #subscribe() {
     const client = this.#newClient();
-    client.on('error', () => {});
     client.on('notification', ({ payload = '' }) => {
       const [sender, kind, accountId, id] = payload.split(' ');
       if (sender !== this.#sender)

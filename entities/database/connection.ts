@@ -1,10 +1,26 @@
-/** The first connection to a database that the operator names, which proves the variable. */
+/** Connections to the database of the service. Each has the schema of the service. */
 import pg from 'pg';
 
-/** Tells whether a database has tables of the service. @throws Error that names the variable and the reason */
+/**
+ * Names the schema of the service in the options of a URL: `public`, unless they name another. Otherwise a schema with the
+ * name of the role would hide the tables. PostgreSQL takes the last of several settings.
+ */
+export function withSchema(given: string): string {
+  const url = new URL(given);
+  const options = url.searchParams.get('options') ?? '';
+  url.searchParams.set('options', `-c search_path=public ${options}`.trim());
+  return url.href;
+}
+
+/** Makes a connection. A lost connection does not end the process: the waiting query fails. */
+export function newClient(url: string, config: pg.ClientConfig = {}): pg.Client {
+  const client = new pg.Client({ ...config, connectionString: withSchema(url) });
+  return client.on('error', () => {});
+}
+
+/** Proves a variable of the operator. Tells whether its database has tables of the service. @throws Error that names the variable and the reason */
 export async function reach(variable: string, url: string): Promise<{ hasTables: boolean }> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {});
+  const client = newClient(url);
   try {
     await client.connect();
   } catch (error) {

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import { Waker, wakeWebhooks } from '../webhooks/outbox.ts';
 import { Bus, type Change } from './bus.ts';
+import { withSchema } from './connection.ts';
 import { migrate } from './migrate.ts';
 import { Pool } from './pool.ts';
 import type { DatabaseRole } from './role.ts';
@@ -77,7 +78,7 @@ export class Database implements Queryable {
     const source = new DataSource({
       type: 'postgres',
       driver: DRIVER,
-      url,
+      url: withSchema(url),
       poolSize,
       entities: TABLES,
       applicationName: name,

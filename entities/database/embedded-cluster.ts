@@ -27,6 +27,11 @@ const SHARED = '/var/lib/freehold';
 /** The user and the database of the service within PostgreSQL. */
 export const USER = 'freehold';
 
+/**
+ * The environment of the programs. It has no variable of the service, because a superuser of the database can read it.
+ */
+export const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+
 /** A cluster on disk and its programs. */
 export interface Cluster {
   /** The folder of the programs. */
@@ -191,7 +196,7 @@ async function initialise(binaries: string, folder: string, passwordFile: string
       '--encoding=UTF8',
       '--locale=C',
     ],
-    { ...identity, cwd: dirname(folder), stdio: ['ignore', 'ignore', 'pipe'] },
+    { ...identity, cwd: dirname(folder), env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] },
   );
   let complaint = '';
   initdb.stderr.on('data', (chunk) => (complaint += chunk));

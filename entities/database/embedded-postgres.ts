@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Cluster, placeCluster, USER, writeOwned } from './embedded-cluster.ts';
+import { type Cluster, ENVIRONMENT, placeCluster, USER, writeOwned } from './embedded-cluster.ts';
 
 /** The lock of the process that owns the embedded server: any fixed number. */
 const OWNER_LOCK = 4_707_366_002;
@@ -125,7 +125,7 @@ async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
   const server = spawn(
     join(binaries, 'postgres'),
     ['-D', folder, '-p', String(port), ...settings.flatMap((s) => ['-c', s])],
-    { ...identity, cwd: folder, detached: true, stdio: ['ignore', log, log] },
+    { ...identity, cwd: folder, env: ENVIRONMENT, detached: true, stdio: ['ignore', log, log] },
   );
   closeSync(log);
   server.unref();

@@ -1,6 +1,7 @@
 /** The start of a database: migrations under a lock, and the rights of the service's role. */
-import pg from 'pg';
+import type pg from 'pg';
 import { DataSource } from 'typeorm';
+import { newClient, withSchema } from './connection.ts';
 import { MIGRATIONS } from './migrations/index.ts';
 import { type DatabaseRole, grantRights, roleOf } from './role.ts';
 import { sqlStateOf } from './transaction.ts';
@@ -20,6 +21,7 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
   try {
     await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await refuseUnknown(owner);
+    await refuseOtherSchema(owner);
     await run(ownerUrl ?? url, owner);
     if (!ownerUrl) return await roleOf(owner);
     const service = await connect(url);
@@ -32,8 +34,7 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
 }
 
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {}); // the waiting query fails
+  const client = newClient(url);
   await client.connect();
   return client;
 }
@@ -52,11 +53,24 @@ async function refuseUnknown(owner: pg.Client): Promise<void> {
   );
 }
 
+/** @throws Error if the database has the tables of a service, but in another schema. New ones would hide them. */
+async function refuseOtherSchema(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query(`
+    select nspname as schema from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+      where relname in ('audit_entry', 'transfer', 'migrations') and to_regclass('migrations') is null
+      group by nspname having count(*) = 3 order by nspname limit 1`);
+  if (rows.length)
+    throw new Error(
+      `The schema ${rows[0].schema} of the database has the tables of the service. Name it in each URL of the database: ` +
+        `?options=-c%20search_path%3D${encodeURIComponent(rows[0].schema)}`,
+    );
+}
+
 /** Runs the missing migrations. */
 async function run(url: string, owner: pg.Client): Promise<void> {
   const source = new DataSource({
     type: 'postgres',
-    url,
+    url: withSchema(url),
     poolSize: 1,
     migrations: MIGRATIONS,
     migrationsTransactionMode: 'each',

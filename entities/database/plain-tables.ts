@@ -2,8 +2,11 @@
 import * as column from './column.ts';
 import { statement } from './statement.ts';
 
-/** The tables of the service that are views, have rules or row security, or inherit rows. In the order of their names. */
+/**
+ * Those of the names $1 that lead to no plain table of the schema. They lead elsewhere, or to a view. Or the table has rules
+ * or row security, or inherits rows.
+ */
 export const UNPLAIN_TABLES = statement({ table: column.text() })`
-  select relname::text as table from pg_class
-  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'v', 'm', 'f', 'p')
-    and (relkind <> 'r' or relrowsecurity or relhasrules or relhassubclass) order by relname`;
+  select name as table from unnest($1::text[]) as name left join pg_class on pg_class.oid = to_regclass(name)
+  where relkind is distinct from 'r' or relnamespace <> current_schema()::regnamespace
+    or relrowsecurity or relhasrules or relhassubclass order by name`;

@@ -16,7 +16,7 @@ export function checker(schema: JsonSchema, root = ''): (value: unknown) => Fiel
   let validate: ValidateFunction | undefined;
   return (value) => {
     validate ??= ajv().compile(schema);
-    if (validate(asGraphqlReads(schema, value))) return [];
+    if (validate(new Reading().of(schema, value))) return [];
     const reported = validate.errors!.filter(isOutermost).slice(0, ERRORS_MAX);
     const errors = reported.map((error) => fieldError(error, root));
     return [...new Map(errors.map((error) => [`${error.field} ${error.code}`, error])).values()];
@@ -33,22 +33,62 @@ function ajv(): Ajv2020 {
   return instance;
 }
 
-/** Coerces as GraphQL does: null is absent, and a single value is a list of one. */
-function asGraphqlReads(schema: JsonSchema, value: unknown): unknown {
-  const { type, items, properties, required } = schema as {
-    type?: string;
-    items?: JsonSchema;
-    properties?: Record<string, JsonSchema>;
-    required?: string[];
-  };
-  if (type === 'array' && items)
-    return (Array.isArray(value) ? value : [value]).map((item) => asGraphqlReads(items, item));
-  if (!properties || !isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([key, inner]) => inner !== null || !Object.hasOwn(properties, key) || required?.includes(key))
-      .map(([key, inner]) => [key, Object.hasOwn(properties, key) ? asGraphqlReads(properties[key]!, inner) : inner]),
-  );
+/** Limits of a schema, as far as a reading needs them. */
+interface Shape {
+  anyOf?: JsonSchema[];
+  type?: string;
+  items?: JsonSchema;
+  maxItems?: number;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  maxProperties?: number;
+}
+
+/**
+ * Returns the part of an input that its errors need. So Ajv makes few errors, however many members the input has. Coerces
+ * as GraphQL does: null is absent, and a single value is a list of one.
+ */
+class Reading {
+  /** How many more unknown members the part may have. */
+  #unknown = ERRORS_MAX;
+
+  of(schema: JsonSchema, value: unknown): unknown {
+    const { anyOf, type, items, maxItems, properties, required, maxProperties } = schema as Shape;
+    const branch = anyOf?.find((one) => one.type === (Array.isArray(value) ? 'array' : typeof value));
+    if (branch) return this.of(branch, value);
+    if (type === 'array' && items) {
+      // One item too many is an error as much as a thousand.
+      const few = Array.isArray(value) ? value.slice(0, (maxItems ?? ERRORS_MAX) + 1) : [value];
+      return few.map((item) => this.of(items, item));
+    }
+    if (!isRecord(value)) return value;
+    if (properties) return this.#members(properties, required, value);
+    return maxProperties === undefined ? value : firstMembers(value, maxProperties + 1);
+  }
+
+  #members(properties: Record<string, JsonSchema>, required: string[] = [], value: Record<string, unknown>) {
+    const members: Record<string, unknown> = {};
+    for (const key in value) {
+      if (this.#unknown === 0) break;
+      if (Object.hasOwn(properties, key)) continue;
+      Object.defineProperty(members, key, { value: null, enumerable: true });
+      this.#unknown--;
+    }
+    for (const [key, schema] of Object.entries(properties))
+      if (Object.hasOwn(value, key) && (value[key] !== null || required.includes(key)))
+        members[key] = this.of(schema, value[key]);
+    return members;
+  }
+}
+
+/** Returns an object with the first members of another. */
+function firstMembers(value: Record<string, unknown>, most: number): Record<string, unknown> {
+  const members: [string, unknown][] = [];
+  for (const key in value) {
+    if (members.length === most) break;
+    members.push([key, value[key]]);
+  }
+  return Object.fromEntries(members);
 }
 
 /** Excludes errors inside `anyOf`, `oneOf` and `propertyNames`, because Ajv also reports the keyword itself. */

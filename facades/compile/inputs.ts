@@ -56,9 +56,10 @@ function objectMapper(type: GraphQLInputObjectType, mappers: Map<unknown, Mapper
     for (const key in value) {
       const field = fields.get(key);
       const inner = value[key];
-      // No GraphQL name has a space, so GraphQL refuses an unknown key such as `serviceCode` or `__proto__`.
-      if (!field) mapped[` ${key}`] = inner;
-      else mapped[field[0]] = field[1] && inner !== null ? field[1](inner) : inner;
+      // No GraphQL name has a space, so GraphQL refuses an unknown key such as `serviceCode` or `__proto__`. One is enough:
+      // GraphQL would write all of them into its error.
+      if (!field) return { ' ': null };
+      mapped[field[0]] = field[1] && inner !== null ? field[1](inner) : inner;
     }
     return mapped;
   };

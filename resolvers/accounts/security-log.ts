@@ -1,7 +1,8 @@
 /**
  * Records attacks for the owner of an account, as audit entries and as events for webhooks. No address is in them. A flood
  * makes at most one entry a minute for each kind and credential, also across processes. The entry counts what came since the
- * entry before. Attacks on no account leave counts in the log of the service alone.
+ * entry before. Attacks on no account leave counts in the log of the service alone. An account has a share of the memory, so
+ * a flood on one account silences the log of no other.
  */
 import { Account } from '../../entities/accounts/account.ts';
 import type { Database } from '../../entities/database/database.ts';
@@ -26,7 +27,6 @@ export interface Attack {
 
 /** An attack whose next entry may come when the minute is over. */
 interface Window {
-  key: string;
   attack: Attack;
   /** How often it came since its last entry. */
   count: number;
@@ -49,15 +49,21 @@ export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
 /** A second more than the minute between two entries, so that the earlier one is old enough. */
 const WINDOW_MS = 61_000;
 const MINUTE_MS = 60_000;
-/** The most windows at once. Further kinds of attacks only count for the operator. */
+/** The most windows at once. A further one ends the oldest window of the account with most. */
 const WINDOWS_MAX = 10_000;
+/** The windows that an account has for its credentials. Beyond them, one window for each kind counts attacks on all others. */
+const WINDOWS_OF_ACCOUNT_MAX = 100;
+
+const keyOf = ({ type, resource }: Attack) => `${type} ${resource?.id ?? ''}`;
 
 /** The counts for the operator, in the words of the log. */
 type Counted = 'logins with unknown names' | 'unknown credentials' | 'attacks beyond the memory of the log';
 
 export class SecurityLog {
   readonly #db: Database;
-  readonly #windows = new Map<string, Window>();
+  /** The windows of each attacked account or email. */
+  readonly #accounts = new Map<string, Map<string, Window>>();
+  #size = 0;
   readonly #counts = new Map<Counted, number>();
   #printing: NodeJS.Timeout | undefined;
   #writing: Promise<unknown> = Promise.resolve();
@@ -74,14 +80,16 @@ export class SecurityLog {
 
   /** Notes an attack. The entry follows after the answer, so the answer takes as long as for an unknown name. */
   note(attack: Attack): void {
-    const key = [attack.type, attack.account, attack.resource?.id].join(' ');
-    const known = this.#windows.get(key);
+    const { type, account, resource } = attack;
+    const windows = this.#accounts.get(account) ?? new Map<string, Window>();
+    const known = windows.get(keyOf(attack));
     if (known) known.count++;
-    else if (this.#windows.size >= WINDOWS_MAX) this.count('attacks beyond the memory of the log');
+    else if (resource && windows.size >= WINDOWS_OF_ACCOUNT_MAX) this.note({ type, account });
     else {
-      const timer = setTimeout(() => this.#close(key), WINDOW_MS).unref();
-      const window = { key, attack, count: 1, timer };
-      this.#windows.set(key, window);
+      if (this.#size === WINDOWS_MAX) this.#evict();
+      const window: Window = { attack, count: 1, timer: setTimeout(() => this.#close(window), WINDOW_MS).unref() };
+      this.#accounts.set(account, windows.set(keyOf(attack), window));
+      this.#size++;
       this.#write(window);
     }
   }
@@ -95,22 +103,44 @@ export class SecurityLog {
   /** Writes what the minutes under way have counted, as far as their entries are a minute old. */
   async flush(): Promise<void> {
     await this.#writing;
-    for (const key of [...this.#windows.keys()]) this.#close(key);
+    for (const window of this.#all()) this.#close(window);
     await this.#writing;
-    for (const { timer } of this.#windows.values()) clearTimeout(timer);
-    this.#windows.clear();
+    for (const window of this.#all()) this.#forget(window);
     if (this.#printing) this.#print();
   }
 
+  #all(): Window[] {
+    return [...this.#accounts.values()].flatMap((windows) => [...windows.values()]);
+  }
+
   /** Ends a window without further attacks, or else begins the next minute. */
-  #close(key: string): void {
-    const window = this.#windows.get(key)!;
-    clearTimeout(window.timer);
-    if (!window.count) this.#windows.delete(key);
+  #close(window: Window): void {
+    if (!window.count) this.#forget(window);
     else {
-      window.timer = setTimeout(() => this.#close(key), WINDOW_MS).unref();
+      clearTimeout(window.timer);
+      window.timer = setTimeout(() => this.#close(window), WINDOW_MS).unref();
       this.#write(window);
     }
+  }
+
+  #forget(window: Window): void {
+    clearTimeout(window.timer);
+    const { account } = window.attack;
+    const windows = this.#accounts.get(account);
+    if (windows?.get(keyOf(window.attack)) !== window) return;
+    windows.delete(keyOf(window.attack));
+    if (!windows.size) this.#accounts.delete(account);
+    this.#size--;
+  }
+
+  /** Ends the oldest window of the account with most. The operator's counts get the attacks that no entry has. */
+  #evict(): void {
+    const most = [...this.#accounts.values()].reduce((most, windows) => (windows.size > most.size ? windows : most));
+    const [window] = most.values();
+    this.#forget(window!);
+    this.#writing = this.#writing.then(() => {
+      if (window!.count) this.count('attacks beyond the memory of the log', window!.count);
+    });
   }
 
   #write(window: Window): void {
@@ -125,8 +155,7 @@ export class SecurityLog {
     const { count } = window;
     if (!accountId) {
       // Names without an account must not use up the windows.
-      clearTimeout(window.timer);
-      this.#windows.delete(window.key);
+      this.#forget(window);
       return this.count('logins with unknown names', count);
     }
     const { type: noun, id } = resource ?? { type: 'account' as const, id: accountId };

@@ -51,7 +51,7 @@ const pidOf = ({ folder }: { folder: string }) =>
   Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
 
 /** Starts a process that starts the server, reports the result, and lives until the test kills it. */
-async function startInChild(dataDir: string) {
+async function startInChild(dataDir: string, environment: Record<string, string> = {}) {
   const program = `
     import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded-postgres.ts', import.meta.url))};
     process.umask(0o077);
@@ -61,6 +61,7 @@ async function startInChild(dataDir: string) {
     console.log(JSON.stringify({ url, folder }));
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const kill = async () => {
@@ -83,6 +84,18 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.ownerUrl, 'select * from kept')).toEqual([{ answer: 42 }]);
     await postgres.stop();
     expect(existsSync(join(postgres.folder, 'postmaster.pid'))).toBe(false);
+  });
+
+  it('has no secret of the service in its environment', async () => {
+    const folder = newFolder();
+    const child = await startInChild(folder, { SECRET_KEY: 'only for the service', OPERATOR_TOKEN: 'the same' });
+    await query(child.url, `create table seen (line text); copy seen from program 'env'`);
+    const names = (await query(child.url, `select split_part(line, '=', 1) as name from seen`)).map(({ name }) => name);
+    expect(names).toContain('PATH');
+    expect(names).not.toContain('SECRET_KEY');
+    expect(names).not.toContain('OPERATOR_TOKEN');
+    await child.kill();
+    await start(folder);
   });
 
   it('refuses a second instance on its folder, in this process and in another, and continues', async () => {

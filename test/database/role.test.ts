@@ -95,6 +95,20 @@ describe('The role of the service', () => {
     await Database.open(service).then((db) => db.close());
   });
 
+  it('uses the schema that the options of the URLs name, and refuses a start that would hide its tables', async () => {
+    const { owner, service } = await newRoles();
+    await administer(owner, 'create schema shop');
+    const inShop = (url: string) => `${url}?options=-c%20search_path%3Dshop`;
+    const db = await Database.open(inShop(service), { poolSize: 2, ownerUrl: inShop(owner) });
+    expect(await db.query(`select to_regclass('shop.account') is not null as shop, current_schema()`)).toEqual([
+      { shop: true, currentSchema: 'shop' },
+    ]);
+    await db.close();
+    await expect(Database.open(service, { ownerUrl: owner })).rejects.toThrow(
+      'The schema shop of the database has the tables of the service. Name it in each URL',
+    );
+  });
+
   it('may not do a later migration either', async () => {
     const url = await newDatabaseUrl();
     await administer(url, 'delete from migrations where id = (select max(id) from migrations)');

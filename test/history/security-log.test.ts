@@ -233,6 +233,38 @@ describe('The security log', () => {
     }
   });
 
+  it('keeps 100 entries a minute for the credentials of an account, and counts attacks on its others in one', async () => {
+    const { id } = await newAccount();
+    const log = new SecurityLog(db);
+    for (let i = 0; i < 300; i++)
+      log.note({ type: 'api_key.refused', account: id, resource: { type: 'api_key', id: `key_${i}` } });
+    await log.flush();
+    const rows = await db.query<{ kind: string; entries: number; attacks: number }>(
+      `select resource_type as kind, count(*)::int as entries, sum(count)::int as attacks from audit_entry
+        where account_id = $1 and action = 'api_key.refused' group by 1 order by 1`,
+      [id],
+    );
+    expect(rows).toEqual([
+      { kind: 'account', entries: 1, attacks: 200 },
+      { kind: 'api_key', entries: 100, attacks: 100 },
+    ]);
+  });
+
+  it('tells an account of an attack while a flood comes for the thousands of keys of another', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    try {
+      const [flooded, quiet] = [await newAccount(), await newAccount()];
+      const security = new SecurityLog(db);
+      for (let i = 0; i < 10_500; i++)
+        security.note({ type: 'api_key.refused', account: flooded.id, resource: { type: 'api_key', id: `key_${i}` } });
+      security.note({ type: 'session.code_failed', account: quiet.id });
+      expect(await entryOf(quiet, 'session.code_failed')).toMatchObject({ count: 1 });
+      await security.flush();
+    } finally {
+      log.mockRestore();
+    }
+  });
+
   it('writes nothing about names and credentials that no account has, but counts for the operator', async () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => {});
     try {

@@ -53,12 +53,18 @@ it.each([
     'create policy hide on audit_entry using (false); alter table audit_entry enable row level security',
   ],
   ['a view', 'alter table transfer rename to kept; create view transfer as select * from kept where false'],
+  [
+    'a table among those of PostgreSQL',
+    'set allow_system_table_mods = on; create table pg_catalog.transfer (like public.transfer)',
+  ],
 ])('npm run verify names a table whose rows %s may hide', async (_, sql) => {
   const { url, db } = await auditedDatabase();
   await asSuperuser(db, sql);
   const { code, output } = await verify(url);
   expect(code).toBe(1);
-  expect(output).toMatch(/^WRONG: (audit_entry|transfer): a view, a rule or a policy may hide rows\. Remove it\.$/m);
+  expect(output).toMatch(
+    /^WRONG: (audit_entry|transfer): a view, a rule, a policy or another schema may hide rows\. Remove it\.$/m,
+  );
 });
 
 /** A database with one entry in the audit log of an account. */
@@ -79,6 +85,18 @@ it('npm run verify names the account and the entry that somebody changed in the 
   const wrong = await verify(url);
   expect(wrong).toMatchObject({ code: 1 });
   expect(wrong.output).toMatch(new RegExp(`WRONG: audit log of ${account}, entry aud_\\w+: The entry was changed`));
+});
+
+it('npm run verify reads the tables of the service, although a schema has the name of its role', async () => {
+  const { url, db, account } = await auditedDatabase();
+  const role = new URL(url).username;
+  await asSuperuser(
+    db,
+    `create schema authorization ${role}; create table ${role}.audit_entry (like audit_entry);
+      update public.audit_entry set actor_type = 'operator'`,
+  );
+  const wrong = await verify(url);
+  expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining(`WRONG: audit log of ${account}`) });
 });
 
 it('npm run verify finds the embedded database of a running service by itself', async () => {

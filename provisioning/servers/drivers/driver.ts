@@ -156,3 +156,6 @@ export function turns(): InTurn {
     return turn;
   };
 }
+
+/** The environment of programs that drivers run. It has no variable of the service, because those may be secrets. */
+export const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };

@@ -1,12 +1,11 @@
 /** IPMI 2.0 over the network (RMCP+), spoken by `ipmitool`. */
 import { execFile } from 'node:child_process';
-import { DriverError, type Power } from '../driver.ts';
+import { DriverError, ENVIRONMENT, type Power } from '../driver.ts';
 import type { Controller, Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
 
 /** Generous limits: controllers are slow, and lose packets. */
 const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
-const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class IpmiController implements Controller {
   readonly #host: BareMetalHost;
@@ -46,7 +45,7 @@ export class IpmiController implements Controller {
     // Every controller has cipher suite 3. Without it, ipmitool asks for the list, which takes a second.
     const session = ['-I', 'lanplus', '-C', '3', '-H', host, '-p', port, '-U', bmc.user, '-E'];
     const patience = ['-R', RETRIES, '-N', RETRY_SECONDS];
-    const env = { PATH, IPMI_PASSWORD: bmc.password };
+    const env = { ...ENVIRONMENT, IPMI_PASSWORD: bmc.password };
     return new Promise((resolve, reject) => {
       execFile(
         'ipmitool',

@@ -1,6 +1,7 @@
 /** The proof that a machine runs: the banner of its SSH server, which needs no login (RFC 4253, 4.2). */
 import { execFile } from 'node:child_process';
 import { connect } from 'node:net';
+import { ENVIRONMENT } from '../driver.ts';
 
 const ANSWER_MS = 1000;
 const COMMAND_MS = 10_000;
@@ -34,7 +35,9 @@ export function probeByCommand(command: string): Probe {
     );
     return new Promise((resolve) => {
       // The exit code is ignored, since commands that wait for a banner often end by a timeout.
-      execFile(file!, given, { signal, timeout: COMMAND_MS }, (_error, output) => resolve(BANNER.test(output)));
+      execFile(file!, given, { env: ENVIRONMENT, signal, timeout: COMMAND_MS }, (_error, output) =>
+        resolve(BANNER.test(output)),
+      );
     });
   };
 }

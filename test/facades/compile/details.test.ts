@@ -1,0 +1,52 @@
+/** The errors of an input cost little, however many there are. */
+import { expect, it } from 'vitest';
+import { checker } from '../../../facades/compile/details.ts';
+
+const members = (count: number, value: unknown = 1) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`member${i}`, value]));
+const part = {
+  type: 'object',
+  properties: { name: { type: 'string' } },
+  required: ['name'],
+  additionalProperties: false,
+};
+const texts = { type: 'array', maxItems: 50, items: { type: 'string', maxLength: 3 } };
+const check = checker({
+  type: 'object',
+  properties: {
+    names: texts,
+    parts: { type: 'array', maxItems: 100, items: part },
+    filter: { anyOf: [{ type: 'string' }, texts] },
+    labels: {
+      type: 'object',
+      maxProperties: 20,
+      propertyNames: { pattern: '^env$' },
+      additionalProperties: { type: 'string' },
+    },
+  },
+  additionalProperties: false,
+});
+
+/** The least milliseconds of many runs, so that other work of the machine does not count. */
+function least(work: () => unknown): number {
+  const times = Array.from({ length: 40 }, () => {
+    const began = performance.now();
+    work();
+    return performance.now() - began;
+  });
+  return Math.min(...times);
+}
+
+it.each<[string, object, number]>([
+  ['unknown members', members(9_900), 50],
+  ['unknown members of a member', { parts: [members(9_900)] }, 50],
+  ['unknown members of many objects', { parts: Array(100).fill(members(99)) }, 50],
+  ['wrong items', { names: Array(9_900).fill(1) }, 50],
+  ['wrong objects', { parts: Array(9_900).fill({ title: 'x' }) }, 50],
+  ['wrong items of a list that may be a text', { filter: Array(9_900).fill(1) }, 1],
+  ['wrong names and values', { labels: members(9_900) }, 43],
+])('thousands of %s make few errors, which take no longer than twice the parsing', (_, value, errors) => {
+  expect(check(value)).toHaveLength(errors);
+  const text = JSON.stringify(value);
+  expect(least(() => check(value))).toBeLessThan(2 * least(() => JSON.parse(text)) + 0.1);
+});
