@@ -131,4 +131,4 @@ drop index transfer_credential, transfer_limited_by;
 
 -- The operator may offer fewer machines than customers have. The release of such a place then removes it.
 alter table place add withdrawn boolean not null default false,
-  add constraint place_withdrawn_held check (order_number is not null or not withdrawn);
+  add constraint place_withdrawn_check check (order_number is not null or not withdrawn);
