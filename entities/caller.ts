@@ -10,8 +10,14 @@ export interface Caller {
 }
 
 /** The caller of the present operation. The work of the service itself has none. */
-export const callers = new AsyncLocalStorage<Caller>();
+export const callers = new AsyncLocalStorage<Caller | undefined>();
 
 /** Does the work for a caller. */
 export const onBehalfOf = <T>({ kind, group }: Pick<Caller, 'kind' | 'group'>, work: () => T): T =>
   callers.run({ kind, group, connections: 0 }, work);
+
+/**
+ * Does work that callers share, such as the writing of a log. Otherwise it would take the turns of the caller that began it,
+ * and a flood of that caller would delay the others.
+ */
+export const forAllCallers = <T>(work: () => T): T => callers.run(undefined, work);

@@ -6,6 +6,7 @@
  * The process wakes the webhooks after its commit. If it dies before that, a worker finds the deliveries
  * (provisioning/webhooks/sweep.ts).
  */
+import { forAllCallers } from '../caller.ts';
 import type { Bus, Change } from '../database/bus.ts';
 import { statement } from '../database/statement.ts';
 import type { Queryable } from '../database/transaction.ts';
@@ -91,7 +92,7 @@ export class Waker {
 
   wake(webhookIds: readonly string[]): void {
     for (const id of webhookIds) this.#waiting.add(id);
-    if (this.#waiting.size) this.#waking ??= this.#run().finally(() => (this.#waking = undefined));
+    if (this.#waiting.size) this.#waking ??= forAllCallers(() => this.#run()).finally(() => (this.#waking = undefined));
   }
 
   /** Waits until the requested webhooks are awake. */

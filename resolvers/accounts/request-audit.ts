@@ -1,4 +1,5 @@
 /** The requests in the audit log. Facades add each request that could change something, and each read of the operator. */
+import { forAllCallers } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { apiErrorOf } from '../../entities/errors.ts';
@@ -138,7 +139,7 @@ export class RequestAudit {
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
+    this.#writing = this.#writing.then(() => forAllCallers(() => this.#write()));
     return this.#writing;
   }
 

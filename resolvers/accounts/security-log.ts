@@ -5,6 +5,7 @@
  * a flood on one account silences the log of no other.
  */
 import { Account } from '../../entities/accounts/account.ts';
+import { forAllCallers } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import { find } from '../../entities/database/table.ts';
@@ -145,7 +146,7 @@ export class SecurityLog {
 
   #write(window: Window): void {
     this.#writing = this.#writing
-      .then(() => this.#record(window))
+      .then(() => forAllCallers(() => this.#record(window)))
       .catch((error: unknown) => process.emitWarning(error instanceof Error ? error.message : String(error)));
   }
 

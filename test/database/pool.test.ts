@@ -1,6 +1,6 @@
 /** Callers take turns at the connections of a process. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { onBehalfOf } from '../../entities/caller.ts';
+import { forAllCallers, onBehalfOf } from '../../entities/caller.ts';
 import { newDatabase } from '../setup/database.ts';
 
 const db = await newDatabase(afterAll, { poolSize: 4 });
@@ -26,6 +26,13 @@ describe('The connections of a process', () => {
     expect(ended.indexOf('quick')).toBeLessThan(6);
     expect(ended.indexOf('own')).toBeLessThan(6);
     expect(ended).toHaveLength(18);
+  });
+
+  it('do work that callers share before the slow calls of the caller that began it', async () => {
+    const works: Record<string, Promise<unknown>> = {};
+    for (let i = 0; i < 6; i++) works[`slow ${i}`] = onBehalfOf(account('acct_a'), slow);
+    works.shared = onBehalfOf(account('acct_a'), () => forAllCallers(() => db.query('select 1')));
+    expect((await endsOf(works))[0]).toBe('shared');
   });
 
   it('let one operation use a second connection at once, because it would wait for itself', async () => {
