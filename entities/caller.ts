@@ -17,7 +17,7 @@ export const onBehalfOf = <T>({ kind, group }: Pick<Caller, 'kind' | 'group'>, w
   callers.run({ kind, group, connections: 0 }, work);
 
 /**
- * Does work that callers share, such as the writing of a log. Otherwise it would take the turns of the caller that began it,
- * and a flood of that caller would delay the others.
+ * Does work that callers share, such as the writing of a log. Otherwise it would take the turns of the caller that began
+ * it. A flood of that caller would then delay the others.
  */
 export const forAllCallers = <T>(work: () => T): T => callers.run(undefined, work);
