@@ -15,7 +15,7 @@ import { onCredentialEnd } from './accounts/auth/credential.ts';
 import { Ceiling } from './ceiling.ts';
 import { accountOf, type Context } from './context.ts';
 import { unavailable } from './errors.ts';
-import { sharedRead } from './shared-reads.ts';
+import { sharedRead } from './one-read.ts';
 
 const ceilingOf = (who: string, max: number) =>
   new Ceiling(max, `${who} can have ${max} subscriptions at once. End one first.`);

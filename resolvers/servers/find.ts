@@ -7,8 +7,8 @@ import { requireOpen, type WhileSuspended } from '../accounts/account.ts';
 import { onCredentialEnd } from '../accounts/auth/credential.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
+import { sharedRead } from '../one-read.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
-import { sharedRead } from '../shared-reads.ts';
 
 export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
