@@ -71,10 +71,14 @@ export function accountOf({ viewer }: Context): string {
   return viewer.accountId;
 }
 
+/** The account of a call, or the network of a caller without a credential. */
+export const groupOf = (viewer: Viewer | null, address: string | null): string =>
+  viewer?.accountId ?? networkOf(address ?? '');
+
 /** Does the work at the turns of the caller: of the account, or of the network of a stranger. The operator waits for no turn. */
 export function atTurnOf<T>({ viewer, address }: Context, work: () => T): T {
-  if (!viewer) return onBehalfOf({ kind: 'stranger', group: networkOf(address ?? '') }, work);
-  return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId }, work) : work();
+  if (viewer && !viewer.accountId) return work();
+  return onBehalfOf({ kind: viewer ? 'account' : 'stranger', group: groupOf(viewer, address) }, work);
 }
 
 /** The caller, as the audit log names them. */

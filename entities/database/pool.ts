@@ -71,9 +71,10 @@ export class Pool extends pg.Pool {
       caller.connections++;
       const { release } = client;
       client.release = (destroy) => {
+        // A second release throws, and must not leave a place twice.
+        release.call(client, destroy);
         caller.connections--;
         leave();
-        release.call(client, destroy);
       };
       return client;
     } catch (error) {

@@ -131,12 +131,13 @@ const CHECKS = [
   {
     table: 'usage_day',
     detail: 'The sums of usage differ from the transfers of the account.',
-    wrong: `select coalesce(kept.account_id, summed.account_id) as row
-      from (select account_id, sum(total_micros) as micros from usage_day group by 1) as kept
+    wrong: `select account_id as row
+      from usage_day as kept
       full join (
-        select account_id, sum(case when credit = 'available:' || account_id then amount_micros else -amount_micros end) as micros
-        from transfer where 'available:' || account_id in (debit, credit) group by 1) as summed using (account_id)
-      where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
+        select account_id, (created_at at time zone 'UTC')::date as day,
+          sum(case when credit = 'available:' || account_id then amount_micros else -amount_micros end) as micros
+        from transfer where 'available:' || account_id in (debit, credit) group by 1, 2) as summed using (account_id, day)
+      where coalesce(kept.total_micros, 0) <> coalesce(summed.micros, 0)`,
   },
   {
     table: 'spending_month',

@@ -5,10 +5,9 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { Ceiling } from '../../schema/index.ts';
+import { Ceiling, groupOf } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Values } from '../compile/run.ts';
-import { groupOf } from '../mcp/calls.ts';
 import { type RateLimits, refuseDenied } from '../rate-limit/rate-limit.ts';
 
 export const LINES_TYPE = 'application/x-ndjson';

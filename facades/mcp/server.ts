@@ -9,8 +9,8 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { groupOf } from '../../schema/index.ts';
 import { callerIn, callerOf } from './caller.ts';
-import { groupOf } from './calls.ts';
 import { type Asking, confirmOf } from './confirm.ts';
 import type { McpParts } from './parts.ts';
 import { progressOf } from './progress.ts';

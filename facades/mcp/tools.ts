@@ -1,6 +1,6 @@
 /** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError, type Ceiling, type FieldError } from '../../schema/index.ts';
+import { ApiError, Ceiling, type FieldError, groupOf } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -10,7 +10,6 @@ import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
 import type { AuditRequest } from '../http/requests.ts';
 import { callerIn, type McpCaller } from './caller.ts';
-import { callsUnderWay, groupOf } from './calls.ts';
 import type { Confirm } from './confirm.ts';
 import { argumentsSchema, defaultsOf } from './definitions.ts';
 import { paymentsOf, withRequirements } from './payment.ts';
@@ -44,8 +43,11 @@ export interface McpTool {
 const MISSING_CREDENTIAL =
   'Send a credential as "Authorization: Bearer <credential>", or as the argument access_token. register_account issues one.';
 
+/** The most tool calls that a caller has under way, because each holds its message until it ends. */
+const CALLS_MAX = 32;
+
 export function toolsOf({ operations, ...options }: ToolOptions): McpTool[] {
-  const underWay = callsUnderWay();
+  const underWay = new Ceiling(CALLS_MAX, `You have ${CALLS_MAX} tool calls under way. Wait until one ends.`, 1);
   return operations
     .filter(({ tool }) => tool)
     .map((operation) => toolOf(asTool(operation), paymentsOf(operation), { ...options, underWay }));
