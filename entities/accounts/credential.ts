@@ -133,6 +133,9 @@ const STATUS_NOW = `case when status = 'ACTIVE' and expires_at <= now() then 'EX
 /** The API key $1 of the account $2. */
 export const FIND_OWN_API_KEY = statement(ApiKey.columns)`
   select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from api_key where id = $1 and account_id = $2`;
+/** The seconds until the API key $1 expires. */
+export const FIND_EXPIRY_SECONDS = statement({ seconds: nullable(column.real()) })`
+  select extract(epoch from expires_at - now())::float8 as seconds from api_key where id = $1`;
 /** How many active keys the account $1 has. */
 export const COUNT_ACTIVE_API_KEYS = statement({ keys: column.int() })`
   select count(*)::int as keys from api_key
@@ -185,15 +188,17 @@ const CREDENTIAL = {
 };
 /** Whether a refresh ended the session. */
 const ROTATION = { isRotated: column.boolean() };
+/** The stored state of an API key. */
+const STATUS = { status: ApiKey.columns.status };
 /** A credential, as a request finds it. */
-export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof ROTATION>>;
+export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof ROTATION> & Row<typeof STATUS>>;
 
 const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
 
 /** The API key with the digest $1. */
-export const FIND_API_KEY = statement(CREDENTIAL)`
-  ${used('api_key', 'digest', 'cardinality(found.ip_allowlist) = 0')}
-  select account_id, id as credential_id, name, scope, expires_at, revoked_at, id as holder, ip_allowlist,
+export const FIND_API_KEY = statement({ ...CREDENTIAL, ...STATUS })`
+  ${used('api_key', 'digest', `found.status = 'ACTIVE' and cardinality(found.ip_allowlist) = 0`)}
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at, status, id as holder, ip_allowlist,
     spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
 const noteUse = (table: string) => statement({})`
   update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;

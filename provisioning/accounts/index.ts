@@ -39,7 +39,7 @@ export class Accounts implements WorkerPart {
       [AUDIT_SIGNATURE_PROCESS]: auditSignatureProcess(this.#db, this.#vault),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
-      [API_KEY_PROCESS]: apiKeyProcess,
+      [API_KEY_PROCESS]: apiKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),
     };
   }

@@ -5,7 +5,7 @@ import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { graphqlClient, restClient } from '../setup/spawn.ts';
 
-const { newAccount, publicUrl, graphqlUrl, db } = await startFreehold();
+const { newAccount, operator, publicUrl, graphqlUrl, db } = await startFreehold();
 const make = (account: TestAccount, more: object = {}) =>
   account.rest('POST', '/v1/auth/api-keys', { name: 'limited', scope: 'full', ...more });
 const clientOf = (plaintext: string) => restClient(publicUrl, plaintext);
@@ -102,6 +102,26 @@ describe('An API key with expires_at', () => {
       ]);
       return events.length === 1;
     });
+  });
+
+  it('works until then if the operator retries its expiry, and can be revoked', async () => {
+    const account = await newAccount();
+    const { body } = await make(account, { expires_at: soon(3600) });
+    const retry = `mutation { retryTask(subject: "${body.key_id}") { subject } }`;
+    const unfinished = 'select from task where subject = $1 and (fence = 0 or leased_by is not null)';
+    expect((await operator(retry)).errors).toBeUndefined();
+    await eventually(async () => !(await db.query(unfinished, [body.key_id])).length);
+    const rest = clientOf(body.plaintext);
+    expect((await rest('GET', '/v1/account')).status).toBe(200);
+    expect((await account.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`)).body.status).toBe('revoked');
+    expect((await rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+  });
+
+  it('reads nothing once its expiry is recorded, even before that time', async () => {
+    const account = await newAccount();
+    const { body } = await make(account, { expires_at: soon(3600) });
+    await db.query(`update api_key set status = 'EXPIRED' where id = $1`, [body.key_id]);
+    expect((await clientOf(body.plaintext)('GET', '/v1/account')).body.code).toBe('expired_credential');
   });
 
   it('does not expire after its revocation', async () => {

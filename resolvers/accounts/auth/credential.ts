@@ -97,7 +97,7 @@ export class Authenticator {
     const found: FoundCredential | undefined = await finding;
     if (!found) throw this.#unknown();
     const viewer = viewerOf(kind, found);
-    const isExpired = found.expiresAt && found.expiresAt.getTime() <= Date.now();
+    const isExpired = found.status === 'EXPIRED' || (found.expiresAt && found.expiresAt.getTime() <= Date.now());
     // Clients may use an expired or refreshed token by mistake. The use of a token that somebody ended is suspicious.
     if (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated)
       this.#refused(viewer, 'refused');
