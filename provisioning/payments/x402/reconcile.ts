@@ -8,7 +8,14 @@ import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
-import { available, held, lockAvailable, post, type Spender } from '../../../entities/payments/ledger.ts';
+import {
+  available,
+  FIND_SPENDING,
+  held,
+  lockAvailable,
+  post,
+  type Spender,
+} from '../../../entities/payments/ledger.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import {
   creditX402,
@@ -76,12 +83,11 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
   const server = orderNumber?.startsWith('SRV') ? await LOCK_PENDING_SERVER.first(tx, [orderNumber]) : undefined;
   await moveX402(tx, payment, 'SETTLED', { txId });
   await creditX402(tx, payment, orderNumber ?? undefined);
-  const isCovered = server && (await covers(tx, server));
-  if (isCovered) await hold(tx, server, payment);
-  else if (server)
-    await failServer(tx, server.orderNumber, 'The payment does not cover the price any more. It is in the balance.');
+  const refusal = server && (await refusalOf(tx, server, payment));
+  if (refusal) await failServer(tx, server.orderNumber, refusal);
+  else if (server) await hold(tx, server, payment);
   if (orderNumber?.startsWith('TOP')) await confirmPaidTopUp(tx, (await find(tx, TopUp, { orderNumber }))!, txId);
-  if (isCovered) await startTask(tx, serverTask(server));
+  if (server && !refusal) await startTask(tx, serverTask(server));
   await retrySuspended(tx, [accountId], RESUME_TASK);
 }
 
@@ -101,10 +107,24 @@ const failServer = (tx: Transaction, orderNumber: string, failureMessage: string
     set: { failureCode: 'payment_failed', failureMessage, rootPassword: null },
   });
 
-/** Whether the balance covers the price, which the operator may have raised before the order. */
-async function covers(tx: Transaction, { accountId, priceMonthMicros, setupFeeMicros }: Server): Promise<boolean> {
-  return (await lockAvailable(tx, accountId)) >= priceMonthMicros + setupFeeMicros;
+/**
+ * Why an order cannot go on: the operator raised its price, or other orders used up the spending limit. An order counts into
+ * the limit only with its hold.
+ */
+async function refusalOf(
+  tx: Transaction,
+  server: Server,
+  { credentialId, limitedBy }: Spender,
+): Promise<string | undefined> {
+  const price = priceMicros(server);
+  if ((await lockAvailable(tx, server.accountId)) < price)
+    return 'The payment does not cover the price any more. It is in the balance.';
+  const limits = await FIND_SPENDING.all(tx, [[credentialId, limitedBy]]);
+  if (limits.every(({ spentMicros, limitMicros }) => spentMicros + price <= limitMicros)) return undefined;
+  return 'The spending limit of the credential does not cover the order any more. The payment is in the balance.';
 }
+
+const priceMicros = ({ priceMonthMicros, setupFeeMicros }: Server): bigint => priceMonthMicros + setupFeeMicros;
 
 /** Holds the price. The statement of an order that is paid at once does this itself. */
 const hold = (tx: Transaction, server: Server, { credentialId, limitedBy }: Spender): Promise<number> =>
@@ -112,7 +132,7 @@ const hold = (tx: Transaction, server: Server, { credentialId, limitedBy }: Spen
     kind: 'hold',
     debit: available(server.accountId),
     credit: held(server.accountId),
-    amountMicros: server.priceMonthMicros + server.setupFeeMicros,
+    amountMicros: priceMicros(server),
     externalKey: `hold:${server.orderNumber}`,
     orderNumber: server.orderNumber,
     serviceCode: server.serviceCode,

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
+import { createApiKey } from '../../../resolvers/accounts/auth/api-keys.ts';
+import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
@@ -36,6 +38,19 @@ async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FA
     return left!.open + left!.tasks === 0;
   });
   await worker.stop();
+}
+
+/** An order that renews nothing, since renewals are beyond a spending limit. */
+const CHEAP = { ...ORDER, autoRenew: false };
+/** The context of a new API key with a spending limit. */
+async function limitedTo(spendLimitMicros: bigint, { context }: X402Shop): Promise<Context> {
+  const { apiKey } = await createApiKey(
+    { ...context, inherited: null },
+    { name: 'limited', scope: 'full', spendLimitMicros },
+  );
+  const limits = { ipAllowlist: [], spendLimitMicros, expiresAt: null, limitedBy: null };
+  const viewer = { ...context.viewer!, kind: 'api_key' as const, credentialId: apiKey.id, holder: apiKey.id, limits };
+  return { ...context, viewer };
 }
 
 /** Gives all free places to other orders. */
@@ -94,6 +109,31 @@ describe('An order with an unknown settlement', () => {
     const [failed] = await shop.db.query('select status, failure_code from server');
     expect(failed).toEqual({ status: 'FAILED', failureCode: 'payment_failed' });
     expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
+  });
+
+  it('fails if other orders have used up the spending limit by then, and the balance keeps the money', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const context = await limitedTo(10_000_000n, shop);
+    const payments = await Promise.all(
+      [1, 2, 3].map(async () => paymentFor(await refusalOf(orderServer(context, CHEAP, { mode: 'X402' })))),
+    );
+    shop.chain.mood = 'silent';
+    for (const payment of payments) await orderServer(another(context), CHEAP, payment);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const servers = await shop.db.query('select status, failure_code, failure_message from server order by status');
+    const failed = {
+      status: 'FAILED',
+      failureCode: 'payment_failed',
+      failureMessage:
+        'The spending limit of the credential does not cover the order any more. The payment is in the balance.',
+    };
+    expect(servers).toEqual([failed, failed, { status: 'RUNNING', failureCode: null, failureMessage: null }]);
+    const refused = await refusalOf(orderServer(another(context), CHEAP));
+    expect([refused.code, refused.message]).toEqual(['spend_limit_exceeded', expect.stringContaining('spent 6 of 10')]);
+    expect((await verifyBooks(shop.db)).balanced).toBe(true);
   });
 
   it('fails if the last place is taken before its settlement, and the balance keeps the money', async ({
