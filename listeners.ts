@@ -79,8 +79,8 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
   const watchEnd: OnCredentialEnd = (viewer, ended) => onCredentialEnd(db, viewer, ended);
   const authenticateOn =
     (listener: 'public' | 'internal'): Authenticate =>
-    (authorization, address) =>
-      authenticator.fromHeader(authorization, address, listener);
+    (authorization, address, quietly) =>
+      authenticator.fromHeader(authorization, address, listener, quietly);
   const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
   return { options, audit, authenticateOn, proxyWatch, security };
 }

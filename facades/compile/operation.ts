@@ -41,6 +41,12 @@ export interface Resource {
   uri: string;
 }
 
+/**
+ * How a request treats its credential. A `checked` one must be valid. A refused `optional` one counts as none. An `unread`
+ * one is not looked up.
+ */
+export type CredentialUse = 'checked' | 'optional' | 'unread';
+
 export interface Operation extends Fragments {
   name: string;
   /** The name of its file. It is the tag in OpenAPI and the toolset in MCP. */
@@ -62,3 +68,7 @@ export interface Operation extends Fragments {
   tool: Tool | undefined;
   resource: Resource | undefined;
 }
+
+/** Whether the answer depends on the viewer. A registration adds an OAuth client to the account of the viewer. */
+export const dependsOnViewer = ({ scopes, http }: Operation): boolean =>
+  scopes.length > 0 || http?.style === 'OAUTH_REGISTRATION';

@@ -1,6 +1,6 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
 import { ApiError, type Context, requireStepUp, type Viewer } from '../../schema/index.ts';
-import type { Operation } from '../compile/operation.ts';
+import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
 
@@ -77,7 +77,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
   const runToJson = async (values: Values, body: unknown, context: Context) =>
     JSON.stringify(await run(values, body, context));
   return async (key, values, body, context) => {
-    const { viewer } = context;
+    // A refresh ends the credential of its own request, so that must not separate the keys.
+    const viewer = dependsOnViewer(operation) ? context.viewer : null;
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
     const { code, rest } = creates ? withoutCode(body) : { code: undefined, rest: body ?? null };

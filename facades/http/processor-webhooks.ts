@@ -24,7 +24,7 @@ export function processorWebhooks(
         const { body = Buffer.alloc(0) } = request;
         const headers = request.headers as Record<string, string | undefined>;
         if (await acceptProcessorWebhook(contextOf(callerOf(request, reply)), { headers, body })) return '{}';
-        await admit(request, reply, true);
+        await admit(request, reply, 'unread');
         throw new ApiError('invalid_credential', 'The signature matches no configured payment processor.');
       },
     );

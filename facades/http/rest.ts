@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type FieldError, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
-import type { Operation } from '../compile/operation.ts';
+import { type CredentialUse, dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
@@ -17,6 +17,7 @@ import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 export interface RestOptions extends LinesOptions {
   operations: readonly Operation[];
   admit: Admit;
+  readmit: (request: FastifyRequest, use?: CredentialUse) => Promise<void>;
   contextOf: ContextOf;
   /** Absent: idempotency keys have no effect. */
   once?: Once | undefined;
@@ -66,7 +67,7 @@ function serve(
       onRequest: guard(operation, admit),
       ...(operation.kind === 'mutation' && {
         preHandler: async (request) => {
-          await readmit(request);
+          await readmit(request, credentialUse(operation));
           permit(operation, request.viewer);
         },
       }),
@@ -97,12 +98,18 @@ function serve(
   }
 }
 
+/** A change that needs no credential still belongs to one in the audit log. A token endpoint may get a credential that ended. */
+function credentialUse(operation: Operation): CredentialUse {
+  if (operation.kind === 'mutation') return dependsOnViewer(operation) ? 'checked' : 'optional';
+  return operation.parameters.some(readsCredential) ? 'unread' : 'checked';
+}
+
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, kind, parameters } = operation;
-  const checksItself = parameters.some(readsCredential);
+  const { http, kind } = operation;
+  const use = credentialUse(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    await admit(request, reply, checksItself, kind === 'mutation' ? http!.path : undefined);
+    await admit(request, reply, use, kind === 'mutation' ? http!.path : undefined);
     permit(operation, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };

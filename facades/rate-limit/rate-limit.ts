@@ -7,6 +7,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, isCircuit, networkOf, type Viewer } from '../../schema/index.ts';
+import type { CredentialUse } from '../compile/operation.ts';
 import type { Authenticate } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
@@ -206,8 +207,8 @@ export function refuseDenied({ windows, deniedUntil }: Standing): void {
 export type Admit = (
   request: FastifyRequest,
   reply: FastifyReply,
-  /** The operation reads the Authorization header itself, as OAuth's own endpoints do. */
-  checksItself?: boolean,
+  /** Default: `checked`. */
+  use?: CredentialUse,
   /** The kind of call for callers without a credential. */
   kind?: string,
 ) => Promise<void>;
@@ -215,16 +216,31 @@ export type Admit = (
 /** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
 export const readmission =
   (authenticate: Authenticate) =>
-  async (request: FastifyRequest): Promise<void> => {
-    if (request.viewer) request.viewer = await authenticate(request.headers.authorization, request.ip);
+  async (request: FastifyRequest, use: CredentialUse = 'checked'): Promise<void> => {
+    if (request.viewer) request.viewer = await viewerOf(authenticate, request, use);
   };
+
+/** The statuses of refused credentials. */
+const REFUSED: readonly unknown[] = [401, 403];
+
+/** @throws ApiError if the credential is refused and not optional */
+function viewerOf(
+  authenticate: Authenticate,
+  { headers: { authorization }, ip }: FastifyRequest,
+  use: CredentialUse,
+): Promise<Viewer | null> {
+  if (use === 'checked') return authenticate(authorization, ip);
+  return authenticate(authorization, ip, true).catch((error) => {
+    if (error instanceof ApiError && REFUSED.includes(error.extensions.status)) return null;
+    throw error;
+  });
+}
 
 /** A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first. */
 export function admission(authenticate: Authenticate, rateLimits: RateLimits | undefined): Admit {
-  return async (request, reply, checksItself, kind) => {
-    const { authorization } = request.headers;
+  return async (request, reply, use = 'checked', kind) => {
     try {
-      if (authorization !== undefined && !checksItself) request.viewer = await authenticate(authorization, request.ip);
+      if (use !== 'unread') request.viewer = await viewerOf(authenticate, request, use);
     } catch (error) {
       // Without a database there is no check, and so no guess to count.
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);

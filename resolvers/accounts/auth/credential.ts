@@ -54,21 +54,23 @@ export class Authenticator {
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
    * The operator's token is valid on the internal listener alone.
+   * @param quietly refuses without telling the owner of the credential
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
   async fromHeader(
     authorization: string | undefined,
     address: string | null,
     listener: 'public' | 'internal',
+    quietly = false,
   ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
     if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
-    const { viewer, allows, unnoted } = await this.#find(credential);
+    const { viewer, allows, unnoted } = await this.#find(credential, quietly);
     if (!allows(address)) {
-      this.#refused(viewer, 'network_refused');
+      if (!quietly) this.#refused(viewer, 'network_refused');
       throw new ApiError('ip_not_allowed');
     }
     if (unnoted && viewer.kind !== 'operator') await NOTE_USE[viewer.kind].all(this.#db, [viewer.credentialId]);
@@ -84,7 +86,7 @@ export class Authenticator {
   }
 
   /** @throws ApiError invalid_, expired_ or revoked_credential */
-  async #find(credential: string): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
+  async #find(credential: string, quietly: boolean): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
@@ -99,7 +101,7 @@ export class Authenticator {
     const viewer = viewerOf(kind, found);
     const isExpired = found.status === 'EXPIRED' || (found.expiresAt && found.expiresAt.getTime() <= Date.now());
     // Clients may use an expired or refreshed token by mistake. The use of a token that somebody ended is suspicious.
-    if (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated)
+    if (!quietly && (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated))
       this.#refused(viewer, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');

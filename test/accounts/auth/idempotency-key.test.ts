@@ -1,7 +1,7 @@
 /** A guessable idempotency key shows a stranger no credential of somebody else. */
 import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { startFreehold } from '../../setup/freehold.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 
 const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
@@ -64,6 +64,38 @@ it('A stranger with a spent refresh token gets no new pair after the owner chang
   expect((await renewed('POST', '/v1/auth/totp/enable', { totp_code })).status).toBe(200);
   refused(await refresh());
   expect((await rest('GET', '/v1/account')).status).toBe(401);
+});
+
+describe('An endpoint that needs no credential', () => {
+  it('repeats a refresh whose own access token is the Bearer, which the refresh ends', async () => {
+    const { first, rest } = await registered();
+    const { refresh_token } = first.body.tokens;
+    const refresh = (by = rest) => by('POST', '/v1/auth/token/refresh', { refresh_token }, KEY);
+    const answers = [...(await Promise.all([refresh(), refresh()])), await refresh(), await refresh(anonymous)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ body }) => body.tokens.access_token)).size).toBe(1);
+    const renewed = restClient(publicUrl, answers[0]!.body.tokens.access_token);
+    expect((await renewed('GET', '/v1/account')).status).toBe(200);
+  });
+
+  it('answers with an ended Bearer as without one, and tells the owner of no attack', async () => {
+    const { first, rest, person } = await registered();
+    await rest('DELETE', `/v1/auth/sessions/${first.body.tokens.token_id}`);
+    const login = await rest('POST', '/v1/auth/login', person);
+    expect(login.status).toBe(200);
+    expect((await rest('POST', '/v1/auth/register', { ...person, email: `other-${person.email}` })).status).toBe(200);
+    expect((await rest('POST', '/v1/oauth/revoke', {})).status).toBe(200);
+    const [other, owner] = [login, await anonymous('POST', '/v1/auth/login', person)].map(({ body }) =>
+      restClient(publicUrl, body.tokens.access_token),
+    );
+    await other!('DELETE', `/v1/auth/sessions/${login.body.tokens.token_id}`);
+    expect((await other!('POST', '/v1/oauth/register', {})).body.code).toBe('revoked_credential');
+    const refusals = await eventually(async () => {
+      const { data } = (await owner!('GET', '/v1/account/audit-log?action=session.refused')).body;
+      return data.length && data;
+    });
+    expect(refusals).toMatchObject([{ resource: { id: login.body.tokens.token_id } }]);
+  });
 });
 
 it('A refresh with an API key repeats no tokens after the owner changed the password', async () => {

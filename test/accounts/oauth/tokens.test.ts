@@ -1,6 +1,6 @@
 /** Token revocation and introspection. */
 import { describe, expect, it } from 'vitest';
-import { startFreehold } from '../../setup/freehold.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { basic, bearer, oauthRequests } from './requests.ts';
 
@@ -44,6 +44,23 @@ describe('Revocation (RFC 7009)', () => {
     expect([ended.status, ended.body]).toEqual([200, {}]);
     expect((await rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
     expect((await anonymous('POST', '/v1/oauth/revoke', undefined, bearer(accessToken))).body).toEqual({});
+  });
+
+  it('by its Bearer has an entry in the audit log, also for an API key, which is refused', async () => {
+    const { email, password, rest } = await newAccount();
+    const key = (await rest('POST', '/v1/auth/api-keys', { name: 'reader', scope: 'read' })).body;
+    const login = (await anonymous('POST', '/v1/auth/login', { email, password })).body.tokens;
+    const revoke = (credential: string) => anonymous('POST', '/v1/oauth/revoke', undefined, bearer(credential));
+    expect((await revoke(key.plaintext)).status).toBe(400);
+    expect((await revoke(login.access_token)).status).toBe(200);
+    const entries = await eventually(async () => {
+      const { data } = (await rest('GET', '/v1/account/audit-log?action=api.request')).body;
+      return data.length === 3 && data;
+    });
+    expect(entries.slice(0, 2)).toMatchObject([
+      { actor: { type: 'access_token', id: login.token_id }, path: '/v1/oauth/revoke', status: 200 },
+      { actor: { type: 'api_key', id: key.key_id }, path: '/v1/oauth/revoke', status: 400 },
+    ]);
   });
 
   it('gives the same answer for unknown tokens and tokens of others, and does not end them', async () => {
