@@ -15,7 +15,3 @@ export const LIST_OLDEST_DEPLOYMENTS = statement(Deployment.columns)`
 export const FIND_MACHINE_OWNER = statement({ orderNumber: column.text() })`
   select order_number from server where order_number = $1 and generation = $2 and status <> 'DELETED'
     and (status <> 'FAILED' or ipv4 is not null)`;
-/** The accounts of the orders $1, of servers and of top-ups. */
-export const FIND_OWNERS = statement({ accountId: column.text() })`
-  select account_id from server where order_number = any($1)
-    union select account_id from top_up where order_number = any($1)`;

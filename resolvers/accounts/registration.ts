@@ -16,6 +16,8 @@ import type { Context } from '../context.ts';
 const CHALLENGE_SECONDS = 300;
 /** The load makes a proof up to 64 times as hard. */
 const LOAD_BITS_MAX = 6;
+/** The load may rise by so many bits while a caller solves. Callers must not stock easy challenges for a high load. */
+const RISING_BITS = 2;
 
 /**
  * Admits a registration within the rate, or with a proof of work.
@@ -25,7 +27,7 @@ const LOAD_BITS_MAX = 6;
 export async function admitRegistration(context: Context, proof?: string | null): Promise<boolean> {
   const recent = await recentIn(context, context.db);
   if (recent.accounts < context.registrations.perMinute && !isOnion(context)) return false;
-  if (proof && (await isValid(context, proof))) return true;
+  if (proof && (await isValid(context, recent, proof))) return true;
   throw refusal(context, recent, proof);
 }
 
@@ -44,15 +46,17 @@ type Recent = NonNullable<Awaited<ReturnType<typeof REGISTRATIONS.first>>>;
 const recentIn = async ({ registrations }: Context, db: Queryable): Promise<Recent> =>
   (await REGISTRATIONS.first(db, [registrations.perMinute * 2 ** LOAD_BITS_MAX, CHALLENGE_SECONDS]))!;
 
+/** The leading zero bits that the service demands at present. */
+const bitsAt = ({ registrations: { perMinute, proofBits } }: Context, recent: Recent): number =>
+  proofBits + Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
+
 /** Makes the error with a new challenge. */
 function refusal(context: Context, recent: Recent, proof?: string | null): ApiError {
-  const { vault, registrations } = context;
-  const { perMinute, proofBits } = registrations;
-  const loadBits = Math.max(0, Math.floor(Math.log2(recent.accounts / perMinute)));
-  const unsigned = `1:${proofBits + loadBits}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
+  const { vault } = context;
+  const unsigned = `1:${bitsAt(context, recent)}:${recent.ends}:${randomBytes(12).toString('base64url')}`;
   const challenge = `${unsigned}:${signatures(vault, unsigned)[0]}`;
   const cause = proof
-    ? 'The proof of work is wrong, too old, or was used before. Solve the new challenge.'
+    ? 'The proof of work is wrong, too old, too easy by now, or was used before. Solve the new challenge.'
     : isOnion(context) && 'An onion service asks each registration for a proof of work.';
   return new ApiError('proof_of_work_required', cause ? `${cause} ${HOW_TO_PROVE_WORK}` : undefined, { challenge });
 }
@@ -69,7 +73,8 @@ const signatures = (vault: Context['vault'], text: string) =>
   vault.deriveAll('registration challenges').map((key) => createHmac('sha256', key).update(text).digest('base64url'));
 
 /** Checks a proof, which is a challenge and a number with a colon, and uses it up. */
-async function isValid({ db, vault }: Context, proof: string): Promise<boolean> {
+async function isValid(context: Context, recent: Recent, proof: string): Promise<boolean> {
+  const { db, vault } = context;
   const parts = proof.split(':');
   if (parts.length !== 6) return false;
   const [, bits, end, nonce, given] = parts as [string, string, string, string, string];
@@ -78,6 +83,7 @@ async function isValid({ db, vault }: Context, proof: string): Promise<boolean> 
     .map((one) => Buffer.from(one))
     .some((one) => one.length === signed.length && timingSafeEqual(one, signed));
   if (!isSigned) return false;
+  if (Number(bits) < bitsAt(context, recent) - RISING_BITS) return false;
   if (zeroBits(createHash('sha256').update(proof).digest()) < Number(bits)) return false;
   return (await NOTE_SOLVED.first(db, [nonce, Number(end)])) !== undefined;
 }

@@ -4,8 +4,8 @@ import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { apiErrorOf } from '../../entities/errors.ts';
 import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { isId, isOrderNumber, newId } from '../../entities/ids.ts';
-import { FIND_OWNERS } from '../../entities/servers/operator-lists.ts';
+import { ownersOf } from '../../entities/history/owners.ts';
+import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
 
 /** A request, as the audit log shows it. */
@@ -104,11 +104,14 @@ export class RequestAudit {
   }
 
   async #change(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
+    const isOperator = caller.viewer?.kind === 'operator';
+    // The mutation does not fail with the log.
+    const named = (value: unknown) => (isOperator ? accountsIn(this.#db, value).catch(() => []) : []);
+    // A deleted row names no account afterwards.
+    const before = await named(args);
     const note = async (status: number, shown?: unknown) => {
-      const isOperator = caller.viewer?.kind === 'operator';
-      // The mutation has had its effect, so its answer does not fail with the log.
-      const accounts = isOperator ? await accountsIn(this.#db, [args, shown]).catch(() => []) : [];
-      for (const account of accounts.length ? accounts : [null])
+      const accounts = new Set([...before, ...(await named(shown))]);
+      for (const account of accounts.size ? accounts : [null])
         this.add(caller, { method: 'POST', path: pathOf(name), status, account });
     };
     try {
@@ -163,11 +166,7 @@ const pathOf = (field: string) => `/graphql#${field}`;
 
 /** Returns the accounts that a value names, such as arguments, a row, rows or a page. */
 async function accountsIn(db: Queryable, value: unknown): Promise<string[]> {
-  const names = [...new Set(namesIn(value))];
-  const orders = names.filter((name) => isOrderNumber('SRV', name) || isOrderNumber('TOP', name));
-  const owners = orders.length ? await FIND_OWNERS.all(db, [orders]) : [];
-  const found = [...names.filter((name) => isId('acct', name)), ...owners.map(({ accountId }) => accountId)];
-  return [...new Set(found)];
+  return [...new Set(await ownersOf(db, [...new Set(namesIn(value))]))];
 }
 
 /** The texts in a value. An object with its account stands for that account alone. */

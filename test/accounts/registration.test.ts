@@ -103,6 +103,14 @@ describe('Registration above the rate', () => {
     expect(again.structuredContent.tokens.access_token).toMatch(/^svc_at_/);
   });
 
+  it('takes no challenge from before a steep rise', async () => {
+    const proof_of_work = solve(await challengeOf());
+    await db.query(`insert into account (id, kind) select 'acct_s' || n, 'AGENT' from generate_series(1, 24) as n`);
+    const { status, body } = await register({ proof_of_work });
+    expect([status, body.challenge.split(':')[1]]).toEqual([422, '11']);
+    expect((await register({ proof_of_work: solve(body.challenge) })).status).toBe(200);
+  });
+
   it('is harder when accounts come faster', async () => {
     expect((await challengeOf()).split(':')[1]).toBe('8');
     await db.query(`insert into account (id, kind) select 'acct_' || n, 'AGENT' from generate_series(1, 12) as n`);

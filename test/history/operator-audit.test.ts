@@ -74,6 +74,28 @@ describe("The operator's audit log", () => {
     expect(await found('/graphql#giveUpTask', account.id)).toMatchObject({ status: 422 });
   });
 
+  it('names the account of every id and credential, and keeps no credential', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'a', scope: 'read' });
+    const { body: client } = await account.rest('POST', '/v1/oauth/register', { client_name: 'agent' });
+    const { body: hook } = await account.rest('POST', '/v1/webhooks', { url: 'https://example.org/', events: ['*'] });
+    const acts = {
+      deleteOauthClient: `deleteOauthClient(clientId: "${client.client_id}") { clientId }`,
+      revokeOauthToken: `revokeOauthToken(authorization: "Bearer ${account.accessToken}", input: {})`,
+      giveUpTask: `giveUpTask(subject: "${key.key_id}") { subject }`,
+      retryTask: `retryTask(subject: "${hook.id}") { subject }`,
+      revokeApiKey: `revokeApiKey(keyId: "${key.key_id}") { keyId }`,
+    };
+    for (const [field, act] of Object.entries(acts)) {
+      await operator(`mutation { ${act} }`);
+      await found(`/graphql#${field}`, account.id);
+    }
+    const [kept] = await db.query<{ text: string }>(
+      `select string_agg(audit_entry::text, '') as text from audit_entry`,
+    );
+    expect(kept!.text).not.toContain(account.accessToken);
+  });
+
   it('has the account of each event that a subscription shows', async () => {
     const subscription = listen(graphqlUrl, operatorToken, 'subscription { topUpUpdated { status } }');
     const accounts = [await newAccount(), await newAccount()];
