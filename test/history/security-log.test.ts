@@ -126,7 +126,10 @@ describe('The owner of an account', () => {
   it.each([
     ['a secret of another client', () => mintCredential('cs')],
     ['a text of another shape', () => 'hunter2'],
-    ['its secret with another last character', (secret: string) => secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')],
+    [
+      'its secret with another last character',
+      (secret: string) => secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0'),
+    ],
   ])('reads of a wrong secret of an OAuth client: %s', async (_name, wrong) => {
     const account = await newAccount();
     const client = await newClient(account);
