@@ -1,6 +1,6 @@
 /**
- * The connections of a process. Callers take turns at them: an account takes half of them at most, its tasks a quarter, and
- * strangers together half. PostgreSQL ends a caller's statement that lasts too long. So neither many calls nor slow ones of
+ * The connections of a process. Callers take turns at them. An account takes half of them at most, and its tasks a quarter.
+ * Strangers together take half. PostgreSQL ends a caller's statement that lasts too long. So neither many calls nor slow ones of
  * one account keep the connections from the others. The pool closes connections that the network has dropped without a word.
  */
 import pg from 'pg';
