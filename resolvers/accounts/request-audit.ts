@@ -4,7 +4,7 @@ import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { apiErrorOf } from '../../entities/errors.ts';
 import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { ownersOf } from '../../entities/history/owners.ts';
+import { ownersOf } from '../../entities/history/find-account.ts';
 import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
 

@@ -50,7 +50,7 @@ const FIND_OWNERS = statement({ accountId: column.text() })`
     ...DIGESTS.map(([table, name]) => by(table, `${name} = any($2::bytea[])`)),
   ].join(' union ')}`;
 
-/** Returns the accounts that texts name by an id, an order number or a credential, which may stand in a header. */
+/** Returns the accounts that texts name by an id, an order number or a credential. A text may be a header. */
 export async function ownersOf(db: Queryable, texts: readonly string[]): Promise<string[]> {
   const names = texts.filter(isNamed);
   const credentials = texts.flatMap((text) => text.split(/\s+/)).filter(credentialKind);
