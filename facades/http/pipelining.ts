@@ -7,6 +7,10 @@ import type { Socket } from 'node:net';
 
 /** The most requests that wait on a connection. Above it, the listener closes the connection. */
 const WAITING_MAX = 16;
+/** Tells Node's parser that the rest of a read is no HTTP. */
+const REST_IS_NO_HTTP = 2;
+/** Node has no public way to stop its parser. Without these members, it parses the rest for nothing. */
+type ParsedSocket = Socket & { parser?: { onIncoming?: ((...given: unknown[]) => number) | null } | null };
 
 /** Puts the handler of the server's requests behind a queue for each connection. */
 export function serveInOrder(server: Server): void {
@@ -25,10 +29,13 @@ export function serveInOrder(server: Server): void {
     if (waiting) begin(...waiting);
     else queues.delete(socket);
   };
+  server.on('connection', (socket: ParsedSocket) => {
+    const { parser } = socket;
+    const onIncoming = parser?.onIncoming;
+    if (onIncoming) parser.onIncoming = (...given) => (socket.destroyed ? REST_IS_NO_HTTP : onIncoming(...given));
+  });
   server.on('request', (request, response) => {
     const { socket } = request;
-    // Node parses the rest of a read also after the close of its connection.
-    if (socket.destroyed) return;
     const queue = queues.get(socket);
     if (!queue) {
       queues.set(socket, []);

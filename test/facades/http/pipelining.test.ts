@@ -32,12 +32,14 @@ describe('A connection', () => {
   /** A server whose answers the test gives. */
   const serving = async () => {
     const begun: [path: string, response: ServerResponse][] = [];
+    const counts = { parsed: 0 };
     const server = createServer(({ url }, response) => void begun.push([url!, response]));
     serveInOrder(server);
+    server.on('request', () => counts.parsed++);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     onTestFinished(() => void server.close().closeAllConnections());
-    return { begun, socket: await open({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }) };
+    return { begun, counts, socket: await open({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }) };
   };
 
   it('has one request under way, however many its client sends', async () => {
@@ -54,13 +56,15 @@ describe('A connection', () => {
   });
 
   it('with more than sixteen waiting requests closes, and begins none of them', async () => {
-    const { begun, socket } = await serving();
+    const { begun, counts, socket } = await serving();
     socket.write(get('/').repeat(17));
     await expect.poll(() => begun.length).toBe(1);
     expect(socket.closed).toBe(false);
     socket.write(get('/').repeat(500));
     await read(socket);
     expect(begun.length).toBe(1);
+    // The listener does not even parse the rest.
+    expect(counts.parsed).toBe(1 + 16 + 1);
   });
 
   it('whose client leaves begins none of its waiting requests', async () => {
