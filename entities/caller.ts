@@ -1,15 +1,15 @@
-/** The caller of an operation, for the turns at the connections of the database. */
+/** The caller of an operation, or its task, for the turns at the connections of the database. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export interface Caller {
-  kind: 'account' | 'stranger';
-  /** The account, or the network of a stranger. */
+  kind: 'account' | 'stranger' | 'task';
+  /** The account of the caller or of the task, or the network of a stranger. */
   group: string;
   /** The connections that the operation has. It gets further ones at once, because it might wait for itself. */
   connections: number;
 }
 
-/** The caller of the present operation. The work of the service itself has none. */
+/** The caller of the present operation. Work that the service does for no account has none. */
 export const callers = new AsyncLocalStorage<Caller | undefined>();
 
 /** Does the work for a caller. */

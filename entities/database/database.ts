@@ -17,17 +17,6 @@ pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 const RETRYABLE = new Set(['40001', '40P01']);
 const ATTEMPTS_MAX = 5;
 
-/**
- * A connection of the pool that always has an error listener. The pool listens while the connection is idle, and TypeORM
- * while a transaction uses it. In between, an error without a listener would end the process. The next statement fails.
- */
-class Client extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super(config);
-    this.on('error', () => {});
-  }
-}
-
 /** The driver of TypeORM, with the pool at which callers take turns. */
 const DRIVER: typeof pg = Object.create(pg, { Pool: { value: Pool } });
 
@@ -63,6 +52,7 @@ export class Database implements Queryable {
    * Connects, migrates the schema, and starts the bus.
    * @param url the database by the role of the service
    * @param name the name of the connections, by which other processes see this one
+   * @param silentMs for tests: how long PostgreSQL may be silent
    * @param ownerUrl the same database by the role that owns the tables. Absent: the role of the service migrates, if it may
    * @throws Error if an unknown version made the schema, or if the role of the service may not migrate
    */
@@ -72,7 +62,8 @@ export class Database implements Queryable {
       name = 'freehold',
       poolSize = 10,
       ownerUrl,
-    }: { name?: string; poolSize?: number; ownerUrl?: string | undefined } = {},
+      silentMs,
+    }: { name?: string; poolSize?: number; ownerUrl?: string | undefined; silentMs?: number } = {},
   ): Promise<Database> {
     const role = await migrate(url, ownerUrl);
     const source = new DataSource({
@@ -83,7 +74,7 @@ export class Database implements Queryable {
       entities: TABLES,
       applicationName: name,
       // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks.
-      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, Client },
+      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, silentMs },
     });
     await source.initialize();
     const bus = new Bus(url, name);

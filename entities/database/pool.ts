@@ -1,7 +1,7 @@
 /**
- * The connections of a process. Callers take turns at them: an account takes half of them at most, and strangers together
- * half. PostgreSQL ends a caller's statement that lasts too long. So neither many calls nor slow ones of one caller keep the
- * connections from the others.
+ * The connections of a process. Callers take turns at them. An account takes half of them at most, and its tasks a quarter.
+ * Strangers together take half. PostgreSQL ends a caller's statement that lasts too long. So neither many calls nor slow ones of
+ * one account keep the connections from the others. The pool closes connections that the network has dropped without a word.
  */
 import pg from 'pg';
 import { type Caller, callers } from '../caller.ts';
@@ -14,6 +14,39 @@ const WAITING_OF_GROUP_MAX = 200;
 /** The longest statement of a caller. The service itself may take longer, for example to delete old rows. */
 const STATEMENT_SECONDS = 20;
 
+/** How long PostgreSQL may leave a connection without an answer while it does nothing for it. */
+const SILENT_MS = 25_000;
+/** The longest wait for a new connection, and for the answer of a look. */
+const ANSWER_MS = 5_000;
+
+/** The backends among $1 that work, or have worked within $2 seconds. */
+const WORKING = `select pid from pg_stat_activity
+  where pid = any($1) and (state not like 'idle%' or state_change > now() - make_interval(secs => $2))`;
+
+/** The options of the pool. `silentMs` is for tests. */
+export interface PoolConfig extends pg.PoolConfig {
+  silentMs?: number;
+}
+
+/** A connection of the pool that can be closed without an answer. */
+export class Client extends pg.Client {
+  declare readonly processID: number;
+
+  /**
+   * Always has an error listener. The pool listens while the connection is idle, and TypeORM while a transaction uses it. In
+   * between, an error without a listener would end the process. The next statement fails.
+   */
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: ANSWER_MS });
+    this.on('error', () => {});
+  }
+
+  /** Closes the connection. The waiting query fails. */
+  drop(): void {
+    this.connection.stream.destroy(new Error('Connection terminated, because PostgreSQL was silent'));
+  }
+}
+
 type Connected = (
   error: Error | undefined,
   client: pg.PoolClient | undefined,
@@ -24,17 +57,50 @@ export class Pool extends pg.Pool {
   readonly #turns: Record<Caller['kind'], Turns>;
   /** Connections whose statements end after `STATEMENT_SECONDS`. */
   readonly #limited = new WeakSet<pg.PoolClient>();
+  /** The connections in use, and since when, by performance.now(). */
+  readonly #used = new Map<Client, number>();
 
-  constructor(config: pg.PoolConfig) {
-    super(config);
+  constructor({ silentMs = SILENT_MS, ...config }: PoolConfig) {
+    super({ ...config, Client } as pg.PoolConfig);
+    this.on('acquire', (client) => this.#used.set(client as unknown as Client, performance.now()));
+    this.on('release', (_, client) => this.#used.delete(client as unknown as Client));
+    const look = setInterval(() => (this.ended ? clearInterval(look) : this.#look(silentMs)), silentMs / 5).unref();
     const { max } = this.options;
-    const half = Math.ceil(max / 2);
+    const [half, most] = [Math.ceil(max / 2), Math.max(Math.ceil(max / 2), max - OWN)];
     const turns = (places: number, placesOfGroup: number) =>
       new Turns({
         ...{ places, placesOfGroup, waiting: WAITING_MAX, waitingOfGroup: WAITING_OF_GROUP_MAX },
         refusal: 'You have too many calls under way. Wait until some of them end.',
       });
-    this.#turns = { account: turns(Math.max(half, max - OWN), half), stranger: turns(half, Math.ceil(half / 2)) };
+    const quarter = Math.ceil(half / 2);
+    this.#turns = { account: turns(most, half), stranger: turns(half, quarter), task: turns(most, quarter) };
+  }
+
+  /** Closes the connections in use for which PostgreSQL does nothing. They are all closed if it does not answer. */
+  async #look(silentMs: number): Promise<void> {
+    const before = performance.now() - silentMs;
+    const silent = [...this.#used].filter(([, since]) => since < before);
+    if (!silent.length) return;
+    const working = await this.#working(
+      silent.map(([{ processID }]) => processID),
+      silentMs / 1000,
+    );
+    for (const [client, since] of silent)
+      if (this.#used.get(client) === since && !working.has(client.processID)) client.drop();
+  }
+
+  /** Asks by a connection of its own. */
+  async #working(pids: number[], silentSeconds: number): Promise<Set<number>> {
+    const client = new Client({ ...this.options, query_timeout: ANSWER_MS });
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ pid: number }>(WORKING, [pids, silentSeconds]);
+      return new Set(rows.map(({ pid }) => pid));
+    } catch {
+      return new Set();
+    } finally {
+      void client.end().catch(() => {});
+    }
   }
 
   override connect(): Promise<pg.PoolClient>;
@@ -52,14 +118,15 @@ export class Pool extends pg.Pool {
   /** Returns a connection with the statement timeout of a caller, or that of the service. */
   async #connected(caller: Caller | undefined): Promise<pg.PoolClient> {
     const client = await super.connect();
-    if (this.#limited.has(client) === !!caller) return client;
+    const isLimited = caller !== undefined && caller.kind !== 'task';
+    if (this.#limited.has(client) === isLimited) return client;
     try {
-      await client.query(`set statement_timeout to ${caller ? `'${STATEMENT_SECONDS}s'` : 'default'}`);
+      await client.query(`set statement_timeout to ${isLimited ? `'${STATEMENT_SECONDS}s'` : 'default'}`);
     } catch (error) {
       client.release(true);
       throw error;
     }
-    if (caller) this.#limited.add(client);
+    if (isLimited) this.#limited.add(client);
     else this.#limited.delete(client);
     return client;
   }

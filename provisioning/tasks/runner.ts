@@ -2,6 +2,7 @@
  * Runs one step of a leased task. One transaction commits the effect of the step and the next step. It locks the task last, as
  * all transactions do (entities/database/lock-order.ts).
  */
+import { onBehalfOf } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
@@ -37,7 +38,11 @@ export class Runner {
   }
 
   /** Runs a step and writes its outcome. Never rejects: if the write fails, another attempt follows. */
-  async run({ task, exhausted }: Lease): Promise<void> {
+  run(lease: Lease): Promise<void> {
+    return onBehalfOf({ kind: 'task', group: lease.task.accountId }, () => this.#run(lease));
+  }
+
+  async #run({ task, exhausted }: Lease): Promise<void> {
     const process = this.#options.processes.get(task.process);
     try {
       if (!process) await this.#putAside(task, `This version has no process "${task.process}".`);

@@ -60,3 +60,23 @@ it.each(['a new connection', 'one that another user has just returned'])(
     expect(uncaught).toEqual([]);
   },
 );
+
+it('A connection whose backend is silent ends, and one with a long statement does not', async () => {
+  const db = await Database.open(await newDatabaseUrl(), { poolSize: 4, silentMs: 1000 });
+  onTestFinished(() => db.close());
+  const long = db.query('select pg_sleep(4)');
+  const pids = new Set<number>();
+  const note = async () => {
+    const [row] = await db.query<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.2)');
+    pids.add(row!.pid);
+  };
+  await Promise.all([note(), note(), note()]);
+  for (const pid of pids) {
+    process.kill(pid, 'SIGSTOP');
+    onTestFinished(() => void process.kill(pid, 'SIGCONT'));
+  }
+  const asked = [1, 2, 3].map(() => db.query('select 1').catch((error: unknown) => error));
+  for (const answer of await Promise.all(asked)) expect(answer).toSatisfy(isConnectionLost);
+  expect(await db.query('select 1 as one')).toEqual([{ one: 1 }]);
+  await long;
+});

@@ -1,13 +1,16 @@
 /** Callers take turns at the connections of a process. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { forAllCallers, onBehalfOf } from '../../entities/caller.ts';
+import type { Database } from '../../entities/database/database.ts';
 import { newDatabase } from '../setup/database.ts';
 
 const db = await newDatabase(afterAll, { poolSize: 4 });
 const SLOW_SECONDS = 0.3;
 const account = (group: string) => ({ kind: 'account', group }) as const;
 const stranger = (group: string) => ({ kind: 'stranger', group }) as const;
-const slow = () => db.query('select pg_sleep($1)', [SLOW_SECONDS]);
+const task = (group: string) => ({ kind: 'task', group }) as const;
+const slowIn = (one: Database) => one.query('select pg_sleep($1)', [SLOW_SECONDS]);
+const slow = () => slowIn(db);
 /** @returns the names of the works in the order of their ends */
 async function endsOf(works: Record<string, Promise<unknown>>): Promise<string[]> {
   const ended: string[] = [];
@@ -35,6 +38,15 @@ describe('The connections of a process', () => {
     expect((await endsOf(works))[0]).toBe('shared');
   });
 
+  it('answer others while the tasks of an account wait for a lock', async () => {
+    const wide = await newDatabase(onTestFinished, { poolSize: 10 });
+    const works: Record<string, Promise<unknown>> = {};
+    for (let i = 0; i < 12; i++) works[`task ${i}`] = onBehalfOf(task('acct_a'), () => slowIn(wide));
+    works['other task'] = onBehalfOf(task('acct_b'), () => wide.query('select 1'));
+    works.call = onBehalfOf(account('acct_a'), () => wide.query('select 1'));
+    expect((await endsOf(works)).slice(0, 2).toSorted()).toEqual(['call', 'other task']);
+  });
+
   it('let one operation use a second connection at once, because it would wait for itself', async () => {
     const nested = () =>
       db.transaction(async (tx) => {
@@ -57,7 +69,8 @@ describe('The connections of a process', () => {
           onBehalfOf([account('acct_a'), stranger('192.0.2.1')][i % 2]!, work),
         ),
       );
-      expect([...own, ...called]).toEqual(['0', '0', '0', '20s', '20s', '20s']);
+      const asTask = await onBehalfOf(task('acct_a'), limit);
+      expect([...own, ...called, asTask]).toEqual(['0', '0', '0', '20s', '20s', '20s', '0']);
     }
   });
 
