@@ -67,7 +67,7 @@ describe('A connection', () => {
     expect(counts.parsed).toBe(1 + 16 + 1);
   });
 
-  it('whose client leaves begins none of its waiting requests', async () => {
+  it('begins none of its waiting requests after its client has left', async () => {
     const { begun, socket } = await serving();
     socket.write(get('/').repeat(5));
     await expect.poll(() => begun.length).toBe(1);
