@@ -104,15 +104,18 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
   const ownerUrl = embedded?.ownerUrl ?? migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
   const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
-  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name));
+  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name, migrationDatabaseUrl !== undefined));
   onStop(() => db.close());
   await useKey(db, vault);
   return { db, vault };
 }
 
-const ownerWarning = (role: string) =>
-  `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
-  'as docs/operate/install.md shows.';
+const ownerWarning = (role: string, isOwnerGiven: boolean) =>
+  isOwnerGiven
+    ? `The role ${role} of DATABASE_URL is a superuser or owns the tables, so a flaw could change the records. ` +
+      'Name a role there that owns nothing, as docs/operate/install.md shows.'
+    : `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
+      'as docs/operate/install.md shows.';
 
 async function prepareProvisioning(
   config: Config,

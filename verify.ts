@@ -48,10 +48,14 @@ function givenDigests(): string[] {
 }
 
 async function verifyTheBooks(db: Database): Promise<boolean> {
-  const { balanced, transfers, totals, firstFault } = await proveBooks(db);
+  const { balanced, transfers, totals, faults } = await proveBooks(db);
   for (const { name, micros } of totals) console.log(`${name.padEnd(24)} ${usdFromMicros(micros)} USD`);
-  if (firstFault) console.log(`\nWRONG: ${firstFault.table} ${firstFault.row}: ${firstFault.detail}`);
-  else console.log(`\nThe books balance: ${counted(transfers, 'transfer')}.`);
+  if (balanced) console.log(`\nThe books balance: ${counted(transfers, 'transfer')}.`);
+  for (const { table, detail, rows, count } of faults) {
+    console.log(`\nWRONG: ${table}: ${detail} ${counted(count, 'row')}:`);
+    for (const row of rows) console.log(`  ${row}`);
+    if (count > rows.length) console.log(`  and ${count - rows.length} more`);
+  }
   return balanced;
 }
 

@@ -89,7 +89,10 @@ export const ERRORS = {
     422,
     'The account has reached its limit of agent entries. Publish one of them again with listed false: the next new entry takes its place.',
   ],
-  session_limit_reached: [422, 'The account has reached its limit of sessions. End one first.'],
+  session_limit_reached: [
+    422,
+    'The account has reached its limit of sessions, and an OAuth client may end only its own. End one first.',
+  ],
   unknown_service_code: [422, 'The tier is unknown. See /v1/catalog.'],
   unknown_region: [422, 'The region is unknown. See /v1/catalog/bastions.'],
   unknown_os: [422, 'The image is unknown. See /v1/catalog/images.'],

@@ -23,7 +23,11 @@ const CanaryStatus = enumType(
   'Expired: the operator published no canary in time. Triggered: the canary lacks a code.',
   ['VALID', 'EXPIRED', 'TRIGGERED'],
 );
-const CanaryCode = enumType('CanaryCode', 'A code of CanaryTail. It denies an event.', CANARY_CODES);
+const CanaryCode = enumType(
+  'CanaryCode',
+  'A code of CanaryTail. It denies an event. A canary is valid only with all of them.',
+  CANARY_CODES,
+);
 const IncidentStatusType = enumType('IncidentStatus', 'The vocabulary of Statuspage.', INCIDENT_STATUSES);
 const Impact = enumType('Impact', 'The vocabulary of Statuspage.', IMPACTS);
 
@@ -152,12 +156,15 @@ const PublishCanaryInput = inputType('PublishCanaryInput', (t) => ({
   codes: t.field({
     type: [CanaryCode],
     required: true,
-    description: 'The codes of events that the operator still denies.',
+    description: `The codes of events that the operator still denies. A canary is valid only with all: ${CANARY_CODES.join(', ')}.`,
   }),
-  expiresAt: t.field({ type: 'DateTime', description: 'Default: in 35 days.' }),
-  signedText: t.field({ type: 'Prose' }),
+  expiresAt: t.field({
+    type: 'DateTime',
+    description: 'In the future, and at most 35 days ahead, which is the default.',
+  }),
+  signedText: t.field({ type: 'Prose', description: 'It begins with -----BEGIN PGP SIGNED MESSAGE-----.' }),
   fingerprint: t.field({ type: 'Line' }),
-  publicKey: t.field({ type: 'Prose' }),
+  publicKey: t.field({ type: 'Prose', description: 'It begins with -----BEGIN PGP PUBLIC KEY BLOCK-----.' }),
   freshness: t.field({ type: 'Line' }),
 }));
 const IncidentReportInput = inputType('PublishIncidentInput', (t) => ({

@@ -59,8 +59,7 @@ export async function startEmbeddedPostgres(
   const began = performance.now();
   const cluster = await placeCluster(dataDir, onWait);
   const { folder } = cluster;
-  const { pid, port, arrival } = await run(cluster, flags, onWait);
-  const owner = await own(urlOf(cluster, port), dataDir);
+  const { pid, port, arrival, owner } = await takeServer(cluster, dataDir, flags, onWait);
   const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
   if (!rowCount) await owner.query(`create database ${USER}`);
   const service = await prepareService(owner, cluster);
@@ -92,6 +91,16 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
 const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');
+
+/** Runs the server, and takes it for this process. */
+async function takeServer(cluster: Cluster, dataDir: string, flags: string[], onWait: () => void) {
+  for (;;) {
+    const server = await run(cluster, flags, onWait);
+    const owner = await own(urlOf(cluster, server.port), dataDir);
+    // Without one, the process that used the server has stopped it meanwhile.
+    if (owner) return { ...server, owner };
+  }
+}
 
 /** Adopts the running server, or starts one. */
 async function run(cluster: Cluster, flags: string[], onWait: () => void): Promise<Running & { arrival: Arrival }> {
@@ -195,9 +204,13 @@ async function prepareService(owner: pg.Client, { password: secret }: Cluster) {
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const ADMIN_SHUTDOWN = '57P01';
 
-/** Takes the server for this process. The lock ends with its connection, even if the process is killed. */
-async function own(url: string, dataDir: string): Promise<pg.Client> {
+/**
+ * Takes the server for this process. The lock ends with its connection, even if the process is killed.
+ * @returns undefined if the server stops
+ */
+async function own(url: string, dataDir: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
   client.on('error', () => {});
   await client.connect();
@@ -207,7 +220,9 @@ async function own(url: string, dataDir: string): Promise<pg.Client> {
     return client;
   } catch (error) {
     await client.end();
-    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+    const { code } = error as { code?: string };
+    if (code === ADMIN_SHUTDOWN) return undefined;
+    if (code !== LOCK_NOT_AVAILABLE) throw error;
     throw new Error(
       `Another process uses the data folder ${basename(dataDir)} (${dataDir}). Set DATA_DIR, or share one DATABASE_URL.`,
     );

@@ -22,11 +22,13 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
     await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await refuseUnknown(owner);
     await refuseOtherSchema(owner);
-    await run(ownerUrl ?? url, owner);
+    await refuseMissingSchema(owner);
+    if (ownerUrl) await refuseOtherDatabase(url);
+    await asOwner(owner, ownerUrl !== undefined, () => run(ownerUrl ?? url));
     if (!ownerUrl) return await roleOf(owner);
     const service = await connect(url);
     const role = await roleOf(service).finally(() => service.end());
-    if (!role.isOwner) await grantRights(owner, role.name);
+    if (!role.isOwner) await asOwner(owner, true, () => grantRights(owner, role.name));
     return role;
   } finally {
     await owner.end();
@@ -66,8 +68,47 @@ async function refuseOtherSchema(owner: pg.Client): Promise<void> {
     );
 }
 
+/** @throws Error if the role cannot use the schema that the URL names */
+async function refuseMissingSchema(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query(
+    `select current_schema() as schema, current_user as role, current_setting('search_path') as wanted`,
+  );
+  const { schema, role, wanted } = rows[0];
+  if (schema === null)
+    throw new Error(
+      `The database has no schema ${wanted} that the role ${role} may use. As the superuser, in this database: ` +
+        `create schema ${wanted} authorization ${owner.escapeIdentifier(role)}`,
+    );
+}
+
+/** Locks hold in one database, so a free lock of migrations shows another one. @throws Error if the two URLs name two databases */
+async function refuseOtherDatabase(url: string): Promise<void> {
+  const service = await connect(url);
+  const { rows } = await service
+    .query('select pg_try_advisory_lock($1) as free', [MIGRATION_LOCK])
+    .finally(() => service.end());
+  if (rows[0].free) throw new Error('MIGRATION_DATABASE_URL names another database than DATABASE_URL.');
+}
+
+/** Does work that needs the owner of the tables. @throws Error that names the variable of a role without the rights */
+async function asOwner(owner: pg.Client, isOwnerGiven: boolean, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (sqlStateOf(error) !== FORBIDDEN) throw error;
+    await owner.query('rollback');
+    const { name } = await roleOf(owner);
+    throw new Error(
+      isOwnerGiven
+        ? `The role ${name} of MIGRATION_DATABASE_URL does not own the tables, so it may not migrate the database. ` +
+            'Name their owner there, and another role in DATABASE_URL.'
+        : `The role ${name} of DATABASE_URL may not migrate the database. Set MIGRATION_DATABASE_URL to the role that owns its tables.`,
+    );
+  }
+}
+
 /** Runs the missing migrations. */
-async function run(url: string, owner: pg.Client): Promise<void> {
+async function run(url: string): Promise<void> {
   const source = new DataSource({
     type: 'postgres',
     url: withSchema(url),
@@ -77,15 +118,5 @@ async function run(url: string, owner: pg.Client): Promise<void> {
     applicationName: 'freehold migrations',
   });
   await source.initialize();
-  try {
-    await source.runMigrations();
-  } catch (error) {
-    if (sqlStateOf(error) !== FORBIDDEN) throw error;
-    const { name } = await roleOf(owner);
-    throw new Error(
-      `The role ${name} of DATABASE_URL may not migrate the database. Set MIGRATION_DATABASE_URL to the role that owns its tables.`,
-    );
-  } finally {
-    await source.destroy();
-  }
+  await source.runMigrations().finally(() => source.destroy());
 }

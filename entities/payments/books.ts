@@ -7,14 +7,24 @@ import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
-const MISMATCH = { accountId: column.text(), keptMicros: column.bigint(), summedMicros: column.bigint() };
+/** The wrong rows that the proof names of each kind of fault. */
+const ROWS_MAX = 20;
+
+/** `count` is the number of all such accounts. */
+const MISMATCH = {
+  accountId: column.text(),
+  keptMicros: column.bigint(),
+  summedMicros: column.bigint(),
+  count: column.int(),
+};
 /** One account whose kept balance is not the sum of its transfers. */
 export type Mismatch = Row<typeof MISMATCH>;
 export interface Books {
   /** Whether every kept balance is the sum of its transfers. */
   balanced: boolean;
   transfers: number;
-  firstMismatch: Mismatch | null;
+  /** The first accounts that are wrong. */
+  mismatches: Mismatch[];
   /** The sums of all ledger accounts by name. Those of customers are added up. */
   totals: { name: string; micros: bigint }[];
 }
@@ -22,7 +32,7 @@ export interface Books {
 const LEGS =
   'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
 
-const FIND_MISMATCH = statement(MISMATCH)`
+const FIND_MISMATCHES = statement(MISMATCH)`
   with summed as (
     select substr(name, strpos(name, ':') + 1) as account_id,
       sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
@@ -32,34 +42,37 @@ const FIND_MISMATCH = statement(MISMATCH)`
       coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
     from balance full join summed using (account_id))
   select account_id, (available_kept + held_kept)::bigint as kept_micros,
-    (available_summed + held_summed)::bigint as summed_micros
+    (available_summed + held_summed)::bigint as summed_micros, count(*) over ()::int as count
   from both_sides where available_kept <> available_summed or held_kept <> held_summed
-  order by account_id limit 1`;
+  order by account_id limit ${ROWS_MAX}`;
 const SUM_ACCOUNTS = statement({ name: column.text(), micros: column.bigint() })`
   select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
     from (${LEGS}) legs group by 1 order by 1`;
 const COUNT_TRANSFERS = statement({ transfers: column.int() })`select count(*)::int as transfers from transfer`;
 
-/** Proves that the balances are the sums of all transfers, or names the first account that is wrong. */
+/** Proves that the balances are the sums of all transfers, or names the first accounts that are wrong. */
 export async function verifyBooks(db: Queryable): Promise<Books> {
-  const firstMismatch = (await FIND_MISMATCH.first(db)) ?? null;
+  const mismatches = await FIND_MISMATCHES.all(db);
   const totals = await SUM_ACCOUNTS.all(db);
   const counted = await COUNT_TRANSFERS.first(db);
-  return { balanced: !firstMismatch, transfers: counted!.transfers, firstMismatch, totals };
+  return { balanced: !mismatches.length, transfers: counted!.transfers, mismatches, totals };
 }
 
-/** A row that disagrees with the ledger. */
+/** A kind of fault, with the rows that disagree with the ledger. */
 export interface Fault {
-  /** Its table. */
   table: string;
-  /** Its id. */
-  row: string;
   detail: string;
+  /** The ids of the first wrong rows. */
+  rows: string[];
+  /** The number of all wrong rows. */
+  count: number;
 }
 
 export interface Proof extends Books {
-  /** The first wrong row in the order of the checks; null: none. */
-  firstFault: Fault | null;
+  /** In the order of the checks. */
+  faults: Fault[];
+  /** The first wrong row; null: none. */
+  firstFault: { table: string; row: string; detail: string } | null;
 }
 
 const PAYMENT_KEY = `'pay:' || payment.network || ':' || payment.tx_id || ':' || payment.position`;
@@ -68,7 +81,7 @@ const X402_KEY = `'x402:' || x402_payment.network || ':' || x402_payment.payer |
 /** The states after the chain has moved the money. */
 const X402_MOVED = `'SETTLED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'`;
 
-/** Each statement finds the id of a wrong row, as `row`. */
+/** Each statement finds the ids of wrong rows, as `row`. */
 const CHECKS = [
   {
     table: 'payment',
@@ -154,19 +167,27 @@ const CHECKS = [
       ) as summed using (credential_id, month)
       where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
   },
-].map(({ wrong, ...check }) => ({ ...check, wrong: statement({ row: column.text() })`${wrong} order by 1 limit 1` }));
+].map(({ wrong, ...check }) => ({
+  ...check,
+  wrong: statement({ row: column.text(), count: column.int() })`
+    select wrong.row, count(*) over ()::int as count from (${wrong}) as wrong group by 1 order by 1 limit ${ROWS_MAX}`,
+}));
 
 /** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */
 export async function proveBooks(db: Queryable): Promise<Proof> {
   const books = await verifyBooks(db);
-  if (books.firstMismatch) {
-    const { accountId, keptMicros, summedMicros } = books.firstMismatch;
-    const detail = `The balance keeps ${keptMicros} micro-USD, and its transfers sum up to ${summedMicros}.`;
-    return { ...books, firstFault: { table: 'balance', row: accountId, detail } };
-  }
-  for (const { table, detail, wrong } of CHECKS) {
-    const found = await wrong.first(db);
-    if (found) return { ...books, balanced: false, firstFault: { table, row: found.row, detail } };
-  }
-  return { ...books, firstFault: null };
+  const faults: Fault[] = [];
+  const add = (table: string, detail: string, found: { row: string; count: number }[]) => {
+    if (found[0]) faults.push({ table, detail, rows: found.map(({ row }) => row), count: found[0].count });
+  };
+  const [first] = books.mismatches;
+  add(
+    'balance',
+    `The first balance keeps ${first?.keptMicros} micro-USD, and its transfers sum up to ${first?.summedMicros}.`,
+    books.mismatches.map(({ accountId, count }) => ({ row: accountId, count })),
+  );
+  for (const { table, detail, wrong } of CHECKS) add(table, detail, await wrong.all(db));
+  const [fault] = faults;
+  const firstFault = fault ? { table: fault.table, row: fault.rows[0]!, detail: fault.detail } : null;
+  return { ...books, balanced: !fault, faults, firstFault };
 }

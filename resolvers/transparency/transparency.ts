@@ -61,17 +61,31 @@ export interface CanaryStatement {
   freshness?: string | null | undefined;
 }
 
-/** Publishes the next canary, which names the digest of its predecessor. */
+/** The first lines by PGP. A private key, or a text without a signature, has another one. */
+const ARMOUR = {
+  signedText: '-----BEGIN PGP SIGNED MESSAGE-----',
+  publicKey: '-----BEGIN PGP PUBLIC KEY BLOCK-----',
+} as const;
+const CANARY_MS = CANARY_DAYS * 24 * 3_600_000;
+
+/** Publishes the next canary, which names the digest of its predecessor. @throws ApiError validation_failed */
 export async function publishCanary(context: Context, given: CanaryStatement): Promise<CanaryView> {
+  for (const field of ['signedText', 'publicKey'] as const)
+    if (given[field] && given[field].split('\n', 1)[0]!.trimEnd() !== ARMOUR[field])
+      throw invalid(field, `${field} must begin with the line ${ARMOUR[field]}`);
   return context.db.transaction(async (tx) => {
     await lockCanaries(tx);
     const before = await LATEST_CANARY.first(tx);
     const issuedAt = await databaseTime(tx);
+    const latest = new Date(issuedAt.getTime() + CANARY_MS);
+    const expiresAt = given.expiresAt ?? latest;
+    if (expiresAt <= issuedAt || expiresAt > latest)
+      throw invalid('expiresAt', `expiresAt must be in the future, and at most ${CANARY_DAYS} days ahead.`);
     const canary = {
       id: newId('can'),
       version: String(Number(before?.version ?? 0) + 1),
       issuedAt,
-      expiresAt: given.expiresAt ?? new Date(issuedAt.getTime() + CANARY_DAYS * 24 * 3_600_000),
+      expiresAt,
       codes: given.codes,
       statement: given.statement,
       signedText: given.signedText ?? null,
@@ -87,6 +101,9 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     return canary;
   });
 }
+
+const invalid = (field: string, message: string) =>
+  new ApiError('validation_failed', message, { errors: [{ field, code: 'invalid_value', message }] });
 
 function digestOf({ signedText, statement, codes, issuedAt, expiresAt, previousSha256 }: CanaryView): string {
   const text =

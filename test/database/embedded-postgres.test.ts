@@ -107,6 +107,16 @@ describe('An embedded PostgreSQL', () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
+  it('starts anew while the process before it stops', async () => {
+    const before = await start(dataDir);
+    const next = start(dataDir);
+    // The next start waits for the lock of the owner.
+    await eventually(async () => (await query(before.url, 'select from pg_locks where not granted')).length > 0);
+    await before.stop();
+    const after = await next;
+    expect(await query(after.ownerUrl, 'select 1 as works')).toEqual([{ works: 1 }]);
+  });
+
   it('returns with its data after a crash and after a stop', async () => {
     const crashed = await start(dataDir);
     await query(crashed.url, 'create table if not exists kept as select 42 as answer');

@@ -109,6 +109,47 @@ describe('The role of the service', () => {
     );
   });
 
+  it('names the command that makes a missing schema', async () => {
+    const { name, owner, service } = await newRoles();
+    const inShop = (url: string) => `${url}?options=-c%20search_path%3Dshop`;
+    await expect(Database.open(inShop(service), { ownerUrl: inShop(owner) })).rejects.toThrow(
+      `The database has no schema shop that the role ${name}_owner may use. As the superuser, in this database: ` +
+        `create schema shop authorization "${name}_owner"`,
+    );
+  });
+
+  it('refuses a start whose two URLs name two databases, and changes neither', async () => {
+    const [{ service }, { owner }] = [await newRoles(), await newRoles()];
+    await expect(Database.open(service, { ownerUrl: owner })).rejects.toThrow(
+      'MIGRATION_DATABASE_URL names another database than DATABASE_URL.',
+    );
+    const client = new pg.Client({ connectionString: owner });
+    await client.connect();
+    onTestFinished(() => client.end());
+    expect((await client.query(`select to_regclass('migrations') as name`)).rows).toEqual([{ name: null }]);
+  });
+
+  it('is not the owner by mistake: a start with exchanged roles says so, before and after the migrations', async () => {
+    const { name, owner, service } = await newRoles();
+    const refusal = new RegExp(`The role ${name}_service of MIGRATION_DATABASE_URL does not own the tables`);
+    await expect(Database.open(owner, { ownerUrl: service })).rejects.toThrow(refusal);
+    await Database.open(service, { ownerUrl: owner }).then((db) => db.close());
+    const exchanged = await spawnService({ DATABASE_URL: owner, MIGRATION_DATABASE_URL: service });
+    onTestFinished(() => void exchanged.process.kill('SIGKILL'));
+    expect(exchanged.output()).toContain(
+      `The role ${name}_owner of DATABASE_URL is a superuser or owns the tables, so a flaw could change the records. Name a role there`,
+    );
+    await exchanged.stop();
+  });
+
+  it('needs the owner of the tables for its rights, and not any other role', async () => {
+    const { name, owner, service } = await newRoles();
+    await Database.open(service, { ownerUrl: owner }).then((db) => db.close());
+    await expect(Database.open(service, { ownerUrl: service })).rejects.toThrow(
+      `The role ${name}_service of MIGRATION_DATABASE_URL does not own the tables`,
+    );
+  });
+
   it('may not do a later migration either', async () => {
     const url = await newDatabaseUrl();
     await administer(url, 'delete from migrations where id = (select max(id) from migrations)');

@@ -123,10 +123,18 @@ describe('The owner of an account', () => {
     expect(await entriesOf(account, 'session.refused')).toHaveLength(1);
   });
 
-  it('reads of a wrong secret of an OAuth client', async () => {
+  it.each([
+    ['a secret of another client', () => mintCredential('cs')],
+    ['a text of another shape', () => 'hunter2'],
+    [
+      'its secret with another last character',
+      (secret: string) => secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0'),
+    ],
+  ])('reads of a wrong secret of an OAuth client: %s', async (_name, wrong) => {
     const account = await newAccount();
     const client = await newClient(account);
-    expect((await requestToken({ ...client, client_secret: mintCredential('cs') })).status).toBe(401);
+    const wrongClient = { client_id: client.client_id, client_secret: wrong(client.client_secret) };
+    expect((await requestToken(wrongClient)).status).toBe(401);
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: client.client_id } });
   });
 

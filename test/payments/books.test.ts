@@ -84,6 +84,20 @@ describe('The proof of the books', () => {
     });
   });
 
+  it('names each kind of fault with its number of rows, and the first 20 of them', async () => {
+    await asSuperuser(
+      db,
+      `insert into spending_month select 'key_' || number, '2026-01-01', 1 from generate_series(10, 34) as number`,
+    );
+    await asSuperuser(db, `update top_up set credited_micros = 103`);
+    const { faults } = await proveBooks(db);
+    expect(faults.map(({ table, count }) => [table, count])).toEqual([
+      ['top_up', 1],
+      ['spending_month', 25],
+    ]);
+    expect(faults[1]!.rows).toEqual(Array.from({ length: 20 }, (_, index) => `key_${10 + index}`));
+  });
+
   it('names a transfer that credits an x402 payment without a row', async () => {
     await db.transaction((tx) =>
       post(tx, account, {

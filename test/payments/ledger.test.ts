@@ -53,7 +53,7 @@ async function newAccount(micros = 0n): Promise<string> {
 const refusal = { code: 'insufficient_balance' };
 
 it('The books are empty and balanced at first', async () => {
-  expect(await verifyBooks(db)).toEqual({ balanced: true, transfers: 0, firstMismatch: null, totals: [] });
+  expect(await verifyBooks(db)).toEqual({ balanced: true, transfers: 0, mismatches: [], totals: [] });
 });
 
 describe('A posting', () => {
@@ -216,19 +216,22 @@ describe('The books', () => {
     await expectBalancedBooks();
   });
 
-  it('name the first customer whose stored balance was changed by SQL, and the difference', async () => {
+  it('name the customers whose stored balance was changed by SQL, and the difference', async () => {
     const [account, other] = [await newAccount(5_000_000n), await newAccount(1n)];
     const tamper = (id: string, sql: string) => db.query(`update balance set ${sql} where account_id = $1`, [id]);
     await tamper(account, 'available_micros = available_micros + 7');
     await tamper(other, 'available_micros = 0');
     expect(await verifyBooks(db)).toMatchObject({
       balanced: false,
-      firstMismatch: { accountId: account, keptMicros: 5_000_007n, summedMicros: 5_000_000n },
+      mismatches: [
+        { accountId: account, keptMicros: 5_000_007n, summedMicros: 5_000_000n, count: 2 },
+        { accountId: other, keptMicros: 0n, summedMicros: 1n, count: 2 },
+      ],
     });
     await tamper(account, 'available_micros = 4000000, held_micros = 1000000');
-    expect(await verifyBooks(db)).toMatchObject({ balanced: false, firstMismatch: { accountId: account } });
+    expect((await verifyBooks(db)).mismatches.map(({ accountId }) => accountId)).toEqual([account, other]);
     await tamper(account, 'available_micros = 5000000, held_micros = 0');
-    expect(await verifyBooks(db)).toMatchObject({ balanced: false, firstMismatch: { accountId: other } });
+    expect(await verifyBooks(db)).toMatchObject({ balanced: false, mismatches: [{ accountId: other }] });
     await tamper(other, 'available_micros = 1');
     await expectBalancedBooks();
   });
@@ -238,7 +241,7 @@ describe('The books', () => {
     await asSuperuser(db, 'delete from balance where account_id = $1', [account]);
     expect(await verifyBooks(db)).toMatchObject({
       balanced: false,
-      firstMismatch: { accountId: account, keptMicros: 0n, summedMicros: 5n },
+      mismatches: [{ accountId: account, keptMicros: 0n, summedMicros: 5n }],
     });
     await db.query('insert into balance (account_id, available_micros) values ($1, 5)', [account]);
     await expectBalancedBooks();
@@ -272,7 +275,7 @@ function apply(sums: { availableMicros: bigint; heldMicros: bigint }, account: s
 async function expectBalancedBooks() {
   const { totals, ...books } = await verifyBooks(db);
   const [{ count } = { count: -1 }] = await db.query<{ count: number }>('select count(*)::int as count from transfer');
-  expect(books).toEqual({ balanced: true, transfers: count, firstMismatch: null });
+  expect(books).toEqual({ balanced: true, transfers: count, mismatches: [] });
   expect(totals.reduce((sum, { micros }) => sum + micros, 0n)).toBe(0n);
   expect(totals.map(({ name }) => name)).toEqual(totals.map(({ name }) => name).toSorted());
 }

@@ -94,7 +94,10 @@ export async function requirementsOf(found: Found): Promise<Requirement[]> {
   const requirements = [...answers(found), ...(await collisions(world)), ...(await rows(world.db))];
   const add = (name: string, faults: string[]) => requirements.push({ name, faults });
   const proof = await proveBooks(world.db);
-  add('The books balance', proof.balanced ? [] : [JSON.stringify(proof.firstFault)]);
+  add(
+    'The books balance',
+    proof.faults.map((fault) => JSON.stringify(fault)),
+  );
   add('Each live server has its machine, and no other machine is left', await machines(world));
   add('Each event came to every webhook that wants it', await eventsFor(world.db, accounts));
   add(

@@ -7,10 +7,15 @@ import { siteOf } from '../../../entities/networks.ts';
 import { Turns } from '../../../entities/turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** The 10,000 most frequent passwords: the list is sorted by frequency. */
-const COMMON: ReadonlySet<string> = new Set(
-  (dictionary as Record<string, string[]>)['passwords-common']!.slice(0, 10_000),
-);
+/** The 10,000 most frequent passwords (the list is sorted by frequency), and the name of this program. */
+const COMMON: ReadonlySet<string> = new Set([
+  ...(dictionary as Record<string, string[]>)['passwords-common']!.slice(0, 10_000),
+  'freehold',
+]);
+/** Up to four digits or symbols, which people add to a common password. */
+const ENDING = /\P{L}{1,4}$/u;
+/** One to three characters again and again. */
+const REPEATED = /^(.{1,3})\1+$/su;
 /** The most checks that wait. More would take minutes, so the service asks further callers to come back. */
 const WAITING_MAX = { waiting: 256, waitingOfGroup: 64 };
 
@@ -54,12 +59,13 @@ export async function verifyPassword(
   return matches && Boolean(stored);
 }
 
-/** @throws ApiError weak_password for a common password, and for the email itself */
+/** @throws ApiError weak_password for a common password and for the email, each also with an ending, and for repeated characters */
 export function refuseWeakPassword(password: string, email: string, field = 'password'): void {
   const lower = password.toLowerCase();
-  if (lower === email || lower === email.split('@')[0] || COMMON.has(lower)) {
-    throw new ApiError('weak_password', undefined, {
-      errors: [{ field, code: 'weak_password', message: 'Choose a less common password, without your email.' }],
-    });
+  const known = [email, email.split('@')[0]];
+  const isGuessed = [lower, lower.replace(ENDING, '')].some((guess) => known.includes(guess) || COMMON.has(guess));
+  if (isGuessed || REPEATED.test(lower)) {
+    const message = 'Choose a less common password, without your email. Digits and symbols at its end do not help.';
+    throw new ApiError('weak_password', undefined, { errors: [{ field, code: 'weak_password', message }] });
   }
 }

@@ -5,7 +5,7 @@ import { find } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
 import { allowedBy } from '../../../entities/networks.ts';
-import { credentialKind, digest } from '../../../entities/secrets.ts';
+import { digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
 
@@ -28,7 +28,7 @@ export async function authenticateClient(
   const [id, secret] = basicOf(credentials.authorization) ?? [credentials.clientId, credentials.clientSecret];
   if (!id || !secret)
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
-  const client = isId('cl', id) && credentialKind(secret) === 'cs' && (await find(db, OauthClient, { id }));
+  const client = isId('cl', id) && (await find(db, OauthClient, { id }));
   if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
     if (client) noteRefusal(security, client, 'refused');
     else security.count('unknown credentials');

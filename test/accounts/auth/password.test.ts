@@ -48,8 +48,10 @@ describe('The password', () => {
     expect(await works(made.plaintext)).toBe(true);
   });
 
-  it.each([
-    ['password123', 'weak_password'],
+  it.each<[string, string]>([
+    ...['password123', 'password1234', 'Password1!', 'letmein123', 'aaaaaaaaaaaa', 'abcabcabc', 'freehold1'].map(
+      (common): [string, string] => [common, 'weak_password'],
+    ),
     ['short', 'weak_password'],
     ['x'.repeat(129), 'validation_failed'],
   ])('does not become %s', async (new_password, code) => {
