@@ -1,9 +1,10 @@
 /** The caller of an operation, or its task, for the turns at the connections of the database. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { siteOf } from './networks.ts';
 
 export interface Caller {
   kind: 'account' | 'stranger' | 'task';
-  /** The account of the caller or of the task, or the network of a stranger. */
+  /** The account of the caller or of the task, or the site of a stranger. */
   group: string;
   /** The connections that the operation has. It gets further ones at once, because it might wait for itself. */
   connections: number;
@@ -15,6 +16,10 @@ export const callers = new AsyncLocalStorage<Caller | undefined>();
 /** Does the work for a caller. */
 export const onBehalfOf = <T>({ kind, group }: Pick<Caller, 'kind' | 'group'>, work: () => T): T =>
   callers.run({ kind, group, connections: 0 }, work);
+
+/** Does the work for a caller without a known credential, at the turn of the site of the address. */
+export const onBehalfOfStranger = <T>(address: string | null, work: () => T): T =>
+  onBehalfOf({ kind: 'stranger', group: siteOf(address ?? '') }, work);
 
 /**
  * Does work that callers share, such as the writing of a log. Otherwise it would take the turns of the caller that began

@@ -30,12 +30,20 @@ export const allowedBy = (allowlist: readonly string[]): ((address: string | nul
   allowlist.length ? networkCheck(allowlist) : () => true;
 
 /** Returns the network that counts as one caller: an IPv4 address, a circuit, or the /64 of another IPv6 address. */
-export function networkOf(address: string): string {
+export const networkOf = (address: string): string => networkWithin(address, 64);
+
+/**
+ * Returns the network whose strangers take turns as one: like `networkOf`, but the /48 of another IPv6 address. Providers
+ * give that much to one site (RFC 6177), which has 65,536 networks of /64 then.
+ */
+export const siteOf = (address: string): string => networkWithin(address, 48);
+
+function networkWithin(address: string, bits: number): string {
   const bare = withoutZone(address);
   if (isIPv4(bare)) return bare;
   const prefix = prefixOf(bare);
   if (prefix === undefined) return bare;
-  return textOf(isCircuit(bare) ? prefix : prefix.slice(0, 1 + 64)).replace(/\/(32|128)$/, '');
+  return textOf(isCircuit(bare) ? prefix : prefix.slice(0, 1 + bits)).replace(/\/(32|128)$/, '');
 }
 
 const withoutZone = (address: string): string => address.split('%', 1)[0]!;

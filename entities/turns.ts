@@ -1,4 +1,5 @@
 /** Few places for work, at which groups of callers take turns. So a flood from one group delays that group. */
+import { randomInt } from 'node:crypto';
 import { ApiError } from './errors.ts';
 
 const RETRY_SECONDS = 2;
@@ -52,7 +53,7 @@ export class Turns {
     const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
     if (group.waiters.length >= this.#limits.waitingOfGroup) throw this.#tooMany();
-    if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length);
+    if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length + 1);
     this.#groups.set(name, group);
     this.#waiting++;
     return new Promise((begin, refuse) => group.waiters.push({ begin, refuse }));
@@ -67,9 +68,13 @@ export class Turns {
     return () => {
       this.#running--;
       group.running--;
-      if (!group.running && !group.waiters.length) this.#groups.delete(name);
+      this.#forgetIdle(name, group);
       this.#next();
     };
+  }
+
+  #forgetIdle(name: string, { running, waiters }: Group): void {
+    if (!running && !waiters.length) this.#groups.delete(name);
   }
 
   #next(): void {
@@ -81,13 +86,21 @@ export class Turns {
     }
   }
 
-  /** Refuses the last of the longest queue. @throws ApiError rate_limited if the new work would make another as long */
+  /**
+   * Makes room for new work, which would make a queue so long. Refuses the last of the longest queue. Chance decides among
+   * queues of the same length and the new work. So many groups can keep no other group out.
+   * @throws ApiError rate_limited if it refuses the new work
+   */
   #shorten(length: number): void {
-    const queues = [...this.#groups.values()].map(({ waiters }) => waiters);
-    const longest = queues.reduce((one, other) => (other.length > one.length ? other : one));
-    if (longest.length <= length + 1) throw this.#tooMany();
-    longest.pop()!.refuse(this.#tooMany());
+    const groups = [...this.#groups].filter(([, { waiters }]) => waiters.length);
+    const most = Math.max(...groups.map(([, { waiters }]) => waiters.length));
+    const longest = groups.filter(([, { waiters }]) => waiters.length === most);
+    const chosen = most >= length && longest[most > length ? 0 : randomInt(longest.length + 1)];
+    if (!chosen) throw this.#tooMany();
+    const [name, group] = chosen;
+    group.waiters.pop()!.refuse(this.#tooMany());
     this.#waiting--;
+    this.#forgetIdle(name, group);
   }
 
   #tooMany(): ApiError {

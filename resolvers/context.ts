@@ -1,6 +1,6 @@
 /** The caller, and the tools of a resolver. */
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
-import { onBehalfOf } from '../entities/caller.ts';
+import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
@@ -75,10 +75,10 @@ export function accountOf({ viewer }: Context): string {
 export const groupOf = (viewer: Viewer | null, address: string | null): string =>
   viewer?.accountId ?? networkOf(address ?? '');
 
-/** Does the work at the turns of the caller: of the account, or of the network of a stranger. The operator waits for no turn. */
+/** Does the work at the turns of the caller: of the account, or of the site of a stranger. The operator waits for no turn. */
 export function atTurnOf<T>({ viewer, address }: Context, work: () => T): T {
-  if (viewer && !viewer.accountId) return work();
-  return onBehalfOf({ kind: viewer ? 'account' : 'stranger', group: groupOf(viewer, address) }, work);
+  if (!viewer) return onBehalfOfStranger(address, work);
+  return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId }, work) : work();
 }
 
 /** The caller, as the audit log names them. */

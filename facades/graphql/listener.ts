@@ -7,6 +7,7 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema } from '../../schema/index.ts';
+import { serveInOrder } from '../http/pipelining.ts';
 import { masking, unreadableRequests } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
@@ -82,5 +83,6 @@ export function internalListener(options: InternalOptions): InternalListener {
           : [404, 'not found'];
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
+  serveInOrder(server);
   return { server, closeSockets: acceptSockets(server, PATH, options, mask) };
 }

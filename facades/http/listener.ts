@@ -21,6 +21,7 @@ import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
+import { serveInOrder } from './pipelining.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
 import { cached, rest } from './rest.ts';
@@ -91,6 +92,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     },
     clientErrorHandler: clientErrors(errorResponse, newRequestId),
   });
+  serveInOrder(app.server);
   app.decorateRequest('viewer', null);
   app.setErrorHandler(send);
   const admit = admission(authenticate, rateLimits);

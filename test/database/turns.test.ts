@@ -55,6 +55,20 @@ describe('Work', () => {
     expect(await Promise.all([first, ...queued, other])).toEqual(['a 1', 'a 2', 'a 3', 'rate_limited', 'b 1', 'c 1']);
   });
 
+  it('may find a place among waiting groups of one work each, and keeps it only by chance', async () => {
+    const { ask, end } = onePlace({ waiting: 4 });
+    const first = ask('a');
+    const asked = Array.from({ length: 200 }, (_, i) => ask(`${i}`).catch(({ code }) => code));
+    for (let i = 0; i < 5; i++) await end();
+    const results = await Promise.all(asked);
+    expect(await first).toBe('a');
+    const done = results.flatMap((result, i) => (result === `${i}` ? [i] : []));
+    expect(done).toHaveLength(4);
+    // A later one took the place of an earlier one.
+    expect(done).not.toEqual([0, 1, 2, 3]);
+    expect(results.filter((result) => result === 'rate_limited')).toHaveLength(196);
+  });
+
   it('of one group leaves places free for other groups', async () => {
     const { ask, begun, end, settled } = onePlace({ places: 3, placesOfGroup: 2 });
     const all = ['a 1', 'a 2', 'a 3', 'b 1', 'c 1'].map((name) => ask(name));

@@ -12,6 +12,7 @@ import {
   NOTE_USE,
   READ_STANDING,
 } from '../../../entities/accounts/credential.ts';
+import { onBehalfOfStranger } from '../../../entities/caller.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -68,7 +69,7 @@ export class Authenticator {
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
     if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
-    const { viewer, allows, unnoted } = await this.#find(credential, quietly);
+    const { viewer, allows, unnoted } = await this.#find(credential, address, quietly);
     if (!allows(address)) {
       if (!quietly) this.#refused(viewer, 'network_refused');
       throw new ApiError('ip_not_allowed');
@@ -85,8 +86,12 @@ export class Authenticator {
     this.#security.note({ type: `${noun}.${what}`, account: accountId, resource: { type: noun, id }, actor });
   }
 
-  /** @throws ApiError invalid_, expired_ or revoked_credential */
-  async #find(credential: string, quietly: boolean): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
+  /** @throws ApiError invalid_, expired_ or revoked_credential, or rate_limited if too many strangers wait */
+  async #find(
+    credential: string,
+    address: string | null,
+    quietly: boolean,
+  ): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
@@ -95,8 +100,10 @@ export class Authenticator {
     if (kind !== 'live' && kind !== 'at') throw this.#unknown();
     const revocations = this.#revocations;
     const key = [digest(credential)];
-    const finding = kind === 'live' ? FIND_API_KEY.first(this.#db, key) : FIND_SESSION.first(this.#db, key);
-    const found: FoundCredential | undefined = await finding;
+    // Until it is found, a credential may be a guess.
+    const found: FoundCredential | undefined = await onBehalfOfStranger(address, () =>
+      kind === 'live' ? FIND_API_KEY.first(this.#db, key) : FIND_SESSION.first(this.#db, key),
+    );
     if (!found) throw this.#unknown();
     const viewer = viewerOf(kind, found);
     const isExpired = found.status === 'EXPIRED' || (found.expiresAt && found.expiresAt.getTime() <= Date.now());

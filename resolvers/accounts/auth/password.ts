@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { dictionary } from '@zxcvbn-ts/language-common';
 import { ApiError } from '../../../entities/errors.ts';
-import { networkOf } from '../../../entities/networks.ts';
+import { siteOf } from '../../../entities/networks.ts';
 import { Turns } from '../../../entities/turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -30,9 +30,9 @@ const turns = new Turns({
   ...WAITING_MAX,
   refusal: 'The service is checking too many passwords at the moment.',
 });
-/** Waits for the turn of the caller's network. */
+/** Waits for the turn of the caller's site. */
 const atTurn = <T>(address: string | null, work: () => Promise<T>): Promise<T> =>
-  turns.run(address ? networkOf(address) : '', work);
+  turns.run(address ? siteOf(address) : '', work);
 
 /** Returns the hash of a password, in PHC form. @throws ApiError rate_limited if too many checks wait */
 export const hashPassword = (password: string, address: string | null = null): Promise<string> =>

@@ -1,7 +1,7 @@
 /** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
-import { networkOf } from '../../../entities/networks.ts';
+import { networkOf, siteOf } from '../../../entities/networks.ts';
 import { type Taken, takeRateLimits } from '../../../entities/rate-limit.ts';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
@@ -103,6 +103,16 @@ describe('An address', () => {
     ['fc00:dead:beef:4dae::1', 'fc00:dead:beef:4dae::/64'],
   ])('%s counts as %s', (address, counted) => {
     expect(networkOf(address)).toBe(counted);
+  });
+
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+    ['fe80::1%eth0', 'fe80::/48'],
+    ['fc00:dead:beef:4dad::0:29A', 'fc00:dead:beef:4dad::29a'],
+  ])('%s takes turns as %s', (address, site) => {
+    expect(siteOf(address)).toBe(site);
   });
 });
 

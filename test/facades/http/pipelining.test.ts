@@ -1,0 +1,105 @@
+/** Clients that send requests before they have the answers. */
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type NetConnectOpts, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { mintCredential } from '../../../entities/secrets.ts';
+import { serveInOrder } from '../../../facades/http/pipelining.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { freePort } from '../../setup/spawn.ts';
+import { lineOf } from './circuit.ts';
+
+const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
+
+async function open(to: NetConnectOpts): Promise<Socket> {
+  const socket = connect(to).on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+/** Everything that the service sends until the connection closes, or until it has sent so many answers. */
+async function read(socket: Socket, answers = Infinity): Promise<string[]> {
+  let text = '';
+  const parts = () => text.split(/(?=HTTP\/1\.1 \d{3})/).filter(Boolean);
+  socket.on('data', (chunk) => (text += chunk));
+  await expect
+    .poll(() => socket.closed || (parts().length >= answers && text.endsWith('}')), { timeout: 90_000 })
+    .toBe(true);
+  return parts();
+}
+
+describe('A connection', () => {
+  /** A server whose answers the test gives. */
+  const serving = async () => {
+    const begun: [path: string, response: ServerResponse][] = [];
+    const counts = { parsed: 0 };
+    const server = createServer(({ url }, response) => void begun.push([url!, response]));
+    serveInOrder(server);
+    server.on('request', () => counts.parsed++);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close().closeAllConnections());
+    return { begun, counts, socket: await open({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }) };
+  };
+
+  it('has one request under way, however many its client sends', async () => {
+    const { begun, socket } = await serving();
+    socket.write(['/1', '/2', '/3'].map((path) => get(path)).join(''));
+    for (const path of ['/1', '/2', '/3']) {
+      await expect.poll(() => begun.length).toBe(1);
+      const [url, response] = begun.pop()!;
+      expect(url).toBe(path);
+      response.end();
+    }
+    socket.write(get('/4'));
+    await expect.poll(() => begun[0]?.[0]).toBe('/4');
+  });
+
+  it('with more than sixteen waiting requests closes, and begins none of them', async () => {
+    const { begun, counts, socket } = await serving();
+    socket.write(get('/').repeat(17));
+    await expect.poll(() => begun.length).toBe(1);
+    expect(socket.closed).toBe(false);
+    socket.write(get('/').repeat(500));
+    await read(socket);
+    expect(begun.length).toBe(1);
+    // The listener does not even parse the rest.
+    expect(counts.parsed).toBe(1 + 16 + 1);
+  });
+
+  it('begins none of its waiting requests after its client has left', async () => {
+    const { begun, socket } = await serving();
+    socket.write(get('/').repeat(5));
+    await expect.poll(() => begun.length).toBe(1);
+    socket.destroy();
+    await once(begun[0]![1], 'close');
+    await new Promise(setImmediate);
+    expect(begun.length).toBe(1);
+  });
+});
+
+describe('A flood over one connection', async () => {
+  const onion = { host: '127.0.0.1', port: await freePort() };
+  const { publicUrl, internalUrl } = await startFreehold({ ONION_LISTENER: `${onion.host}:${onion.port}` });
+  const at = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
+  const guess = get('/v1/account', `Authorization: Bearer ${mintCredential('live')}\r\n`);
+
+  it.each<[what: string, to: NetConnectOpts, request: string, begin?: string]>([
+    ['the public listener', at(publicUrl), get('/v1/catalog')],
+    ['the public listener, with guessed credentials', at(publicUrl), guess],
+    ['the onion service', onion, guess, lineOf(7)],
+    ['the internal listener', at(internalUrl), get('/graphql?query={catalog}', 'Authorization: Bearer x\r\n')],
+  ])('ends it: %s', async (_, to, request, begin = '') => {
+    const socket = await open(to);
+    socket.write(begin + request.repeat(2_000));
+    expect((await read(socket)).length).toBeLessThan(20);
+  });
+
+  it('differs from a few requests, which get their answers in order', async () => {
+    const socket = await open(at(publicUrl));
+    const paths = Array.from({ length: 10 }, (_, i) => (i % 2 ? '/v1/catalog/vps' : '/v1/account'));
+    socket.write(paths.map((path) => get(path)).join(''));
+    const answers = await read(socket, paths.length);
+    expect(answers.map((answer) => answer.slice(9, 12))).toEqual(paths.map((_, i) => (i % 2 ? '200' : '401')));
+  });
+});
