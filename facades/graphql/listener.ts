@@ -7,7 +7,7 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema } from '../../schema/index.ts';
-import { serveInOrder } from '../http/pipelining.ts';
+import { lacksHost, serveInOrder } from '../http/pipelining.ts';
 import { masking, unreadableRequests } from './errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
@@ -71,6 +71,7 @@ export function internalListener(options: InternalOptions): InternalListener {
   });
 
   const server = createServer(async (request, response) => {
+    if (lacksHost(request)) return response.writeHead(400, { connection: 'close' }).end();
     const path = request.url?.split('?')[0];
     if (path === PATH) return yoga(request, response);
     const [status, body] =

@@ -1,10 +1,11 @@
 /** Answers requests that are not valid HTTP. Fastify has no request or reply for most of them. */
-import { METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { ErrorResponder, ErrorResponse } from './errors.ts';
 import { API_HEADERS } from './headers.ts';
+import { lacksHost } from './pipelining.ts';
 
 const KIB = 1024;
 const HEADERS_MAX = 16 * KIB;
@@ -16,6 +17,14 @@ export function refuseLargeHead({ raw }: FastifyRequest, reply: FastifyReply): v
   if (size < HEADERS_MAX) return;
   reply.header('connection', 'close');
   throw new ApiError('invalid_header', TOO_LARGE);
+}
+
+/** Returns the fault of a head that HTTP refuses, or undefined. */
+export function headFault(request: IncomingMessage): ApiError | undefined {
+  const { expect = '100-continue' } = request.headers;
+  if (lacksHost(request)) return new ApiError('invalid_header', 'The header Host is missing.');
+  if (/\b100-continue\b/i.test(expect)) return undefined;
+  return new ApiError('invalid_header', 'The header Expect may only have the value 100-continue.');
 }
 
 type ClientError = Error & { code?: string; rawPacket?: unknown };

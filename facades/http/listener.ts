@@ -13,7 +13,7 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/rate-limit.ts';
-import { clientErrors, refuseLargeHead } from './client-errors.ts';
+import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
 import { downloads } from './downloads.ts';
@@ -24,6 +24,7 @@ import { oauth, oauthError } from './oauth.ts';
 import { serveInOrder } from './pipelining.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
+import { isUnfinished } from './request-bodies.ts';
 import { cached, rest } from './rest.ts';
 import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
@@ -101,8 +102,9 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    if (!request.is404) return done();
-    admitPublic(request, reply).then(() => done(new ApiError('not_found', NO_SUCH_PATH)), done);
+    const fault = headFault(request.raw) ?? (request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);
+    if (!fault) return done();
+    admitPublic(request, reply).then(() => done(fault), done);
   });
   if (connectionLimits) limitConnections(app, { isProxy, limits: connectionLimits, errorResponse, newRequestId });
   const unread = new UnreadBytes();
@@ -120,8 +122,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS);
     app.server.once('close', () => clearTimeout(deadline));
   });
-  app.addHook('onSend', async (_request, reply) => {
-    if (closing) reply.header('connection', 'close');
+  app.addHook('onSend', async ({ raw }, reply) => {
+    if (closing || isUnfinished(raw)) reply.header('connection', 'close');
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {

@@ -4,43 +4,77 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { boundBody, declaredBytes } from './request-bodies.ts';
 
 /** The most requests that wait on a connection. Above it, the listener closes the connection. */
 const WAITING_MAX = 16;
+/** The most bytes of their heads and bodies together. */
+const WAITING_BYTES_MAX = 64 * 1024;
+/** What Node keeps for each name and value of a header, besides its text. */
+const TEXT_BYTES = 32;
 /** Tells Node's parser that the rest of a read is no HTTP. */
 const REST_IS_NO_HTTP = 2;
 /** Node has no public way to stop its parser. Without these members, it parses the rest for nothing. */
 type ParsedSocket = Socket & { parser?: { onIncoming?: ((...given: unknown[]) => number) | null } | null };
 
+interface Waiting {
+  request: IncomingMessage;
+  response: ServerResponse;
+  bytes: number;
+}
+
+/** Whether a request lacks the header Host, which HTTP/1.1 requires. The server leaves this check to its handler. */
+export const lacksHost = ({ httpVersion, headers }: IncomingMessage): boolean =>
+  httpVersion === '1.1' && headers.host === undefined;
+
+const bytesOf = (request: IncomingMessage): number =>
+  request.rawHeaders.reduce((sum, { length }) => sum + length + TEXT_BYTES, request.url!.length) +
+  declaredBytes(request);
+
 /** Puts the handler of the server's requests behind a queue for each connection. */
 export function serveInOrder(server: Server): void {
   const handlers = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
+  // Node would answer these requests by itself, at once, and without end.
+  Object.assign(server, { requireHostHeader: false });
+  const emit: RequestListener = (request, response) => void server.emit('request', request, response);
+  const continued = new WeakSet<IncomingMessage>();
+  server.on('checkExpectation', emit).on('checkContinue', (request, response) => {
+    continued.add(request);
+    emit(request, response);
+  });
   /** The requests that wait, of each connection with a request under way. */
-  const queues = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>();
-  const begin = (request: IncomingMessage, response: ServerResponse) => {
+  const queues = new WeakMap<Socket, Waiting[]>();
+  const begin = ({ request, response }: Omit<Waiting, 'bytes'>) => {
     const { socket } = request;
     // The next request waits for the next turn of the event loop, so that other connections get theirs.
     response.once('close', () => setImmediate(next, socket));
+    if (continued.has(request)) response.writeContinue();
     for (const handle of handlers) handle.call(server, request, response);
   };
   const next = (socket: Socket) => {
-    const waiting = socket.destroyed ? undefined : queues.get(socket)!.shift();
-    if (waiting) begin(...waiting);
+    // A connection whose last answer has ended closes soon.
+    const waiting = socket.writableEnded || socket.destroyed ? undefined : queues.get(socket)!.shift();
+    if (waiting) begin(waiting);
     else queues.delete(socket);
   };
   server.on('connection', (socket: ParsedSocket) => {
     const { parser } = socket;
     const onIncoming = parser?.onIncoming;
-    if (onIncoming) parser.onIncoming = (...given) => (socket.destroyed ? REST_IS_NO_HTTP : onIncoming(...given));
+    if (!onIncoming) return;
+    parser.onIncoming = (...given) =>
+      socket.destroyed || socket.writableEnded ? REST_IS_NO_HTTP : onIncoming(...given);
   });
   server.on('request', (request, response) => {
     const { socket } = request;
+    boundBody(request, response);
     const queue = queues.get(socket);
     if (!queue) {
       queues.set(socket, []);
-      begin(request, response);
-    } else if (queue.length < WAITING_MAX) queue.push([request, response]);
-    else socket.destroy();
+      return begin({ request, response });
+    }
+    queue.push({ request, response, bytes: bytesOf(request) });
+    const bytes = queue.reduce((sum, waiting) => sum + waiting.bytes, 0);
+    if (queue.length > WAITING_MAX || bytes > WAITING_BYTES_MAX) socket.destroy();
   });
 }

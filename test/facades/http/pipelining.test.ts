@@ -67,6 +67,44 @@ describe('A connection', () => {
     expect(counts.parsed).toBe(1 + 16 + 1);
   });
 
+  it.each([
+    ['an unknown expectation', get('/', 'Expect: x\r\n')],
+    ['the expectation of a continue', get('/', 'Expect: 100-continue\r\n')],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
+  ])('counts waiting requests with %s, too', async (_, request) => {
+    const { begun, socket } = await serving();
+    socket.write(get('/') + request.repeat(17));
+    expect(await read(socket)).toEqual([]);
+    expect(begun.length).toBe(1);
+  });
+
+  it('gets the continue of a request at its turn', async () => {
+    const { begun, socket } = await serving();
+    const answers = read(socket, 3);
+    socket.write(get('/1') + get('/2', 'Expect: 100-continue\r\n'));
+    for (const text of ['{1}', '{2}']) {
+      await expect.poll(() => begun.length).toBe(1);
+      begun.pop()![1].end(text);
+    }
+    expect((await answers).map((answer) => answer.slice(9, 12))).toEqual(['200', '100', '200']);
+  });
+
+  it.each([
+    ['heads', get('/', `X: ${'x'.repeat(10_000)}\r\n`).repeat(7)],
+    ['names of headers', get('/', 'x:\r\n'.repeat(300)).repeat(5)],
+    ['a body', get('/', 'Content-Length: 70000\r\n')],
+    ['a body of unknown length', get('/', 'Transfer-Encoding: chunked\r\n')],
+  ])('with more than 64 KiB of waiting requests closes: %s', async (_, requests) => {
+    const { begun, socket } = await serving();
+    const small = `${get('/', 'Content-Length: 1000\r\n')}${'x'.repeat(1_000)}`;
+    socket.write(get('/') + small.repeat(3));
+    await expect.poll(() => begun.length).toBe(1);
+    expect(socket.closed).toBe(false);
+    socket.write(requests);
+    await read(socket);
+    expect(begun.length).toBe(1);
+  });
+
   it('begins none of its waiting requests after its client has left', async () => {
     const { begun, socket } = await serving();
     socket.write(get('/').repeat(5));
@@ -86,6 +124,7 @@ describe('A flood over one connection', async () => {
 
   it.each<[what: string, to: NetConnectOpts, request: string, begin?: string]>([
     ['the public listener', at(publicUrl), get('/v1/catalog')],
+    ['the public listener, with an unknown expectation', at(publicUrl), get('/v1/catalog', 'Expect: x\r\n')],
     ['the public listener, with guessed credentials', at(publicUrl), guess],
     ['the onion service', onion, guess, lineOf(7)],
     ['the internal listener', at(internalUrl), get('/graphql?query={catalog}', 'Authorization: Bearer x\r\n')],
@@ -101,5 +140,20 @@ describe('A flood over one connection', async () => {
     socket.write(paths.map((path) => get(path)).join(''));
     const answers = await read(socket, paths.length);
     expect(answers.map((answer) => answer.slice(9, 12))).toEqual(paths.map((_, i) => (i % 2 ? '200' : '401')));
+  });
+});
+
+describe('A request that Node would answer by itself', async () => {
+  const { publicUrl } = await startFreehold({ ROLES: 'api', RATE_LIMIT_PUBLIC_PER_MINUTE: '3' });
+
+  it('gets an error of the service, and counts for the rate limits', async () => {
+    const statuses = [];
+    for (const head of ['Host: x\r\nExpect: x\r\n', '', 'Host: x\r\nExpect: x\r\n', '']) {
+      const socket = await open({ host: '127.0.0.1', port: Number(new URL(publicUrl).port) });
+      socket.write(`GET /v1/catalog HTTP/1.1\r\n${head}\r\n`);
+      const [answer] = await read(socket, 1);
+      statuses.push(/"code":"(\w+)"/.exec(answer!)?.[1]);
+    }
+    expect(statuses).toEqual(['invalid_header', 'invalid_header', 'invalid_header', 'rate_limited']);
   });
 });

@@ -1,0 +1,51 @@
+/**
+ * Bounds the work that the bodies of requests cost. Node parses the rest of a body after its answer, and calls back for each
+ * chunk, so a body of tiny chunks costs far more than its bytes.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** The most chunks of a body. Above it, the listener closes the connection. */
+const CHUNKS_MAX = 4096;
+/** The most bytes of a refused body that the listener takes off the wire, so that its client reads the answer. */
+const LINGER_BYTES = 128 * 1024;
+const LINGER_MS = 1_000;
+
+/** The bytes of the body by its head. Infinity if the head does not tell. */
+export function declaredBytes({ headers }: IncomingMessage): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
+}
+
+/** Whether a part of the body has not arrived. */
+export const isUnfinished = (request: IncomingMessage): boolean => !request.complete && declaredBytes(request) > 0;
+
+/** Closes the connection if the body has too many chunks, or if the answer ends before the body. */
+export function boundBody(request: IncomingMessage, response: ServerResponse): void {
+  if (!declaredBytes(request)) return;
+  const { socket } = request;
+  let chunks = 0;
+  request.push = function push(...given) {
+    if (++chunks > CHUNKS_MAX) socket.destroy();
+    return Object.getPrototypeOf(this).push.apply(this, given);
+  };
+  // Node's own listener comes after this one. It would read the rest of the body.
+  response.prependListener('finish', () => {
+    if (!request.complete) closeGently(socket);
+  });
+}
+
+/** Closes a connection whose client still sends. If it closed at once, the client would lose the answer. */
+function closeGently(socket: Socket): void {
+  // Node calls it after an answer with `connection: close`, and would close at once.
+  socket.destroySoon = () => {};
+  // The parser reads by this event.
+  socket.removeAllListeners('data');
+  let left = LINGER_BYTES;
+  socket.on('data', ({ length }) => {
+    left -= length;
+    if (left <= 0) socket.pause();
+  });
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}
