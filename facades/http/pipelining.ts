@@ -10,7 +10,7 @@ import { boundBody, declaredBytes } from './request-bodies.ts';
 const WAITING_MAX = 16;
 /** The most bytes of their heads and bodies together. */
 const WAITING_BYTES_MAX = 64 * 1024;
-/** What Node keeps for each name and value of a header, besides its text. */
+/** The memory of each name and value of a header, besides its text. */
 const TEXT_BYTES = 32;
 /** Tells Node's parser that the rest of a read is no HTTP. */
 const REST_IS_NO_HTTP = 2;

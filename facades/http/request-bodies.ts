@@ -1,13 +1,13 @@
 /**
- * Bounds the work that the bodies of requests cost. Node parses the rest of a body after its answer, and calls back for each
- * chunk, so a body of tiny chunks costs far more than its bytes.
+ * Bounds the work that the bodies of requests cost. Node parses the rest of a body after its answer. It calls back for each
+ * chunk, so tiny chunks cost far more than their bytes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** The most chunks of a body. Above it, the listener closes the connection. */
 const CHUNKS_MAX = 4096;
-/** The most bytes of a refused body that the listener takes off the wire, so that its client reads the answer. */
+/** The most bytes that the listener still takes from the client of a refused body. They cost no parsing. */
 const LINGER_BYTES = 128 * 1024;
 const LINGER_MS = 1_000;
 
