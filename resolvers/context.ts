@@ -25,7 +25,7 @@ export interface Viewer {
   holder?: string | null;
   /** The limits of the holder. Absent: it has none. */
   limits?: Limits | undefined;
-  /** The name under which its calls count, if it is not the `credentialId`. */
+  /** The refresh family of a token. */
   family?: string;
   /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
@@ -70,6 +70,12 @@ export function accountOf({ viewer }: Context): string {
     throw new ApiError('not_found', 'The operator has no account. Use the credential of a customer.');
   return viewer.accountId;
 }
+
+/** Whether the credential is a login: neither an API key nor a token of an OAuth client. */
+export const isLogin = (viewer: Viewer): boolean => viewer.kind === 'access_token' && !viewer.holder;
+
+/** The name under which a credential counts: the API key, the OAuth client, or the refresh family of a login. */
+export const countedAs = ({ holder, family, credentialId }: Viewer): string => holder ?? family ?? credentialId;
 
 /** The account of a call, or the network of a caller without a credential. */
 export const groupOf = (viewer: Viewer | null, address: string | null): string =>

@@ -43,6 +43,8 @@ declare global {
       scope: RequiredScope;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
+      /** A login may call it although its account has no calls left. So it may call all that suspended accounts may. */
+      urgent?: boolean;
       /**
        * Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. The
        * caller proves the second factor again by `input.totpCode`, unless the login is recent.
@@ -77,6 +79,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
         ...field.extensions,
         scope,
         activeOnly: isActiveOnly(field.kind, field.pothosOptions),
+        urgent: isUrgent(field.kind, field.pothosOptions),
         creates: createdBy(field.pothosOptions),
       },
     };
@@ -95,6 +98,9 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 /** Whether a field refuses suspended accounts. Public mutations accept every caller. */
 const isActiveOnly = (kind: string, options: object) =>
   kind === 'Mutation' && scopeOf(options) !== 'public' && !(options as { whileSuspended?: boolean }).whileSuspended;
+/** Whether a login may call a field beside the rate limit of its account. */
+const isUrgent = (kind: string, options: object) =>
+  kind === 'Mutation' && (!isActiveOnly(kind, options) || (options as { urgent?: boolean }).urgent === true);
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
 const createdBy = (options: object) => (options as { creates?: Created }).creates;
 

@@ -9,7 +9,7 @@ import { defaulting, entity } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 entity('login_tally', {
-  /** The keyed hash of a name, of a network, or of both. */
+  /** The keyed hash of a name, of a network, or of both, each with a proof or without. */
   key: column.key(),
   /** The times of failed logins. */
   failures: { type: 'double precision', array: true, default: () => "'{}'" } as column.Column<number[]>,
@@ -40,12 +40,12 @@ const NOW = 'extract(epoch from clock_timestamp())::double precision';
 const after = (column: string, limit: string) =>
   `array(select one from unnest(${column}) as one where one > ${limit} order by one)`;
 /**
- * Counts a login in the row of its pair if that is known, or else in the rows $2. A random fraction of a millisecond in the
- * mark tells logins apart that begin at once. $1 pair, $3 most failures, $4 seconds of the window, $5 seconds under way.
+ * Counts a login in the row $6 if its pair $1 is known, or else in the rows $2. A random fraction of a millisecond in the
+ * mark tells logins apart that begin at once. $3 most failures, $4 seconds of the window, $5 seconds under way.
  */
 const BEGIN_LOGIN = statement({ key: column.key(), mark: column.real(), fits: column.boolean(), wait: column.real() })`
   with clock as (select ${NOW} as at, ${NOW} + $5 + random() / 1000 as mark),
-    known as (select key from login_tally, clock where key = $1 and known_until > at),
+    known as (select $6::text as key from login_tally, clock where key = $1 and known_until > at),
     keys as (select key from known union all select key from unnest($2::text[]) as given(key) where not exists (select from known)),
     tallied as (
       insert into login_tally as t (key, under_way, forget_at)
@@ -73,12 +73,13 @@ const REMEMBER_LOGIN = statement({})`
     on conflict (key) do update set known_until = excluded.known_until, forget_at = greatest(t.forget_at, excluded.forget_at)`;
 const DELETE_OLD_LOGINS = statement({})`delete from login_tally where forget_at < ${NOW}`;
 
-/** Begins a login. A known pair of name and network has a count of its own; otherwise each of the two counts. */
+/** Begins a login. A known pair of name and network counts in the row `paired`, and otherwise in the rows `apart`. */
 export async function beginLogin(
   db: Queryable,
-  { pair, apart, max, windowSeconds }: { pair: string; apart: string[]; max: number; windowSeconds: number },
+  attempt: { pair: string; paired: string; apart: string[]; max: number; windowSeconds: number },
 ): Promise<BeginLogin> {
-  const rows = await BEGIN_LOGIN.all(db, [pair, apart, max, windowSeconds, UNDER_WAY_SECONDS]);
+  const { pair, paired, apart, max, windowSeconds } = attempt;
+  const rows = await BEGIN_LOGIN.all(db, [pair, apart, max, windowSeconds, UNDER_WAY_SECONDS, paired]);
   const { mark } = rows[0]!;
   const fitting = rows.filter(({ fits }) => fits).map((row) => row.key);
   if (fitting.length === rows.length) return { begun: { keys: fitting, mark } };

@@ -1,6 +1,10 @@
 /** Connections to the database of the service. Each has the schema of the service. */
 import pg from 'pg';
 
+/** PostgreSQL ends a backend whose client does not answer for half a minute. Its locks end with it. */
+const KEEP_ALIVE =
+  '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4 -c tcp_user_timeout=30000';
+
 /**
  * Names the schema of the service in the options of a URL: `public`, unless they name another. Otherwise a schema with the
  * name of the role would hide the tables. PostgreSQL takes the last of several settings.
@@ -8,7 +12,7 @@ import pg from 'pg';
 export function withSchema(given: string): string {
   const url = new URL(given);
   const options = url.searchParams.get('options') ?? '';
-  url.searchParams.set('options', `-c search_path=public ${options}`.trim());
+  url.searchParams.set('options', `-c search_path=public ${KEEP_ALIVE} ${options}`.trim());
   return url.href;
 }
 

@@ -73,8 +73,9 @@ export class Database implements Queryable {
       poolSize,
       entities: TABLES,
       applicationName: name,
-      // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks.
-      extra: { idle_in_transaction_session_timeout: 30_000, keepAlive: true, silentMs },
+      // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks. Waiting for its locks ends
+      // before it, so that a dead process cannot hold them again.
+      extra: { idle_in_transaction_session_timeout: 30_000, lock_timeout: 25_000, keepAlive: true, silentMs },
     });
     await source.initialize();
     const bus = new Bus(url, name);

@@ -19,9 +19,12 @@ const SILENT_MS = 25_000;
 /** The longest wait for a new connection, and for the answer of a look. */
 const ANSWER_MS = 5_000;
 
-/** The backends among $1 that work, or have worked within $2 seconds. */
-const WORKING = `select pid from pg_stat_activity
-  where pid = any($1) and (state not like 'idle%' or state_change > now() - make_interval(secs => $2))`;
+/** Whether the backends $1 work, or have worked within $2 seconds. Ends the others, and so their locks. */
+const END_IDLE = `
+  with looked as (
+    select pid, state not like 'idle%' or state_change > now() - make_interval(secs => $2) as works
+    from pg_stat_activity where pid = any($1))
+  select pid, works, case when not works then pg_terminate_backend(pid) end from looked`;
 
 /** The options of the pool. `silentMs` is for tests. */
 export interface PoolConfig extends pg.PoolConfig {
@@ -94,8 +97,8 @@ export class Pool extends pg.Pool {
     const client = new Client({ ...this.options, query_timeout: ANSWER_MS });
     try {
       await client.connect();
-      const { rows } = await client.query<{ pid: number }>(WORKING, [pids, silentSeconds]);
-      return new Set(rows.map(({ pid }) => pid));
+      const { rows } = await client.query<{ pid: number; works: boolean }>(END_IDLE, [pids, silentSeconds]);
+      return new Set(rows.filter(({ works }) => works).map(({ pid }) => pid));
     } catch {
       return new Set();
     } finally {

@@ -84,9 +84,9 @@ const LOST_MESSAGE =
   /^(Connection terminated|Client .* is not queryable$|Cannot use a pool after calling end|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Driver not Connected$|Query runner already released)/;
 /**
  * The server lacks resources (53), accepts no connections (55000) or no changes (25006), or conflicts do not end. Or a
- * statement lasted too long (57014).
+ * statement lasted too long (57014), or waited too long for a lock (55P03).
  */
-const REFUSING = /^(53...|55000|25006|40001|40P01|57014)$/;
+const REFUSING = /^(53...|55000|25006|40001|40P01|57014|55P03)$/;
 
 /** Whether the connection failed or was lost. A COMMIT may have happened nevertheless. */
 export const isConnectionLost = (error: unknown): boolean => allCausesOf(error).some(isLost);

@@ -205,6 +205,12 @@ export const FIND_SPENDING = statement(SPENDING)`
       left join spending_month on credential_id = id and month = date_trunc('month', now() at time zone 'UTC')
     where id = any($1::text[]) and spend_limit_micros is not null`;
 
+/** Whether a deletion removed one of the credentials $1, and with it the spending limit. */
+export const IS_SPENDER_DELETED = statement({ deleted: column.boolean() })`
+  select exists (
+    select from unnest($1::text[]) as spender (id)
+    where id not in (select id from api_key union all select id from oauth_client)) as deleted`;
+
 const DAILY_TOTAL = {
   /** The beginning of the day (UTC). */
   day: column.timestamp(),

@@ -59,6 +59,8 @@ export interface Operation extends Fragments {
   scopes: RequiredScope[];
   /** Whether the operation refuses suspended accounts. */
   activeOnly: boolean;
+  /** Whether a login may call the operation beside the rate limit of its account. */
+  urgent: boolean;
   /** Whether the operation creates a credential or the secret of a webhook, and so may need the second factor. */
   creates: boolean;
   parameters: Parameter[];

@@ -100,6 +100,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     definition,
     scopes: scopesOf(schema, definition),
     activeOnly: rootFields(schema, definition).some(({ extensions }) => extensions.activeOnly),
+    urgent: rootFields(schema, definition).every(({ extensions }) => extensions.urgent),
     creates: rootFields(schema, definition).some(({ extensions: { creates } }) => creates && creates !== 'tokens'),
     ...parametersOf(schema, document, definition, http?.path ?? ''),
     answer: answerOf(from, definition),

@@ -1,5 +1,5 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
-import { ApiError, type Context, requireStepUp, type Viewer } from '../../schema/index.ts';
+import { ApiError, type Context, countedAs, requireStepUp } from '../../schema/index.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
@@ -57,9 +57,6 @@ export function keyOf(header: string | string[] | undefined): string | undefined
 export const takesKey = ({ http, parameters }: Operation): boolean =>
   http !== undefined && http.method !== 'GET' && http.keyed && !parameters.some(readsCredential);
 
-/** The owner of a kept answer: the API key or OAuth client, or all tokens of a login. An answer may have secrets. */
-const ownerOf = ({ holder, family, credentialId }: Viewer): string => holder ?? family ?? credentialId;
-
 /** Separates the code of the second factor from a body. */
 function withoutCode(body: unknown): { code: string | undefined; rest: unknown } {
   const { totp_code: code, ...rest } = (body ?? {}) as Values;
@@ -86,7 +83,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     if (creates && !code) await requireStepUp(context, null);
     const request = {
       accountId: viewer && (viewer.accountId ?? viewer.kind),
-      owner: viewer && ownerOf(viewer),
+      // An answer may have secrets.
+      owner: viewer && countedAs(viewer),
       method,
       path: template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values[inPath.get(name)!]))),
       key,

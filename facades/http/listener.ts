@@ -158,7 +158,7 @@ function otherMethods(
 ): void {
   const preflight = async (request: FastifyRequest, reply: FastifyReply) => {
     // Browsers send preflights by themselves, so these have a count of their own.
-    await admit(request, reply, 'unread', 'OPTIONS');
+    await admit(request, reply, 'unread', { kind: 'OPTIONS' });
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
     if (length !== '0' || coding !== undefined) throw new ApiError('body_too_large', 'OPTIONS takes no body.');
   };

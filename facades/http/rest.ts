@@ -106,10 +106,11 @@ function credentialUse(operation: Operation): CredentialUse {
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, kind } = operation;
+  const { http, kind, urgent } = operation;
+  const call = { kind: kind === 'mutation' ? http!.path : undefined, urgent };
   const use = credentialUse(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    await admit(request, reply, use, kind === 'mutation' ? http!.path : undefined);
+    await admit(request, reply, use, call);
     permit(operation, request.viewer);
     if (http!.status === 'PLANNED') throw new ApiError('endpoint_planned');
   };

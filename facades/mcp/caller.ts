@@ -4,8 +4,8 @@ import type { Viewer } from '../../schema/index.ts';
 import type { Caller } from '../compile/run.ts';
 import type { Question } from './questions.ts';
 
-/** Counts a call for the rate limits. @throws ApiError rate_limited */
-export type Count = (viewer: Viewer | null) => Promise<void>;
+/** Counts a call for the rate limits. `message`: its only call. @throws ApiError rate_limited */
+export type Count = (viewer: Viewer | null, message?: unknown) => Promise<void>;
 
 /** A message that may reach its handler. */
 export interface Admitted {

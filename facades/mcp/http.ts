@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
+import { isRecord } from '../compile/inputs.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
@@ -48,6 +49,8 @@ interface Mount extends McpOptions {
 /** /mcp also serves callers without a credential. /mcp/secure answers them 401, which makes OAuth clients fetch a token. */
 export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
 const REFUSALS: ReadonlySet<string> = new Set(['Error', 'ProtocolError']);
+/** The messages that older clients send before their first call. */
+const OPENING: ReadonlySet<unknown> = new Set(['initialize', 'notifications/initialized']);
 const BODY_MAX = 256 * 1024;
 const SMALL_MAX = 8 * 1024;
 /** Arguments may have ten levels, like bodies. The message around them adds a few. */
@@ -75,7 +78,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
     fill: parts.lists.prepared.fill,
   });
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
-  const counter = new Counter(options.rateLimits);
+  const counter = new Counter(options);
   const readmit = readmission(authenticate);
   const refuseEarly = earlyRefusal(options.rateLimits);
   // Open streams would keep the listener from closing.
@@ -151,19 +154,30 @@ function readMessages(app: FastifyInstance): void {
 class Counter {
   readonly #rateLimits: RateLimits | undefined;
   readonly #counted = new WeakSet<FastifyRequest>();
+  /** The names of tools. */
+  readonly #urgent: ReadonlySet<unknown>;
 
-  constructor(rateLimits: RateLimits | undefined) {
+  constructor({ rateLimits, operations }: Pick<McpOptions, 'rateLimits' | 'operations'>) {
     this.#rateLimits = rateLimits;
+    this.#urgent = new Set(operations.flatMap(({ urgent, tool }) => (urgent && tool ? [tool.name] : [])));
   }
 
   of(request: FastifyRequest, reply: FastifyReply): Count {
-    return async (viewer) => {
+    return async (viewer, message) => {
       this.#counted.add(request);
       if (!this.#rateLimits) return;
-      const standing = await this.#rateLimits.take(viewer, request.ip);
+      const standing = await this.#rateLimits.take(viewer, request.ip, { urgent: this.#isUrgent(message) });
       if (!reply.sent) reply.headers(rateHeaders(standing));
       refuseDenied(standing);
     };
+  }
+
+  /** Whether the message calls an urgent tool, or begins a session for one. */
+  #isUrgent(message: unknown): boolean {
+    if (!isRecord(message)) return false;
+    const { method, params } = message;
+    if (method === 'tools/call') return isRecord(params) && this.#urgent.has(params.name);
+    return OPENING.has(method);
   }
 
   /** Counts a request that was refused before its messages were. @returns the refusal */

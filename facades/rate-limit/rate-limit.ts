@@ -1,12 +1,13 @@
 /**
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family count as one credential. The service counts after it has checked the credential, so a neighbour never limits
+ * refresh family or of an OAuth client count as one credential. A login makes urgent calls beside the limit of its account.
+ * So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has checked the credential, so a neighbour never limits
  * a customer. It counts addresses by a keyed hash, and changes the key every hour. Reads without a credential and each kind
  * of change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, isCircuit, networkOf, type Viewer } from '../../schema/index.ts';
+import { ApiError, countedAs, isCircuit, isLogin, networkOf, type Viewer } from '../../schema/index.ts';
 import type { CredentialUse } from '../compile/operation.ts';
 import type { Authenticate } from '../compile/run.ts';
 import type { Log } from '../http/errors.ts';
@@ -40,6 +41,14 @@ export interface Standing {
   windows: Window[];
   /** After a refusal: the time of the next allowed call, in milliseconds since the epoch. */
   deniedUntil: number | undefined;
+}
+
+/** The properties of a call that decide about its limits. */
+export interface Call {
+  /** The kind of call for callers without a credential, who have a quota for each. */
+  kind?: string | undefined;
+  /** Whether a login may make it beside the limit of its account. */
+  urgent?: boolean;
 }
 
 export interface RateLimitOptions {
@@ -81,9 +90,9 @@ export class RateLimits {
     this.#onError = onError;
   }
 
-  /** Counts a call. A stranger has a quota for each kind of call. */
-  async take(viewer: Viewer | null, address: string, kind = ''): Promise<Standing> {
-    const limits = this.#limits(viewer, address, kind);
+  /** Counts a call. */
+  async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
+    const limits = this.#limits(viewer, address, call);
     const denied = this.#deniedOf(limits);
     if (denied) return denied;
     const taken = await this.#count(limits);
@@ -93,9 +102,12 @@ export class RateLimits {
     return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
   }
 
-  /** The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. */
+  /**
+   * The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. The
+   * call may turn out to be urgent.
+   */
   denied(viewer: Viewer | null, address: string): Standing | undefined {
-    return this.#denied.size ? this.#deniedOf(this.#limits(viewer, address, '')) : undefined;
+    return this.#denied.size ? this.#deniedOf(this.#limits(viewer, address, { urgent: true })) : undefined;
   }
 
   #deniedOf(limits: readonly Limit[]): Standing | undefined {
@@ -108,14 +120,21 @@ export class RateLimits {
     return undefined;
   }
 
-  #limits(viewer: Viewer | null, address: string, kind: string): Limit[] {
-    return viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
+  #limits(viewer: Viewer | null, address: string, { kind = '', urgent = false }: Call): Limit[] {
+    return viewer ? this.#limitsOf(viewer, urgent) : this.#strangerLimitsOf(address, kind);
   }
 
-  #limitsOf({ credentialId, family = credentialId, accountId }: Viewer): Limit[] {
+  #limitsOf(viewer: Viewer, urgent: boolean): Limit[] {
+    const { accountId } = viewer;
     const { keyPerMinute, keyPerHour, accountPerMinute, accountPerHour } = this.#quotas;
-    const own = { name: family, perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
-    if (!accountId) return [own];
+    const own = {
+      name: countedAs(viewer),
+      perMinute: keyPerMinute,
+      perHour: keyPerHour,
+      minute: 'minute',
+      hour: 'hour',
+    };
+    if (!accountId || (urgent && isLogin(viewer))) return [own];
     const windows = { minute: 'account', hour: 'account_hour' };
     return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
   }
@@ -209,8 +228,7 @@ export type Admit = (
   reply: FastifyReply,
   /** Default: `checked`. */
   use?: CredentialUse,
-  /** The kind of call for callers without a credential. */
-  kind?: string,
+  call?: Call,
 ) => Promise<void>;
 
 /** Checks the credential again after the body has come. A slow body takes seconds, and the credential may have ended. */
@@ -238,7 +256,7 @@ function viewerOf(
 
 /** A request with a refused credential counts as one without, so that the limit slows guessing. The limit refuses first. */
 export function admission(authenticate: Authenticate, rateLimits: RateLimits | undefined): Admit {
-  return async (request, reply, use = 'checked', kind) => {
+  return async (request, reply, use = 'checked', call) => {
     try {
       if (use !== 'unread') request.viewer = await viewerOf(authenticate, request, use);
     } catch (error) {
@@ -246,7 +264,7 @@ export function admission(authenticate: Authenticate, rateLimits: RateLimits | u
       if (rateLimits && error instanceof ApiError) await count(rateLimits, request, reply);
       throw error;
     }
-    if (rateLimits) await count(rateLimits, request, reply, kind);
+    if (rateLimits) await count(rateLimits, request, reply, call);
   };
 }
 
@@ -275,13 +293,8 @@ export const publicAdmission =
     }
   };
 
-async function count(
-  rateLimits: RateLimits,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  kind?: string,
-): Promise<void> {
-  const standing = await rateLimits.take(request.viewer, request.ip, kind);
+async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply, call?: Call): Promise<void> {
+  const standing = await rateLimits.take(request.viewer, request.ip, call);
   reply.headers(rateHeaders(standing));
   refuseDenied(standing);
 }

@@ -80,3 +80,15 @@ it('A connection whose backend is silent ends, and one with a long statement doe
   expect(await db.query('select 1 as one')).toEqual([{ one: 1 }]);
   await long;
 });
+
+it('A waiting for a lock ends before a dead process could hold it after another', async () => {
+  const db = await Database.open(await newDatabaseUrl(), { poolSize: 2 });
+  onTestFinished(() => db.close());
+  const settings = ['lock_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout'];
+  const read = async (name: string) =>
+    (await db.query<{ setting: string }>('select setting from pg_settings where name = $1', [name]))[0]!.setting;
+  const [waiting, holding, silent] = (await Promise.all(settings.map(read))).map(Number);
+  expect(waiting).toBeGreaterThan(0);
+  expect(waiting).toBeLessThan(holding!);
+  expect(silent).toBe(holding);
+});

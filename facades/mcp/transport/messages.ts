@@ -39,7 +39,7 @@ export async function admitMessages(
     const known = token === undefined ? { viewer } : refusal ? { viewer: null, refusal } : await authenticated(readmit);
     const caller: Admitted = { readmit, ...known };
     try {
-      if (token === undefined || !refusal) await count(caller.viewer);
+      if (token === undefined || !refusal) await count(caller.viewer, message);
     } catch (error) {
       if (!(error instanceof ApiError) || !isToolCall(message)) throw error;
       caller.refusal = error;

@@ -12,6 +12,7 @@ import {
   available,
   FIND_SPENDING,
   held,
+  IS_SPENDER_DELETED,
   lockAvailable,
   post,
   type Spender,
@@ -108,8 +109,8 @@ const failServer = (tx: Transaction, orderNumber: string, failureMessage: string
   });
 
 /**
- * Why an order cannot go on: the operator raised its price, or other orders used up the spending limit. An order counts into
- * the limit only with its hold.
+ * Why an order cannot go on. The operator raised its price, or its OAuth client was deleted. Or other orders used up the
+ * spending limit: an order counts into it only with its hold.
  */
 async function refusalOf(
   tx: Transaction,
@@ -119,7 +120,10 @@ async function refusalOf(
   const price = priceMicros(server);
   if ((await lockAvailable(tx, server.accountId)) < price)
     return 'The payment does not cover the price any more. It is in the balance.';
-  const limits = await FIND_SPENDING.all(tx, [[credentialId, limitedBy]]);
+  const spenders = [credentialId, limitedBy].filter((id) => id !== null);
+  if ((await IS_SPENDER_DELETED.first(tx, [spenders]))!.deleted)
+    return 'The credential of the order was deleted before its payment came. The payment is in the balance.';
+  const limits = await FIND_SPENDING.all(tx, [spenders]);
   if (limits.every(({ spentMicros, limitMicros }) => spentMicros + price <= limitMicros)) return undefined;
   return 'The spending limit of the credential does not cover the order any more. The payment is in the balance.';
 }

@@ -6,8 +6,11 @@ export const WINDOW_SECONDS = 15 * 60;
 
 /** A login attempt in keyed hashes. */
 export interface HashedLoginAttempt {
+  /** The name and the network. */
   pair: string;
-  /** The name and the network, which count apart for an unknown pair. */
+  /** The count of a known pair. */
+  paired: string;
+  /** The counts of an unknown pair. */
   apart: string[];
 }
 
@@ -49,8 +52,8 @@ export class MemoryLoginAttempts implements LoginAttempts {
   /** The pairs of name and network that have logged in. */
   readonly #known = new Set<string>();
 
-  async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
-    const counters = (this.#known.has(pair) ? [pair] : apart).map((key) => this.#counter(key));
+  async begin({ pair, paired, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
+    const counters = (this.#known.has(pair) ? [paired] : apart).map((key) => this.#counter(key));
     const now = Date.now();
     for (const counter of counters) counter.forget(now);
     const full = counters.filter(({ failures }) => failures.length >= max);
@@ -100,11 +103,11 @@ export class SharedLoginAttempts implements LoginAttempts {
     this.#onError = onError;
   }
 
-  async begin({ pair, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
-    const login = await beginLogin(this.#db, { pair, apart, max, windowSeconds: WINDOW_SECONDS });
+  async begin(attempt: HashedLoginAttempt, max: number): Promise<Beginning> {
+    const login = await beginLogin(this.#db, { ...attempt, max, windowSeconds: WINDOW_SECONDS });
     if ('begun' in login) return { end: (failed) => void this.#end(login.begun, failed) };
     if (login.waitSeconds > 0) return { refusedMs: login.waitSeconds * 1000 };
-    return { wait: this.#wait([pair, ...apart]) };
+    return { wait: this.#wait([attempt.paired, ...attempt.apart]) };
   }
 
   #wait(keys: string[]): Promise<void> {

@@ -63,10 +63,10 @@ export async function login(context: Context, { email, password, totpCode }: Log
 }
 
 /** Returns a proof if the caller has sent another credential of the account. */
-async function proofFor({ db, viewer }: Context, email: string): Promise<Proof | undefined> {
+async function proofFor({ db, viewer }: Context, name: string): Promise<Proof | undefined> {
   const proof = proofOf(viewer);
   const account = proof && viewer?.accountId && (await find(db, Account, { id: viewer.accountId }));
-  return account && account.email === email ? proof : undefined;
+  return account && (account.email ?? account.id) === name ? proof : undefined;
 }
 
 async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode> {
@@ -92,7 +92,8 @@ export async function loginTotp(
   const isToken = credentialKind(loginToken) === 'lt';
   const known = isToken && (await FIND_PENDING_LOGIN.first(context.db, [digest(loginToken)]));
   if (!known) throw new ApiError('login_token_expired');
-  const attempt = { name: known.name, address: context.address, proof: 'password' } as const;
+  const proof = (await proofFor(context, known.name)) ?? 'password';
+  const attempt = { name: known.name, address: context.address, proof };
   return context.logins.attempt(attempt, async () => {
     const outcome = await context.db.transaction((tx) => complete(context, tx, known, totpCode));
     // The throw is outside the transaction, so that the count of wrong codes stays.

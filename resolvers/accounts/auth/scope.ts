@@ -1,7 +1,7 @@
 /** Checks of the caller's credential before a field resolves. */
 import type { RequiredScope } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import type { Viewer } from '../../context.ts';
+import { countedAs, isLogin, type Viewer } from '../../context.ts';
 import type { Proof } from './throttle.ts';
 
 /** @throws ApiError missing_credential or insufficient_scope (RFC 6750) */
@@ -19,10 +19,10 @@ export function requireActive(viewer: Pick<Viewer, 'suspendedFor'> | null): void
 }
 
 /**
- * Returns the proof of a caller's credential for the throttle. Only one with the scope full proves. API keys and tokens of
- * clients have a count apart. So a thief of one does not block the sessions of logins.
+ * Returns the proof of a caller's credential for the throttle. Only one with the scope full proves. Each login has a count
+ * apart from the others, and from API keys and tokens of clients. So a thief of one does not block the owner's next login.
  */
 export const proofOf = (viewer: Viewer | null): Proof | undefined => {
   if (!viewer?.scopes.has('full')) return undefined;
-  return viewer.kind === 'access_token' && !viewer.holder ? 'login' : 'credential';
+  return isLogin(viewer) ? `login ${countedAs(viewer)}` : 'credential';
 };

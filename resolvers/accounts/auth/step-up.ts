@@ -2,7 +2,7 @@
 import { FIND_LOGIN } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import type { Context } from '../../context.ts';
+import { type Context, isLogin } from '../../context.ts';
 import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 
@@ -16,7 +16,7 @@ const RECENT_SECONDS = 15 * 60;
  */
 export async function requireStepUp(context: Context, code: string | null | undefined): Promise<void> {
   const { db, viewer, logins, address } = context;
-  if (viewer?.kind !== 'access_token' || viewer.holder) return;
+  if (!viewer || !isLogin(viewer)) return;
   const login = await FIND_LOGIN.first(db, [viewer.credentialId, RECENT_SECONDS]);
   if (!login?.totpEnabled || (login.isRecent && !code)) return;
   if (!code) throw new ApiError('step_up_required');

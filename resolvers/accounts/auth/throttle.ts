@@ -1,11 +1,13 @@
 /**
  * The throttle of logins. An account and a network may each fail ten times in fifteen minutes. Then the service answers
  * 429 until it forgets the oldest failure. HMACs of names and networks identify the counts. A known pair of name and
- * network has a count of its own. So strangers in other networks cannot lock the owner out.
+ * network has counts of its own. So strangers in other networks cannot lock the owner out.
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
  * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password. A right
  * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
+ *
+ * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -14,16 +16,24 @@ import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
+/** All counts of a name together may have so many times the failures of one. A thief with one proof of each kind stays below. */
+const COUNTS_MAX = 5;
+
+const isFailure = (error: unknown): boolean => error instanceof ApiError && FAILURES.has(error.code);
+
 /** The name of a login, and the address of its caller. */
 export interface LoginAttempt {
   name: string;
   address: string | null;
-  /** The proof that the caller gave before. Each account has one count for each proof, so more keys allow no more guesses. */
+  /** The proof that the caller gave before. Each account has counts for each proof. */
   proof?: Proof | undefined;
 }
 
-/** A session of a login, an API key or token of a client, or the password. */
-export type Proof = 'login' | 'credential' | 'password';
+/**
+ * A login by its refresh family, an API key or token of a client, or the password. A thief of one login cannot make another.
+ * All keys and clients are one proof, because they make more of their kind.
+ */
+export type Proof = `login ${string}` | 'credential' | 'password';
 
 export class LoginThrottle {
   readonly #failuresMax: number;
@@ -54,13 +64,26 @@ export class LoginThrottle {
    * @throws ApiError login_throttled, or the error of the work
    */
   async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
-    const end = await this.#begin(login);
+    const whole = this.#hmac(`whole ${login.name}`);
+    const all = { pair: whole, paired: whole, apart: [whole] };
+    try {
+      return await this.#counted(this.#hashed(login), this.#failuresMax, () =>
+        this.#counted(all, this.#failuresMax * COUNTS_MAX, work),
+      );
+    } catch (error) {
+      if (error instanceof ApiError && (isFailure(error) || error.code === 'login_throttled'))
+        this.#onRefused(login.name, error.code);
+      throw error;
+    }
+  }
+
+  async #counted<T>(hashed: HashedLoginAttempt, max: number, work: () => Promise<T>): Promise<T> {
+    const end = await this.#begin(hashed, max);
     let failed = false;
     try {
       return await work();
     } catch (error) {
-      failed = error instanceof ApiError && FAILURES.has(error.code);
-      if (failed) this.#onRefused(login.name, (error as ApiError).code);
+      failed = isFailure(error);
       throw error;
     } finally {
       end(failed);
@@ -69,31 +92,29 @@ export class LoginThrottle {
 
   /** Remembers that the name has logged in from the network of the address. */
   remember(login: LoginAttempt): void {
-    this.#attempts.remember(this.#hashed({ ...login, proof: undefined }).pair);
+    this.#attempts.remember(this.#hashed(login).pair);
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */
-  async #begin(login: LoginAttempt): Promise<(failed: boolean) => void> {
-    const hashed = this.#hashed(login);
+  async #begin(hashed: HashedLoginAttempt, max: number): Promise<(failed: boolean) => void> {
     for (;;) {
-      const beginning = await this.#attempts.begin(hashed, this.#failuresMax);
+      const beginning = await this.#attempts.begin(hashed, max);
       if ('end' in beginning) return beginning.end;
-      if ('refusedMs' in beginning) {
-        this.#onRefused(login.name, 'login_throttled');
+      if ('refusedMs' in beginning)
         throw new ApiError('login_throttled', undefined, {
           retryAfter: Math.max(1, Math.ceil(beginning.refusedMs / 1000)),
         });
-      }
       await beginning.wait;
     }
   }
 
   #hashed({ name, address, proof }: LoginAttempt): HashedLoginAttempt {
-    const proven = proof && this.#hmac(`${proof} ${name}`);
-    if (proven) return { pair: proven, apart: [proven] };
     const network = address && networkOf(address);
+    const pair = this.#hmac(`pair ${name} ${network}`);
+    if (proof)
+      return { pair, paired: this.#hmac(`${proof} ${name} ${network}`), apart: [this.#hmac(`${proof} ${name}`)] };
     const apart = [this.#hmac(`name ${name}`), ...(network ? [this.#hmac(`network ${network}`)] : [])];
-    return { pair: this.#hmac(`pair ${name} ${network}`), apart };
+    return { pair, paired: pair, apart };
   }
 
   #hmac(text: string): string {

@@ -1,37 +1,10 @@
-import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
+import { posterAt } from './login-attempts.ts';
 
 const { newAccount, publicUrl, db } = await startFreehold();
 
-interface Reply {
-  status: number;
-  retryAfter: string | undefined;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a body by looking at it
-  body: any;
-}
-
-/** Posts from one of the loopback addresses of the machine. */
-function post(address: string, path: string, body: object, credential?: string): Promise<Reply> {
-  return new Promise((done, fail) => {
-    const headers = {
-      'content-type': 'application/json',
-      ...(credential && { authorization: `Bearer ${credential}` }),
-    };
-    const sent = request(
-      publicUrl + path,
-      { method: 'POST', localAddress: address, headers, agent: false },
-      (reply) => {
-        let text = '';
-        reply.on('data', (chunk) => (text += chunk));
-        reply.on('end', () =>
-          done({ status: reply.statusCode!, retryAfter: reply.headers['retry-after'], body: JSON.parse(text) }),
-        );
-      },
-    );
-    sent.on('error', fail).end(JSON.stringify(body));
-  });
-}
+const post = posterAt(publicUrl);
 const login = (address: string, email: string, password = 'not the password') =>
   post(address, '/v1/auth/login', { email, password });
 

@@ -63,6 +63,12 @@ describe('The throttle of logins of several processes', () => {
     const elsewhere = { ...home, address: '198.51.100.200' };
     expect(await codeOf(processes[2]!.attempt(elsewhere, async () => 'in'))).toBe('login_throttled');
     expect(await codeOf(processes[2]!.attempt(home, async () => 'in'))).toBe('ok');
+    const proven = { ...home, proof: 'password' as const };
+    const guesses = await tryAll(12, (i) => ({ ...proven, address: `198.51.100.${100 + i}` }), wrong);
+    expect(count(guesses, 'invalid_login')).toBe(10);
+    expect(await codeOf(processes[2]!.attempt(proven, async () => 'in'))).toBe('ok');
+    expect(count(await tryAll(12, () => proven, wrong), 'invalid_login')).toBe(10);
+    expect(await codeOf(processes[2]!.attempt(home, async () => 'in'))).toBe('ok');
   });
 
   it('stops counting a login under way whose process was killed', async () => {

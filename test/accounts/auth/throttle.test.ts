@@ -65,6 +65,30 @@ describe('The throttle of logins', () => {
     expect(tries.filter((code) => code === 'invalid_login')).toHaveLength(10);
   });
 
+  it('counts each proof apart, and apart again on each known network', async () => {
+    const throttle = new LoginThrottle(10);
+    const home = { name: 'ada@example.org', address: '203.0.113.9', proof: 'password' } as const;
+    throttle.remember(home);
+    const away = { ...home, address: '198.51.100.1' };
+    for (let i = 0; i < 12; i++) await codeOf(throttle.attempt(away, wrong));
+    expect(await codeOf(throttle.attempt({ ...away, address: '198.51.100.2' }, wrong))).toBe('login_throttled');
+    for (const other of [home, { ...away, proof: 'login tok_1' as const }, { ...away, proof: 'login tok_2' as const }])
+      expect(await throttle.attempt(other, async () => 'in')).toBe('in');
+  });
+
+  it('lets fifty fail for a name in all, by any number of known networks and of proofs', async () => {
+    const throttle = new LoginThrottle(10);
+    let failed = 0;
+    for (let i = 0; i < 20; i++) {
+      const home = { name: 'ada@example.org', address: `203.0.113.${i}` };
+      throttle.remember(home);
+      for (const proof of [undefined, 'password', `login tok_${i}`] as const)
+        for (let k = 0; k < 3; k++)
+          if ((await codeOf(throttle.attempt({ ...home, proof }, wrong))) === 'invalid_login') failed++;
+    }
+    expect(failed).toBe(50);
+  });
+
   it('does not count errors other than wrong passwords and codes', async () => {
     const throttle = new LoginThrottle(1);
     const trier = { name: 'ada@example.org', address: null };

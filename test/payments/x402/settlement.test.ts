@@ -1,5 +1,4 @@
 /** Unfinished settlements: the service loses no payment, and delivers nothing unpaid. */
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { TopUp } from '../../../entities/payments/top-up.ts';
@@ -9,8 +8,8 @@ import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, finish, traces } from '../../setup/customer-shop.ts';
+import { asSuperuser } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { deathOf, runScript } from '../../setup/spawn.ts';
 import {
   another,
   expireAuthorizations,
@@ -19,26 +18,11 @@ import {
   PRICE,
   paymentFor,
   paymentForOrder,
+  reconcile,
   refusalOf,
   settleOnChain,
   type X402Shop,
 } from './shop.ts';
-
-/** Runs workers until all payments are final. */
-async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FAILED'): Promise<void> {
-  // Makes the checks of the chain due now.
-  await db.query(`update task set run_at = now() where process = 'x402'`);
-  const worker = provisioning.newWorker({ leaseSeconds: 1 });
-  worker.start();
-  await eventually(async () => {
-    const [left] = await db.query<{ open: number; tasks: number }>(
-      `select (select count(*)::int from x402_payment where status <> $1) as open, (select count(*)::int from task) as tasks`,
-      [status],
-    );
-    return left!.open + left!.tasks === 0;
-  });
-  await worker.stop();
-}
 
 /** An order that renews nothing, since renewals are beyond a spending limit. */
 const CHEAP = { ...ORDER, autoRenew: false };
@@ -134,6 +118,22 @@ describe('An order with an unknown settlement', () => {
     const refused = await refusalOf(orderServer(another(context), CHEAP));
     expect([refused.code, refused.message]).toEqual(['spend_limit_exceeded', expect.stringContaining('spent 6 of 10')]);
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
+  });
+
+  it('fails if its credential was deleted by then, with its spending limit', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const context = await limitedTo(10_000_000n, shop);
+    const payment = await paymentFor(await refusalOf(orderServer(context, CHEAP, { mode: 'X402' })));
+    shop.chain.mood = 'silent';
+    await orderServer(another(context), CHEAP, payment);
+    await asSuperuser(shop.db, 'delete from api_key where id = $1', [context.viewer!.credentialId]);
+    await settleOnChain(shop);
+    await reconcile(shop, 'SETTLED');
+    const failureMessage =
+      'The credential of the order was deleted before its payment came. The payment is in the balance.';
+    expect(await shop.db.query('select status, failure_message from server')).toEqual([
+      { status: 'FAILED', failureMessage },
+    ]);
   });
 
   it('fails if the last place is taken before its settlement, and the balance keeps the money', async ({
@@ -259,31 +259,4 @@ it('Copies of a payment at two replicas make one order', async ({ onTestFinished
   const [counted] = await shop.db.query('select count(*)::int as servers from server');
   expect(counted).toEqual({ servers: 1 });
   expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: PRICE });
-});
-
-describe('A kill -9 during a payment', () => {
-  it.concurrent.for(['reserved', 'settled', 'committing', 'committed'] as const)(
-    'leaves the money in the balance or in one order, which a repeat of the payment gets: %s',
-    async (moment, { onTestFinished }) => {
-      const shop = await openX402Shop(onTestFinished);
-      const payment = await paymentForOrder(shop.context);
-      const environment = {
-        ...{ DATABASE_URL: shop.url, FOLDER: shop.folder, ACCOUNT: shop.accountId },
-        ...{ PAYMENT: payment.signature!, KILL_MOMENT: moment },
-      };
-      const payer = runScript(join(import.meta.dirname, 'killed-payer.ts'), environment, onTestFinished);
-      expect(await deathOf(payer)).toBe('SIGKILL');
-      if (moment !== 'reserved') await reconcile(shop, 'SETTLED');
-      const before = (await traces(shop, '')).balance.available;
-      expect(before).toBe(moment === 'reserved' || moment === 'committed' ? FUNDS_MICROS : FUNDS_MICROS + PRICE);
-      // Ends the lease of the dead request.
-      await shop.db.query('update x402_payment set lease_until = now()');
-      const { server, paidBy } = await orderServer(another(shop.context), ORDER, payment);
-      await finish(shop, server.orderNumber, 'RUNNING');
-      const [counted] = await shop.db.query('select count(*)::int as servers from server');
-      expect([counted, paidBy]).toEqual([{ servers: 1 }, 'x402']);
-      expect((await traces(shop, '')).balance).toEqual({ available: FUNDS_MICROS, held: 0n });
-      expect((await verifyBooks(shop.db)).balanced).toBe(true);
-    },
-  );
 });

@@ -12,6 +12,7 @@ import type { Context } from '../../../resolvers/context.ts';
 import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type CustomerShop, openCustomerShop } from '../../setup/customer-shop.ts';
+import { eventually } from '../../setup/freehold.ts';
 import type { OnEnd } from '../../setup/spawn.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { newPayer } from './clients.ts';
@@ -105,3 +106,19 @@ export const settleOnChain = async ({ db, chain }: X402Shop) => {
 export const expireAuthorizations = ({ db }: X402Shop) => db.query('update x402_payment set valid_before = now()');
 
 export const another = (context: Context): Context => ({ ...context, requestId: newId('req') });
+
+/** Runs workers until all payments are final. */
+export async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FAILED'): Promise<void> {
+  // Makes the checks of the chain due now.
+  await db.query(`update task set run_at = now() where process = 'x402'`);
+  const worker = provisioning.newWorker({ leaseSeconds: 1 });
+  worker.start();
+  await eventually(async () => {
+    const [left] = await db.query<{ open: number; tasks: number }>(
+      `select (select count(*)::int from x402_payment where status <> $1) as open, (select count(*)::int from task) as tasks`,
+      [status],
+    );
+    return left!.open + left!.tasks === 0;
+  });
+  await worker.stop();
+}
