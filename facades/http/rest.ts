@@ -98,11 +98,13 @@ function serve(
   }
 }
 
-/** A change that needs no credential still belongs to one in the audit log. A token endpoint may get a credential that ended. */
+/** A refresh ends the credential that its caller may send again. OAuth's own endpoints read the header themselves. */
 function credentialUse(operation: Operation): CredentialUse {
-  if (operation.kind === 'mutation') return dependsOnViewer(operation) ? 'checked' : 'optional';
-  return operation.parameters.some(readsCredential) ? 'unread' : 'checked';
+  const readsIt = operation.parameters.some(readsCredential);
+  if (operation.kind !== 'mutation') return readsIt ? 'unread' : 'checked';
+  return operation.name === REFRESH || (readsIt && !dependsOnViewer(operation)) ? 'optional' : 'checked';
 }
+const REFRESH = 'RefreshTokens';
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {

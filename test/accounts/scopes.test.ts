@@ -19,8 +19,11 @@ const REFUSED = {
   expired: 'expired_credential',
   pendingLogin: 'invalid_credential',
 } as const;
-/** These endpoints read the Authorization header themselves, as RFC 6749, 7009 and 7662 require. */
-const READS_CREDENTIAL = /^\/v1\/oauth\/(token|revoke|introspect|register)$/;
+/**
+ * These endpoints read the Authorization header themselves, as RFC 6749, 7009 and 7662 require. A refresh ends the credential of
+ * its own caller, who may repeat it.
+ */
+const READS_CREDENTIAL = /^\/v1\/(oauth\/(token|revoke|introspect|register)|auth\/token\/refresh)$/;
 
 const clients = {} as Record<keyof typeof GRANTS | keyof typeof REFUSED | 'none', RestClient>;
 
