@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../../schema/index.ts';
-import type { AdmitPublic } from '../rate-limit/rate-limit.ts';
+import type { AdmitPublic } from '../rate-limit/admission.ts';
 
 const rows = Object.entries(ERRORS).map(
   ([code, [status, detail, retryable]]: [string, readonly [number, string, string?]]) => ({

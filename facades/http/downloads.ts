@@ -7,7 +7,7 @@ import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import { wholePage } from '../compile/outputs.ts';
-import type { Admit } from '../rate-limit/rate-limit.ts';
+import type { Admit } from '../rate-limit/admission.ts';
 import { JSON_TYPE } from './headers.ts';
 import { cached } from './rest.ts';
 

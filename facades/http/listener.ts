@@ -12,7 +12,7 @@ import {
   earlyRefusal,
   publicAdmission,
   readmission,
-} from '../rate-limit/rate-limit.ts';
+} from '../rate-limit/admission.ts';
 import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { docs } from './docs.ts';

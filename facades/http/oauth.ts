@@ -1,7 +1,7 @@
 /** Metadata for OAuth clients (RFC 8414, RFC 9728), and the member `error` of their refusals. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
-import type { AdmitPublic } from '../rate-limit/rate-limit.ts';
+import type { AdmitPublic } from '../rate-limit/admission.ts';
 import type { ErrorResponse } from './errors.ts';
 import { cached } from './rest.ts';
 

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
 import type { ContextOf } from '../compile/run.ts';
-import type { Admit, RefuseEarly } from '../rate-limit/rate-limit.ts';
+import type { Admit, RefuseEarly } from '../rate-limit/admission.ts';
 import { callerOf } from './rest.ts';
 
 const PATH = '/hooks/payments';

@@ -8,7 +8,7 @@ import { type CredentialUse, dependsOnViewer, type Operation } from '../compile/
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
-import type { Admit } from '../rate-limit/rate-limit.ts';
+import type { Admit } from '../rate-limit/admission.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from './json-lines.ts';
 import { qrCode, qrFormatFor } from './qr.ts';
