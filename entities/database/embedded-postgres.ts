@@ -10,6 +10,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Cluster, ENVIRONMENT, placeCluster, USER, writeOwned } from './embedded-cluster.ts';
+import { isConnectionLost } from './transaction.ts';
 
 /** The lock of the process that owns the embedded server: any fixed number. */
 const OWNER_LOCK = 4_707_366_002;
@@ -204,7 +205,6 @@ async function prepareService(owner: pg.Client, { password: secret }: Cluster) {
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';
-const ADMIN_SHUTDOWN = '57P01';
 
 /**
  * Takes the server for this process. The lock ends with its connection, even if the process is killed.
@@ -213,16 +213,15 @@ const ADMIN_SHUTDOWN = '57P01';
 async function own(url: string, dataDir: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, keepAlive: true });
   client.on('error', () => {});
-  await client.connect();
   try {
+    await client.connect();
     await client.query(`set lock_timeout = '${OWNER_PATIENCE}'`);
     await client.query('select pg_advisory_lock($1)', [OWNER_LOCK]);
     return client;
   } catch (error) {
-    await client.end();
-    const { code } = error as { code?: string };
-    if (code === ADMIN_SHUTDOWN) return undefined;
-    if (code !== LOCK_NOT_AVAILABLE) throw error;
+    void client.end().catch(() => {});
+    if (isConnectionLost(error)) return undefined;
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
     throw new Error(
       `Another process uses the data folder ${basename(dataDir)} (${dataDir}). Set DATA_DIR, or share one DATABASE_URL.`,
     );
