@@ -60,10 +60,7 @@ export async function startEmbeddedPostgres(
   const began = performance.now();
   const cluster = await placeCluster(dataDir, onWait);
   const { folder } = cluster;
-  const { pid, port, arrival, owner } = await takeServer(cluster, dataDir, flags, onWait);
-  const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
-  if (!rowCount) await owner.query(`create database ${USER}`);
-  const service = await prepareService(owner, cluster);
+  const { pid, port, arrival, owner, service } = await takeServer(cluster, dataDir, flags, onWait);
   const ownerUrl = urlOf(cluster, port, USER);
   return {
     url: Object.assign(new URL(ownerUrl), service).href,
@@ -93,15 +90,24 @@ const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');
 
-/** Runs the server, and takes it for this process. */
+/** Runs the server, takes it for this process, and prepares it. Begins anew if the process before it stops the server. */
 async function takeServer(cluster: Cluster, dataDir: string, flags: string[], onWait: () => void) {
   for (;;) {
     const server = await run(cluster, flags, onWait);
-    const owner = await own(urlOf(cluster, server.port), dataDir);
-    // Without one, the process that used the server has stopped it meanwhile.
-    if (owner) return { ...server, owner };
+    const owner = newClient(urlOf(cluster, server.port));
+    try {
+      await own(owner, dataDir);
+      const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
+      if (!rowCount) await owner.query(`create database ${USER}`);
+      return { ...server, owner, service: await prepareService(owner, cluster) };
+    } catch (error) {
+      void owner.end().catch(() => {});
+      if (!isConnectionLost(error)) throw error;
+    }
   }
 }
+
+const newClient = (url: string) => new pg.Client({ connectionString: url, keepAlive: true }).on('error', () => {});
 
 /** Adopts the running server, or starts one. */
 async function run(cluster: Cluster, flags: string[], onWait: () => void): Promise<Running & { arrival: Arrival }> {
@@ -206,21 +212,13 @@ async function prepareService(owner: pg.Client, { password: secret }: Cluster) {
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/**
- * Takes the server for this process. The lock ends with its connection, even if the process is killed.
- * @returns undefined if the server stops
- */
-async function own(url: string, dataDir: string): Promise<pg.Client | undefined> {
-  const client = new pg.Client({ connectionString: url, keepAlive: true });
-  client.on('error', () => {});
+/** Takes the server for this process. The lock ends with its connection, even if the process is killed. */
+async function own(client: pg.Client, dataDir: string): Promise<void> {
+  await client.connect();
   try {
-    await client.connect();
     await client.query(`set lock_timeout = '${OWNER_PATIENCE}'`);
     await client.query('select pg_advisory_lock($1)', [OWNER_LOCK]);
-    return client;
   } catch (error) {
-    void client.end().catch(() => {});
-    if (isConnectionLost(error)) return undefined;
     if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
     throw new Error(
       `Another process uses the data folder ${basename(dataDir)} (${dataDir}). Set DATA_DIR, or share one DATABASE_URL.`,
