@@ -6,6 +6,7 @@
 import pg from 'pg';
 import { type Caller, callers } from '../caller.ts';
 import { Turns } from '../turns.ts';
+import { isConnectionLost } from './transaction.ts';
 
 /** Connections that callers leave to the service. */
 const OWN = 2;
@@ -99,8 +100,9 @@ export class Pool extends pg.Pool {
       await client.connect();
       const { rows } = await client.query<{ pid: number; works: boolean }>(END_IDLE, [pids, silentSeconds]);
       return new Set(rows.filter(({ works }) => works).map(({ pid }) => pid));
-    } catch {
-      return new Set();
+    } catch (error) {
+      // An error in its answer, such as too many connections, shows that PostgreSQL is not silent.
+      return new Set(isConnectionLost(error) ? [] : pids);
     } finally {
       void client.end().catch(() => {});
     }
