@@ -92,6 +92,19 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     expect(await driver.observe(key, txId)).toEqual({ state: 'open' });
   });
 
+  it('settles again with the nonce that a reorganisation has freed', async () => {
+    const driver = driverOf(anvil);
+    const payment = await signedPayment(driver);
+    await anvil.mint(payment.payer.address, AMOUNT);
+    const settle = async (options?: { again: true }) =>
+      driver.settle(payment.authorization, payment.signature, { signal, exclusive, ...options });
+    const snapshot = await anvil.control.snapshot();
+    await settle();
+    await anvil.control.revert({ id: snapshot });
+    const { txId } = await settle({ again: true });
+    expect(await driver.observe(payment.key, txId)).toEqual({ state: 'settled', txId });
+  });
+
   it('ignores a payment with another payer, payee or amount', async () => {
     const driver = driverOf(anvil);
     const { key, txId } = await settled(driver);

@@ -76,7 +76,11 @@ export function localFacilitator(
       return fault ?? invalidReason ?? 'unexpected_verify_error';
     },
     async settle(authorization, signature, { exclusive, again }) {
-      if (again && (await wallet.standing()).pending > 0) return { unsent: true };
+      if (again) {
+        if ((await wallet.standing()).pending > 0) return { unsent: true };
+        // A nonce after a lost one would wait for ever, and so would each later one.
+        wallet.forgetNonce();
+      }
       const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
       verified.delete(signature);
       signer.exclusive = exclusive;

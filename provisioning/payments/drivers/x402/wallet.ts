@@ -98,6 +98,11 @@ export class GasWallet {
     });
   }
 
+  /** Trusts the count of the node again. The chain may have lost the transaction with the last nonce. */
+  forgetNonce(): void {
+    this.#last = undefined;
+  }
+
   #keep(nonce: number, txId: Hash): Hash {
     this.#last = { nonce, at: Date.now() };
     return txId;
