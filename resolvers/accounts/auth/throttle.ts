@@ -7,7 +7,8 @@
  * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password. A right
  * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
  *
- * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts.
+ * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts. A thief or a
+ * stranger may fill that limit from many networks. So each count keeps its first failures apart, within a second limit.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -18,8 +19,12 @@ const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp
 
 /** All counts of a name together may have so many times the failures of one. A thief with one proof of each kind stays below. */
 const COUNTS_MAX = 5;
+/** The part of its failures that a count keeps when all counts together are full. As many again may use such parts. */
+const KEPT_PART = 0.3;
 
-const isFailure = (error: unknown): boolean => error instanceof ApiError && FAILURES.has(error.code);
+const isFailure = (error: unknown): error is ApiError => error instanceof ApiError && FAILURES.has(error.code);
+const isThrottled = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 'login_throttled';
 
 /** The name of a login, and the address of its caller. */
 export interface LoginAttempt {
@@ -64,17 +69,32 @@ export class LoginThrottle {
    * @throws ApiError login_throttled, or the error of the work
    */
   async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
-    const whole = this.#hmac(`whole ${login.name}`);
-    const all = { pair: whole, paired: whole, apart: [whole] };
+    const kept = Math.max(1, Math.floor(this.#failuresMax * KEPT_PART));
+    let isBegun = false;
+    const begin = () => {
+      isBegun = true;
+      return work();
+    };
     try {
-      return await this.#counted(this.#hashed(login), this.#failuresMax, () =>
-        this.#counted(all, this.#failuresMax * COUNTS_MAX, work),
-      );
+      return await this.#within('whole', login, this.#failuresMax, begin).catch((full) => {
+        if (isBegun || !isThrottled(full)) throw full;
+        return this.#within('kept', login, kept, begin).catch((error) => {
+          throw isBegun ? error : full;
+        });
+      });
     } catch (error) {
-      if (error instanceof ApiError && (isFailure(error) || error.code === 'login_throttled'))
-        this.#onRefused(login.name, error.code);
+      if (isFailure(error) || isThrottled(error)) this.#onRefused(login.name, error.code);
       throw error;
     }
+  }
+
+  /** Does the work within the limits of its own count, and of all counts of the name together. */
+  #within<T>(kind: 'whole' | 'kept', login: LoginAttempt, failuresMax: number, work: () => Promise<T>): Promise<T> {
+    const key = this.#hmac(`${kind} ${login.name}`);
+    const all = { pair: key, paired: key, apart: [key] };
+    return this.#counted(this.#hashed(login), failuresMax, () =>
+      this.#counted(all, this.#failuresMax * COUNTS_MAX, work),
+    );
   }
 
   async #counted<T>(hashed: HashedLoginAttempt, max: number, work: () => Promise<T>): Promise<T> {

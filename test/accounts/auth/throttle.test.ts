@@ -76,17 +76,43 @@ describe('The throttle of logins', () => {
       expect(await throttle.attempt(other, async () => 'in')).toBe('in');
   });
 
-  it('lets fifty fail for a name in all, by any number of known networks and of proofs', async () => {
+  it('lets fifty fail for a name in all, and fifty more among the first three of each count', async () => {
     const throttle = new LoginThrottle(10);
-    let failed = 0;
-    for (let i = 0; i < 20; i++) {
+    const failed: string[] = [];
+    for (let i = 0; i < 60; i++) {
       const home = { name: 'ada@example.org', address: `203.0.113.${i}` };
       throttle.remember(home);
       for (const proof of [undefined, 'password', `login tok_${i}`] as const)
-        for (let k = 0; k < 3; k++)
-          if ((await codeOf(throttle.attempt({ ...home, proof }, wrong))) === 'invalid_login') failed++;
+        for (let k = 0; k < 10; k++)
+          if ((await codeOf(throttle.attempt({ ...home, proof }, wrong))) === 'invalid_login')
+            failed.push(`${i} ${proof}`);
     }
-    expect(failed).toBe(50);
+    expect(failed).toHaveLength(100);
+    const counts = Map.groupBy(failed, (count) => count);
+    expect([...counts.values()].map(({ length }) => length)).toEqual([...Array(5).fill(10), ...Array(16).fill(3), 2]);
+  });
+
+  it('keeps three tries for the owner when a thief on other known networks has used the fifty', async () => {
+    const throttle = new LoginThrottle(10);
+    const homeOf = (i: number) => ({ name: 'ada@example.org', address: `203.0.113.${i}` });
+    for (let i = 0; i < 6; i++) throttle.remember(homeOf(i));
+    for (let i = 1; i < 6; i++) for (let k = 0; k < 12; k++) await codeOf(throttle.attempt(homeOf(i), wrong));
+    const tries = [];
+    for (let i = 0; i < 4; i++) tries.push(await codeOf(throttle.attempt(homeOf(0), wrong)));
+    expect(tries).toEqual([...Array(3).fill('invalid_login'), 'login_throttled']);
+    const own = { ...homeOf(0), proof: 'login tok_own' as const };
+    expect(await throttle.attempt(own, async () => 'in')).toBe('in');
+  });
+
+  it('does the work once, even if the work itself is throttled', async () => {
+    const throttle = new LoginThrottle(10);
+    let runs = 0;
+    const work = () => {
+      runs++;
+      return Promise.reject(new ApiError('login_throttled'));
+    };
+    await codeOf(throttle.attempt({ name: 'ada@example.org', address: null }, work));
+    expect(runs).toBe(1);
   });
 
   it('does not count errors other than wrong passwords and codes', async () => {
