@@ -7,8 +7,11 @@ import { ApiError, malformed } from '../../schema/index.ts';
 
 /** The most levels of nested objects and lists. */
 const DEPTH_MAX = 10;
-/** The most values of a text. In memory, a short value takes twenty times the bytes of its text. */
-const VALUES_MAX = 10_000;
+/**
+ * The most values of a text. The largest input, an entry of the directory, has 555. An unknown member costs microseconds in each
+ * check, and in memory twenty times the bytes of its text.
+ */
+const VALUES_MAX = 1_000;
 const TOO_MANY = `The body has more than ${VALUES_MAX.toLocaleString('en')} values.`;
 const tooDeep = (levels: number) => new ApiError('malformed_json', `The body is nested deeper than ${levels} levels.`);
 

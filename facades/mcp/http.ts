@@ -21,6 +21,7 @@ import type { Secrets } from './confirm.ts';
 import { type McpParts, partsOf } from './parts.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
+import { withFewDetails } from './transport/client-details.ts';
 import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
 import { admitMessages, InvalidMessages } from './transport/messages.ts';
 import { ProtocolVersions } from './transport/protocol-versions.ts';
@@ -143,7 +144,7 @@ function readMessages(app: FastifyInstance): void {
       try {
         const text = readUtf8(body);
         measure(text, DEPTH_MAX);
-        done(null, text ? JSON.parse(text) : undefined);
+        done(null, text ? withFewDetails(JSON.parse(text)) : undefined);
       } catch (error) {
         done(error instanceof ApiError ? error : new ApiError('malformed_json'), undefined);
       }

@@ -65,8 +65,16 @@ export class Subscriptions {
     const ended = new AbortController();
     this.#ended = ended;
     try {
-      // The subscription outlives the first request.
-      const context = this.#options.parts.contextOf({ ...caller, signal: ended.signal });
+      // The subscription outlives the first request, and so keeps none of its messages.
+      const { viewer, requestId, userAgent, address, host } = caller;
+      const context = this.#options.parts.contextOf({
+        viewer,
+        requestId,
+        userAgent,
+        address,
+        host,
+        signal: ended.signal,
+      });
       void this.#follow(await serverUpdates(context), ended);
     } catch (error) {
       this.#opening = undefined;

@@ -1,6 +1,6 @@
 /** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError, Ceiling, type FieldError, groupOf } from '../../schema/index.ts';
+import { ApiError, Ceiling, countedAs, type FieldError, groupOf, isLogin, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -88,7 +88,7 @@ function toolOf(
         const admitted = header.messages.get(request.mcpReq.id)!;
         if (admitted.refusal) throw admitted.refusal;
         caller.viewer = admitted.viewer;
-        leave = underWay.enter(groupOf(caller.viewer, caller.address));
+        leave = underWay.enter(countedWith(operation, caller.viewer, caller.address));
         if (operation.scopes.length && !caller.viewer) throw new ApiError('missing_credential', MISSING_CREDENTIAL);
         permit(operation, caller.viewer);
         checkJson(sent);
@@ -122,6 +122,10 @@ function toolOf(
     },
   };
 }
+
+/** The name under which a call counts. Urgent calls of a login count apart, so no other credential of the account holds them up. */
+const countedWith = ({ urgent }: Operation, viewer: Viewer | null, address: string | null): string =>
+  urgent && viewer && isLogin(viewer) ? `urgent ${countedAs(viewer)}` : groupOf(viewer, address);
 
 const resultOf = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
   content: [{ type: 'text', text }],

@@ -5,6 +5,7 @@ import { ApiError } from '../../../schema/index.ts';
 import { isRecord } from '../../compile/inputs.ts';
 import type { Authenticate } from '../../compile/run.ts';
 import type { Admitted, Count, Messages } from '../caller.ts';
+import { TEXT_MAX } from './client-details.ts';
 
 export const BATCH_MAX = 10;
 
@@ -17,7 +18,7 @@ type Sender = Pick<FastifyRequest, 'viewer' | 'ip' | 'body' | 'headers'>;
 
 /**
  * An empty body counts as one message. A refused tool call gets its refusal as a tool error.
- * @throws InvalidMessages for a batch that is too long, or uses an id twice
+ * @throws InvalidMessages for a batch that is too long, or uses an id twice, or for a long id
  * @throws ApiError rate_limited, if a limit refuses any other message
  */
 export async function admitMessages(
@@ -45,6 +46,8 @@ export async function admitMessages(
       caller.refusal = error;
       if (!caller.viewer) refusal = error;
     }
+    if (isRecord(message) && typeof message.id === 'string' && message.id.length > TEXT_MAX)
+      throw new InvalidMessages(`The id of a message has at most ${TEXT_MAX} characters.`);
     if (!isRecord(message) || message.id === undefined || message.method === undefined) continue;
     if (admitted.has(message.id)) throw new InvalidMessages('Two messages of the batch have the same id.');
     admitted.set(message.id, caller);

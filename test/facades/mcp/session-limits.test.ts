@@ -75,6 +75,22 @@ describe('A caller who holds all sessions with calls under way', () => {
   });
 });
 
+it('A key with all calls of its account under way holds up no urgent call of a login', async () => {
+  const { accessToken, rest, fund } = await freehold.newAccount();
+  await fund(30);
+  const { order_number } = (await rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+  const key = (await rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'read' })).body;
+  const as = (credential: string, name: string, args: object) =>
+    send({ headers: { authorization: `Bearer ${credential}` }, body: call(name, args) });
+  const wait = { order_number, status: 'failed', timeout: 4 };
+  const waits = Array.from({ length: 32 }, () => as(key.plaintext, 'wait_for_server', wait));
+  await sleep(1_000);
+  expect(resultOf(await as(accessToken, 'get_balance', {})).code).toBe('rate_limited');
+  const revoked = await as(accessToken, 'revoke_api_key', { key_id: key.key_id });
+  expect(resultOf(revoked)).toMatchObject({ status: 'revoked' });
+  await Promise.all(waits);
+});
+
 it('The keys of an account share a limit of sessions', async () => {
   const { rest, accessToken } = await freehold.newAccount();
   const key = async () => (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body.plaintext;
