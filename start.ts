@@ -47,8 +47,16 @@ async function launchDatabase(dataDir: string): Promise<{ answers: Promise<Embed
   const waiting = Promise.withResolvers<void>();
   const answers = startEmbeddedPostgres(dataDir, [], waiting.resolve);
   await Promise.race([waiting.promise, answers]);
-  answers.catch(() => {}); // the service reports the error once it is loaded
+  // The service reports the error of a failed start once it is loaded.
+  answers.then(exitAtDeath, () => {});
   return { answers };
+}
+
+/** Ends this process after its database, so that its supervisor starts both again. */
+async function exitAtDeath({ died, logFile }: EmbeddedPostgres): Promise<never> {
+  await died;
+  console.error(`PostgreSQL died, so this process exits. The next start recovers the data. See ${logFile}`);
+  process.exit(1);
 }
 
 function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, config: Config) {

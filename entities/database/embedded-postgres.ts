@@ -22,6 +22,8 @@ const SERVICE = 'freehold_service';
 const START_ATTEMPTS_MAX = 100;
 const PAUSE_MS = 25;
 const REFUSED_PAUSE_MS = 100;
+/** The pause between looks at a server that ended the owner's connection. */
+const LOOK_MS = 500;
 
 /** How the service got its server. */
 export type Arrival = 'started' | 'adopted' | 'recovered';
@@ -37,6 +39,10 @@ export interface EmbeddedPostgres {
   arrival: Arrival;
   /** Seconds until the server answered. */
   seconds: number;
+  /** The log of the server. */
+  logFile: string;
+  /** Resolves if the server dies. It stays pending if `stop` ends the server. */
+  died: Promise<void>;
   /** Stops the server. Committed data stay. */
   stop(): Promise<void>;
 }
@@ -60,7 +66,8 @@ export async function startEmbeddedPostgres(
   const began = performance.now();
   const cluster = await placeCluster(dataDir, onWait);
   const { folder } = cluster;
-  const { pid, port, arrival, owner, service } = await takeServer(cluster, dataDir, flags, onWait);
+  const { pid, port, arrival, owner, ended, service } = await takeServer(cluster, dataDir, flags, onWait);
+  const stopping = new AbortController();
   const ownerUrl = urlOf(cluster, port, USER);
   return {
     url: Object.assign(new URL(ownerUrl), service).href,
@@ -68,7 +75,10 @@ export async function startEmbeddedPostgres(
     folder,
     arrival,
     seconds: (performance.now() - began) / 1000,
+    logFile: logFileOf(folder),
+    died: ended.then(() => deathOf(pid, stopping.signal)),
     async stop() {
+      stopping.abort();
       // SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes the checkpoint. The owner releases its lock after
       // that, so that no other process adopts a server that is about to stop.
       signal(pid, 'SIGINT');
@@ -88,6 +98,7 @@ export async function runningUrl(dataDir: string): Promise<string | undefined> {
 
 const urlOf = ({ password }: Cluster, port: number, database = 'postgres') =>
   `postgres://${USER}:${password}@127.0.0.1:${port}/${database}`;
+const logFileOf = (folder: string) => join(dirname(folder), 'log');
 const pidFile = (folder: string) => join(folder, 'postmaster.pid');
 
 /** Runs the server, takes it for this process, and prepares it. Begins anew if the process before it stops the server. */
@@ -95,16 +106,23 @@ async function takeServer(cluster: Cluster, dataDir: string, flags: string[], on
   for (;;) {
     const server = await run(cluster, flags, onWait);
     const owner = newClient(urlOf(cluster, server.port));
+    const ended = new Promise<void>((end) => owner.once('end', end));
     try {
       await own(owner, dataDir);
       const { rowCount } = await owner.query('select from pg_database where datname = $1', [USER]);
       if (!rowCount) await owner.query(`create database ${USER}`);
-      return { ...server, owner, service: await prepareService(owner, cluster) };
+      return { ...server, owner, ended, service: await prepareService(owner, cluster) };
     } catch (error) {
       void owner.end().catch(() => {});
       if (!isConnectionLost(error)) throw error;
     }
   }
+}
+
+/** Waits for the death of a server. A server that survives a crash of a session ends all sessions, and lives on. */
+async function deathOf(pid: number, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted && alive(pid) && !isZombie(pid)) await sleep(LOOK_MS, undefined, { ref: false });
+  if (stopping.aborted) return new Promise(() => {});
 }
 
 const newClient = (url: string) => new pg.Client({ connectionString: url, keepAlive: true }).on('error', () => {});
@@ -132,7 +150,7 @@ async function run(cluster: Cluster, flags: string[], onWait: () => void): Promi
 /** Starts a server and waits until it answers. Returns the complaint of a server that refuses to start. */
 async function launch(cluster: Cluster, flags: string[], onWait: () => void) {
   const { binaries, folder, identity } = cluster;
-  const logFile = join(dirname(folder), 'log');
+  const logFile = logFileOf(folder);
   const port = await freePort();
   writeOwned(logFile, '', identity);
   const log = openSync(logFile, 'a');
@@ -183,9 +201,12 @@ function recorded(folder: string): Running | undefined {
 
 /** Whether a process is dead and remains only in the table of processes. */
 function isZombie(pid: number): boolean {
-  const file = `/proc/${pid}/stat`;
-  // The state follows the name, which is in parentheses and may contain parentheses.
-  return existsSync(file) && /\) [ZX] [^)]*$/.test(readFileSync(file, 'latin1'));
+  try {
+    // The state follows the name, which is in parentheses and may contain parentheses.
+    return /\) [ZX] [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false; // the process has gone, or the system has no /proc
+  }
 }
 
 /** A server that starts, recovers or shuts down answers `not now`. */

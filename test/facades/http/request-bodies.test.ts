@@ -51,17 +51,82 @@ describe('An answer before the end of the body', () => {
   it('keeps the connection if the body has come meanwhile', async () => {
     const socket = await serving((request, response) => request.resume().once('end', () => response.end('taken')));
     for (const times of [1, 2]) {
-      socket.write(`${CHUNKED}${CHUNK.repeat(4_000)}0\r\n\r\n`);
+      socket.write(`${CHUNKED}${CHUNK.repeat(1_000)}0\r\n\r\n`);
       await expect.poll(() => socket.answer.split('taken').length).toBe(1 + times);
     }
   });
 });
 
-it('A body of more than 4,096 chunks ends the connection, even if the handler reads it', async () => {
-  const socket = await serving((request, response) => request.resume().once('end', () => response.end('taken')));
-  socket.write(CHUNKED + CHUNK.repeat(5_000));
-  await once(socket, 'close');
-  expect(socket.answer).toBe('');
+describe('A body of too many chunks', () => {
+  /** A server that counts the calls of the parser for a body. It answers with the length of a whole body. */
+  const counting = async () => {
+    const counts = { calls: 0, ends: 0 };
+    const socket = await serving((request, response) => {
+      const { push } = request;
+      request.push = (...given) => {
+        counts.calls++;
+        return push.apply(request, given);
+      };
+      let length = 0;
+      request.on('data', (chunk) => (length += chunk.length)).on('error', () => {});
+      request.once('end', () => counts.ends++).once('end', () => response.end(`taken: ${length}`));
+    });
+    return { counts, socket };
+  };
+
+  it.each(['', '0\r\n\r\n'])('ends the connection, and the parser calls for no more chunks: end %j', async (end) => {
+    const { counts, socket } = await counting();
+    socket.write(CHUNKED + CHUNK.repeat(5_000) + end);
+    await once(socket, 'close');
+    expect(socket.answer).toBe('');
+    expect(counts.ends).toBe(0);
+    // After the first chunk above the limit, only the end of the body may call.
+    expect(counts.calls).toBeLessThanOrEqual(1_024 + 2);
+  });
+
+  it('counts chunks of many reads together', async () => {
+    const { counts, socket } = await counting();
+    socket.write(CHUNKED);
+    for (let i = 0; i < 11 && !socket.closed; i++) {
+      socket.write(CHUNK.repeat(100));
+      await expect.poll(() => socket.closed || counts.calls >= 100 * (i + 1)).toBe(true);
+    }
+    if (!socket.closed) await once(socket, 'close');
+    expect(counts.ends).toBe(0);
+  });
+
+  it('leaves the next connections their bodies', async () => {
+    const { socket } = await counting();
+    const port = socket.remotePort!;
+    socket.write(CHUNKED + CHUNK.repeat(5_000));
+    await once(socket, 'close');
+    for (let i = 0; i < 3; i++) {
+      const next = await open(port);
+      next.write(`${CHUNKED}${CHUNK.repeat(500)}0\r\n\r\n`);
+      await expect.poll(() => next.answer).toContain('taken: 500');
+    }
+  });
+
+  it('costs as little if it waits behind another request', async () => {
+    let calls = 0;
+    const server = createServer(() => {});
+    serveInOrder(server);
+    server.on('request', (request) => {
+      const { push } = request;
+      request.push = (...given) => {
+        calls++;
+        return push.apply(request, given);
+      };
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close().closeAllConnections());
+    const socket = await open((server.address() as AddressInfo).port);
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\n\r\n${CHUNKED}${CHUNK.repeat(5_000)}`);
+    await once(socket, 'close');
+    // The first request has no body, and its end is a call.
+    expect(calls).toBeLessThanOrEqual(2);
+  });
 });
 
 describe('The public listener', async () => {
