@@ -37,7 +37,9 @@ export function boundBody(request: IncomingMessage, response: ServerResponse): v
   };
   // Node's own listener comes after this one. It would read the rest of the body.
   response.prependListener('finish', () => {
-    if (!request.complete) closeGently(socket);
+    if (request.complete) return;
+    silence(socket);
+    closeGently(socket);
   });
 }
 

@@ -28,6 +28,8 @@ export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
       onError(error as Error);
       response = rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
     }
+    // Node decides whether the connection stays open, because a client may ask to close it.
+    response.headers.delete('connection');
     reply.writeHead(response.status, Object.fromEntries(response.headers));
     const write = (chunk: Uint8Array) => {
       for (const part of fill(chunk)) reply.write(part);

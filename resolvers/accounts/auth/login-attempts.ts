@@ -24,7 +24,7 @@ export interface LoginAttempts {
   remember(pair: string): void;
 }
 
-/** The most counters. Each failure costs a password hash, so fewer logins can fail within a window. */
+/** The most counters, and the most known pairs. Refused logins make none. Each failure costs a password hash, so fewer logins can fail within a window. */
 const KEPT_MAX = 100_000;
 
 class LoginCounter {
@@ -35,6 +35,9 @@ class LoginCounter {
   readonly #waiting: (() => void)[] = [];
   forget(now: number): void {
     while (this.failures.length && this.failures[0]! <= now - WINDOW_SECONDS * 1000) this.failures.shift();
+  }
+  get isEmpty(): boolean {
+    return this.underWay === 0 && this.failures.length === 0;
   }
   /** Waits until an attempt ends. */
   wait(): Promise<void> {
@@ -51,33 +54,43 @@ export class MemoryLoginAttempts implements LoginAttempts {
   readonly #counters = new Map<string, LoginCounter>();
   /** The pairs of name and network that have logged in. */
   readonly #known = new Set<string>();
+  readonly #keptMax: number;
+
+  constructor(keptMax = KEPT_MAX) {
+    this.#keptMax = keptMax;
+  }
 
   async begin({ pair, paired, apart }: HashedLoginAttempt, max: number): Promise<Beginning> {
-    const counters = (this.#known.has(pair) ? [paired] : apart).map((key) => this.#counter(key));
+    const keys = this.#known.has(pair) ? [paired] : apart;
+    const kept = keys.flatMap((key) => this.#counters.get(key) ?? []);
     const now = Date.now();
-    for (const counter of counters) counter.forget(now);
-    const full = counters.filter(({ failures }) => failures.length >= max);
+    for (const counter of kept) counter.forget(now);
+    const full = kept.filter(({ failures }) => failures.length >= max);
     if (full.length)
       return { refusedMs: Math.max(...full.map(({ failures }) => failures.at(-max)! + WINDOW_SECONDS * 1000 - now)) };
-    const busy = counters.find(({ failures, underWay }) => failures.length + underWay >= max);
+    const busy = kept.find(({ failures, underWay }) => failures.length + underWay >= max);
     if (busy) return { wait: busy.wait() };
-    for (const counter of counters) counter.underWay++;
+    const counters = keys.map((key) => [key, this.#counter(key)] as const);
+    for (const [, counter] of counters) counter.underWay++;
     return {
       end: (failed) => {
-        for (const counter of counters) counter.end(failed);
+        for (const [key, counter] of counters) {
+          counter.end(failed);
+          if (counter.isEmpty) this.#counters.delete(key);
+        }
       },
     };
   }
 
   remember(pair: string): void {
-    if (this.#known.size >= KEPT_MAX) this.#known.delete(this.#known.values().next().value!);
+    if (this.#known.size >= this.#keptMax) this.#known.delete(this.#known.values().next().value!);
     this.#known.add(pair);
   }
 
   #counter(key: string): LoginCounter {
     const kept = this.#counters.get(key);
     if (kept) return kept;
-    const oldest = this.#counters.size >= KEPT_MAX && this.#counters.entries().next().value;
+    const oldest = this.#counters.size >= this.#keptMax && this.#counters.entries().next().value;
     if (oldest && oldest[1].underWay === 0) this.#counters.delete(oldest[0]);
     const counter = new LoginCounter();
     this.#counters.set(key, counter);

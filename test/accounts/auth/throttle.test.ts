@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../../entities/errors.ts';
+import { MemoryLoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
 import { codeOf, wrong } from './login-attempts.ts';
 
@@ -102,6 +103,15 @@ describe('The throttle of logins', () => {
     expect(tries).toEqual([...Array(3).fill('invalid_login'), 'login_throttled']);
     const own = { ...homeOf(0), proof: 'login tok_own' as const };
     expect(await throttle.attempt(own, async () => 'in')).toBe('in');
+  });
+
+  it('remembers failures while more names are refused than it has room for', async () => {
+    const throttle = new LoginThrottle(10, new MemoryLoginAttempts(100));
+    const from = (address: string, name: string) => codeOf(throttle.attempt({ name, address }, wrong));
+    for (let i = 0; i < 10; i++) await from(`203.0.113.${i}`, 'ada@example.org');
+    for (let i = 0; i < 10; i++) await from('198.51.100.1', `guess-${i}@example.org`);
+    for (let i = 0; i < 1_000; i++) await from('198.51.100.1', `invented-${i}@example.org`);
+    expect(await from('203.0.113.77', 'ada@example.org')).toBe('login_throttled');
   });
 
   it('does the work once, even if the work itself is throttled', async () => {

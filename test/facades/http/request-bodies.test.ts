@@ -8,6 +8,7 @@ import { startFreehold } from '../../setup/freehold.ts';
 
 const CHUNKED = 'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n';
 const CHUNK = '1\r\nx\r\n';
+type Named = { name?: string } | null;
 
 async function open(port: number): Promise<Socket & { answer: string }> {
   const socket = Object.assign(connect(port, '127.0.0.1'), { answer: '' }).on('error', () => {});
@@ -37,6 +38,27 @@ describe('An answer before the end of the body', () => {
     await once(socket, 'end');
     expect(socket.answer).toContain('refused');
     expect(chunks).toBe(1);
+  });
+
+  it.each([false, true])('calls for no more chunks of one read: answered in a later turn %j', async (isLater) => {
+    let calls = 0;
+    const socket = await serving((request, response) => {
+      const { parser } = request.socket as unknown as { parser: Record<string, unknown> };
+      const key = Object.keys(parser).find((one) => (parser[one] as Named)?.name === 'parserOnBody')!;
+      const take = parser[key] as (...given: unknown[]) => unknown;
+      const parserOnBody = function (this: unknown, ...given: unknown[]) {
+        calls++;
+        return take.apply(this, given);
+      };
+      parser[key] = parserOnBody;
+      const answer = () => response.writeHead(429).end('refused');
+      if (isLater) request.once('data', () => process.nextTick(answer));
+      else answer();
+    });
+    socket.write(CHUNKED + CHUNK.repeat(5_000));
+    await once(socket, 'close');
+    expect(socket.answer).toContain('refused');
+    expect(calls).toBeLessThan(10);
   });
 
   it('reaches a client that sends on', async () => {

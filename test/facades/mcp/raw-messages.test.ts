@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import {
@@ -196,4 +197,25 @@ describe('A batch', () => {
     const batch = [rpc('tools/list', envelope())];
     expect(await outcome({ body: batch, headers: modern('tools/list') })).toEqual([400, [null, -32600]]);
   });
+});
+
+it('The connection closes after an answer if the client asks for that', async () => {
+  const socket = connect(Number(new URL(freehold.publicUrl).port), '127.0.0.1');
+  const body = JSON.stringify(rpc('ping'));
+  socket.write(
+    [
+      'POST /mcp HTTP/1.1',
+      'Host: localhost',
+      'Connection: close',
+      'Content-Type: application/json',
+      'Accept: application/json, text/event-stream',
+      'MCP-Protocol-Version: 2025-06-18',
+      `Content-Length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  let answer = '';
+  for await (const part of socket) answer += part;
+  expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i);
 });
