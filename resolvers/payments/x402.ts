@@ -20,7 +20,7 @@ import { digest } from '../../entities/secrets.ts';
 import type { SignedPayment } from '../../provisioning/index.ts';
 import { requireOpen } from '../accounts/account.ts';
 import { spenderOf } from '../accounts/auth/spend-limit.ts';
-import { accountOf, type Context } from '../context.ts';
+import { accountOf, type Context, countedAs } from '../context.ts';
 import { requireCoin } from './coins.ts';
 
 /** The time that a request waits for another with the same payment. */
@@ -93,7 +93,8 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   const buyer = {
     accountId: accountOf(context),
     ...spenderOf(context),
-    requestDigest: digest(canonicalJson([sale.path, sale.input])).toString('hex'),
+    // The answer may have a password, and the chain shows the signature. So the caller is a part of the request.
+    requestDigest: digest(canonicalJson([sale.path, sale.input, countedAs(context.viewer!)])).toString('hex'),
   };
   // Verifies in the background, because a refusal of the sale comes first.
   const verifying = x402.verify(payment);
@@ -222,5 +223,5 @@ function receipt(context: Context, row: X402Payment, txId: string | undefined): 
   context.setHeader?.('x-payment-response', value);
 }
 
-/** Only the payer can open an answer, because it can contain a password. */
+/** Opens an answer. Until the payment settles, only the payer and the service know it. */
 const secretOf = ({ signature }: SignedPayment): string => signature.toLowerCase();

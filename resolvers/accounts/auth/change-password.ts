@@ -1,7 +1,8 @@
 /** Checks and changes the password of an account. */
 import { Account } from '../../../entities/accounts/account.ts';
 import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
-import { update } from '../../../entities/database/table.ts';
+import { Totp } from '../../../entities/accounts/totp.ts';
+import { remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -73,6 +74,8 @@ export async function changePassword(context: Context, change: PasswordChange): 
         // Another request may have changed the password since the check.
         if (account.passwordHash !== checked) throw new ApiError('wrong_password');
         if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
+        // A setup that the old password began ends with that password.
+        else await remove(tx, Totp, { accountId });
         await update(tx, Account, { id: accountId }, { passwordHash });
         const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
         if (revoke === 'SESSIONS') return { sessionsRevoked };

@@ -5,7 +5,7 @@ import { remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
-import { accountOf, actorOf, type Context } from '../../context.ts';
+import { actorOf, type Context } from '../../context.ts';
 import { findAccount, lockedOwnAccount } from '../account.ts';
 import { requirePassword } from './change-password.ts';
 import { DIGITS, newSeed, PERIOD_SECONDS } from './one-time-password.ts';
@@ -43,12 +43,10 @@ function provisioningUri(name: string, secret: string): string {
 /**
  * Confirms the seed with one of its codes, and turns two-factor authentication on. All other sessions end.
  * @returns the recovery codes
- * @throws ApiError totp_already_enabled, totp_setup_missing or invalid_totp
+ * @throws ApiError totp_already_enabled, totp_setup_missing, invalid_totp or login_throttled
  */
-export function enableTotp(context: Context, code: string): Promise<string[]> {
-  const accountId = accountOf(context);
-  return context.db.transaction(async (tx) => {
-    const { totpEnabled } = await lockedOwnAccount(tx, context);
+export const enableTotp = (context: Context, code: string): Promise<string[]> =>
+  withAttempt(context, async (tx, accountId, totpEnabled) => {
     if (totpEnabled) throw new ApiError('totp_already_enabled');
     if (!(await FIND_SETUP.first(tx, [accountId]))) throw new ApiError('totp_setup_missing');
     if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
@@ -57,7 +55,6 @@ export function enableTotp(context: Context, code: string): Promise<string[]> {
     await recordLoginChange(context, tx, accountId, 'totp_enabled');
     return newRecoveryCodes(context, tx, accountId);
   });
-}
 
 /** Replaces the recovery codes, and returns the new ones. @throws ApiError totp_not_enabled, invalid_totp or login_throttled */
 export const renewRecoveryCodes = (context: Context, code: string): Promise<string[]> =>
@@ -78,10 +75,17 @@ export const disableTotp = (context: Context, code: string): Promise<void> =>
   });
 
 /** Uses up a code of the second factor, and does the work in the same transaction. It holds the lock of the account. */
-async function withCode<T>(
+const withCode = <T>(context: Context, code: string, work: (tx: Transaction, accountId: string) => Promise<T>) =>
+  withAttempt(context, async (tx, accountId, totpEnabled) => {
+    if (!totpEnabled) throw new ApiError('totp_not_enabled');
+    await useSecondFactor(context, tx, accountId, code);
+    return work(tx, accountId);
+  });
+
+/** Does work that checks a code, under the lock of the account, and counts wrong codes. */
+async function withAttempt<T>(
   context: Context,
-  code: string,
-  work: (tx: Transaction, accountId: string) => Promise<T>,
+  work: (tx: Transaction, accountId: string, totpEnabled: boolean) => Promise<T>,
 ): Promise<T> {
   const { id: accountId, email } = await findAccount(context);
   return context.logins.attempt(
@@ -89,9 +93,7 @@ async function withCode<T>(
     () =>
       context.db.transaction(async (tx) => {
         const { totpEnabled } = await lockedOwnAccount(tx, context);
-        if (!totpEnabled) throw new ApiError('totp_not_enabled');
-        await useSecondFactor(context, tx, accountId, code);
-        return work(tx, accountId);
+        return work(tx, accountId, totpEnabled);
       }),
   );
 }

@@ -69,6 +69,17 @@ describe('A thief who knows the password', () => {
 });
 
 describe('A thief with an access token', () => {
+  it('guesses ten codes of a setup that the owner began', async () => {
+    const { rest, password } = await newAccount();
+    const { secret } = (await rest('POST', '/v1/auth/totp/setup', { password })).body;
+    const right = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    const wrong = right === '000000' ? '000001' : '000000';
+    const codes = [];
+    for (let i = 0; i < 11; i++)
+      codes.push((await rest('POST', '/v1/auth/totp/enable', { totp_code: wrong })).body.code);
+    expect(codes).toEqual([...Array(10).fill('invalid_totp'), 'login_throttled']);
+  });
+
   it('does not keep the owner from changing the password by another login, or at a known address', async () => {
     for (const [ownToken, address] of [
       [true, '127.0.33.2'],

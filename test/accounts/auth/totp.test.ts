@@ -76,6 +76,16 @@ describe('Two-factor authentication', () => {
     );
   });
 
+  it('ends a setup that the old password began when the password changes', async () => {
+    const { rest, password } = await newAccount();
+    const { secret } = (await rest('POST', '/v1/auth/totp/setup', { password })).body;
+    const change = { current_password: password, new_password: `${password} and more` };
+    expect((await rest('POST', '/v1/auth/password', change)).status).toBe(200);
+    expect((await rest('POST', '/v1/auth/totp/enable', { totp_code: codeOf(secret) })).body.code).toBe(
+      'totp_setup_missing',
+    );
+  });
+
   it('accepts no second setup while it is on, and no seed of an earlier setup', async () => {
     const account = await withTotp();
     const again = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });

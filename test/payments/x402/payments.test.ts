@@ -33,6 +33,17 @@ describe('A payment', () => {
     expect((await verifyBooks(db)).balanced).toBe(true);
   });
 
+  it('shows its answer, which may have a password, to no other credential of the account', async () => {
+    const account = await newAccount();
+    const signed = await sign(await challenged(account));
+    const first = await account.rest('POST', '/v1/servers', ORDER, version2(signed));
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'servers' });
+    const headers = { ...version2(signed), authorization: `Bearer ${key.plaintext}` };
+    const other = await account.rest('POST', '/v1/servers', ORDER, headers);
+    expect([other.status, other.body.code, other.body.root_password]).toEqual([422, 'payment_nonce_used', undefined]);
+    expect((await account.rest('POST', '/v1/servers', ORDER, version2(signed))).body).toEqual(first.body);
+  });
+
   it('leads to one top-up with one answer for eight concurrent requests', async () => {
     const account = await newAccount();
     const send = (headers: Record<string, string>) =>
