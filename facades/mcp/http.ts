@@ -197,7 +197,7 @@ class Counter {
   }
 }
 
-/** Whether reading the body costs more than a refusal. Smaller ones are read, because a tool call needs its id for the error. */
+/** Whether reading the body costs more than a refusal. The service reads smaller ones, because an error needs the id of its call. */
 const isLarge = ({ headers }: FastifyRequest): boolean =>
   Number(headers['content-length'] ?? 0) > SMALL_MAX || headers['transfer-encoding'] !== undefined;
 

@@ -5,10 +5,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   INVALID_PARAMS,
-  INVALID_REQUEST,
   isInitializeRequest,
-  type LegacyHttpHandler,
-  legacyStatelessFallback,
   type McpHandlerRequestOptions,
   type McpServerFactory,
   type Server,
@@ -51,7 +48,6 @@ const ASKS = 'a';
 
 export class Sessions {
   readonly #options: SessionOptions;
-  readonly #once: LegacyHttpHandler;
   /** The sessions of this process, the least recently used first. */
   readonly #live = new Map<string, Session>();
   readonly #reviving = new Map<string, Promise<Session | undefined>>();
@@ -61,7 +57,6 @@ export class Sessions {
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#once = legacyStatelessFallback(options.factory, options.onError);
     this.#sweeper = setInterval(() => this.#sweep(), 60_000).unref();
   }
 
@@ -84,20 +79,12 @@ export class Sessions {
       if (this.#closed) this.#drop(id);
       return withFirstBytes(stream);
     }
-    const { transport } = session;
-    const body = options.parsedBody;
-    // Checks all answers of a batch first, because a refused batch uses none up.
-    if (![body].flat().every((message) => transport.awaits(message)))
-      return rpcError(400, INVALID_REQUEST, 'No call of this session waits for this answer in this process.');
-    const parsedBody = Array.isArray(body)
-      ? body.map((message) => transport.received(message))
-      : transport.received(body);
     session.calls++;
     const ended = () => {
       session.calls--;
       if (session.dropped) this.#close(session);
     };
-    const response = await transport.handleRequest(request, { ...options, parsedBody }).catch((error) => {
+    const response = await session.transport.handleRequest(request, options).catch((error) => {
       ended();
       throw error;
     });
@@ -129,8 +116,22 @@ export class Sessions {
     return transport.handleRequest(request, options);
   }
 
-  async #open(id: string, owner: Owner, { viewer }: McpCaller, { authInfo }: McpHandlerRequestOptions) {
-    const server = (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
+  /** Serves a POST by a server of its own, which ends with the response or with the connection. */
+  async #once(request: Request, options: McpHandlerRequestOptions): Promise<Response> {
+    const server = await this.#newServer(options);
+    const transport = new SessionTransport();
+    await server.connect(transport);
+    const end = () => void server.close().catch(() => {});
+    request.signal.addEventListener('abort', end, { once: true });
+    return afterBody(await transport.handleRequest(request, options), end);
+  }
+
+  async #newServer({ authInfo }: McpHandlerRequestOptions): Promise<Server> {
+    return (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
+  }
+
+  async #open(id: string, owner: Owner, { viewer }: McpCaller, options: McpHandlerRequestOptions) {
+    const server = await this.#newServer(options);
     const transport = new SessionTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: async () => {

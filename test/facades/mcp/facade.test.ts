@@ -124,7 +124,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
     [
       'an access_token that is no text',
       { thing_id: 'one', access_token: 1 },
-      { status: 401, code: 'invalid_credential' },
+      { status: 422, code: 'validation_failed' },
     ],
     [
       'too small a scope',

@@ -45,6 +45,7 @@ describe('A message of a stranger counts', () => {
     ['a resource', { body: rpc('resources/read', { uri: 'freehold://coins' }) }, 200],
     ['an unknown tool', { body: call('nothing') }, 200],
     ['a tool with a refused credential', { body: call('get_balance', { access_token: 'nonsense' }) }, 200],
+    ['a tool with a credential that is no text', { body: call('get_balance', { access_token: { toString: 1 } }) }, 200],
     ['an unknown session', { body: rpc('ping'), headers: { 'mcp-session-id': 'x' } }, 404],
     ['an unknown version', { body: rpc('ping'), headers: { 'mcp-protocol-version': '1999-01-01' } }, 400],
     ['a body that is no JSON', { body: '{' }, 400],
@@ -73,15 +74,16 @@ describe('A message of a stranger counts', () => {
     expect(over.retryAfter).toBe(String(over.data.retry_after));
   });
 
-  it('a tool call, once, whose refusal is a tool error', async () => {
+  it('a tool call, once, and beyond the limit the service refuses its POST', async () => {
     const client = stranger();
     for (let i = 1; i <= QUOTA; i++) expect((await client({ body: call('list_coins') })).remaining).toBe(QUOTA - i);
-    const { status, messages } = await client({ body: call('list_coins') });
-    expect([status, messages[0].result.isError, messages[0].result.structuredContent.code]).toEqual([
-      200,
-      true,
-      'rate_limited',
-    ]);
+    for (const body of [call('list_coins'), call('get_balance', { access_token: 'nonsense' })]) {
+      const { status, messages } = await client({ body });
+      expect([status, messages.map(({ id }) => id), messages[0].error.data.code]).toEqual([429, [1], 'rate_limited']);
+    }
+    const body = Array.from({ length: 10 }, (_, id) => ({ ...call('get_balance'), id }));
+    const { status, messages } = await client({ body });
+    expect([status, messages.map(({ id }) => id), messages[0].error.data.code]).toEqual([429, [null], 'rate_limited']);
   });
 });
 

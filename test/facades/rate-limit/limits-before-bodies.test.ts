@@ -51,7 +51,7 @@ describe('A caller above its limit', () => {
     const answers = [];
     for (let i = 0; i < 5; i++) answers.push(await send({ headers, body, without: ['authorization'] }));
     const { status, messages } = answers.at(-1)!;
-    expect([status, messages[0].id, messages[0].result.structuredContent.code]).toEqual([200, 7, 'rate_limited']);
+    expect([status, messages[0].id, messages[0].error.data.code]).toEqual([429, 7, 'rate_limited']);
   });
 });
 
