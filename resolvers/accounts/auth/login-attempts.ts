@@ -24,7 +24,10 @@ export interface LoginAttempts {
   remember(pair: string): void;
 }
 
-/** The most counters, and the most known pairs. Refused logins make none. Each failure costs a password hash, so fewer logins can fail within a window. */
+/**
+ * The most counters, and the most known pairs. Refused logins make no counter. Each failure costs a password hash, so fewer
+ * logins can fail within a window.
+ */
 const KEPT_MAX = 100_000;
 
 class LoginCounter {

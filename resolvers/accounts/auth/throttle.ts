@@ -69,17 +69,20 @@ export class LoginThrottle {
    * @throws ApiError login_throttled, or the error of the work
    */
   async attempt<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
-    const kept = Math.max(1, Math.floor(this.#failuresMax * KEPT_PART));
-    let isBegun = false;
-    const begin = () => {
-      isBegun = true;
-      return work();
-    };
+    let reached: 'own' | 'whole' | 'work' = 'own';
+    const within = (kind: 'whole' | 'kept', failuresMax: number) =>
+      this.#counted(this.#hashed(login), failuresMax, () => {
+        reached = 'whole';
+        return this.#counted(this.#allOf(kind, login), this.#failuresMax * COUNTS_MAX, () => {
+          reached = 'work';
+          return work();
+        });
+      });
     try {
-      return await this.#within('whole', login, this.#failuresMax, begin).catch((full) => {
-        if (isBegun || !isThrottled(full)) throw full;
-        return this.#within('kept', login, kept, begin).catch((error) => {
-          throw isBegun ? error : full;
+      return await within('whole', this.#failuresMax).catch((full) => {
+        if (reached !== 'whole' || !isThrottled(full)) throw full;
+        return within('kept', Math.max(1, Math.floor(this.#failuresMax * KEPT_PART))).catch((error) => {
+          throw reached === 'work' ? error : full;
         });
       });
     } catch (error) {
@@ -88,13 +91,10 @@ export class LoginThrottle {
     }
   }
 
-  /** Does the work within the limits of its own count, and of all counts of the name together. */
-  #within<T>(kind: 'whole' | 'kept', login: LoginAttempt, failuresMax: number, work: () => Promise<T>): Promise<T> {
-    const key = this.#hmac(`${kind} ${login.name}`);
-    const all = { pair: key, paired: key, apart: [key] };
-    return this.#counted(this.#hashed(login), failuresMax, () =>
-      this.#counted(all, this.#failuresMax * COUNTS_MAX, work),
-    );
+  /** One count of all attempts at the name. */
+  #allOf(kind: 'whole' | 'kept', { name }: LoginAttempt): HashedLoginAttempt {
+    const key = this.#hmac(`${kind} ${name}`);
+    return { pair: key, paired: key, apart: [key] };
   }
 
   async #counted<T>(hashed: HashedLoginAttempt, max: number, work: () => Promise<T>): Promise<T> {

@@ -114,6 +114,16 @@ describe('The throttle of logins', () => {
     expect(await from('203.0.113.77', 'ada@example.org')).toBe('login_throttled');
   });
 
+  it('looks up a full count once', async () => {
+    const attempts = new MemoryLoginAttempts();
+    const throttle = new LoginThrottle(1, attempts);
+    const home = { name: 'ada@example.org', address: null };
+    await codeOf(throttle.attempt(home, wrong));
+    const begin = vi.spyOn(attempts, 'begin');
+    expect(await codeOf(throttle.attempt(home, wrong))).toBe('login_throttled');
+    expect(begin).toHaveBeenCalledTimes(1);
+  });
+
   it('does the work once, even if the work itself is throttled', async () => {
     const throttle = new LoginThrottle(10);
     let runs = 0;
