@@ -13,7 +13,7 @@ import { internalListener } from './facades/graphql/listener.ts';
 import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
-import { RateLimits } from './facades/rate-limit/rate-limit.ts';
+import { RateLimits, refuseDenied } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
@@ -82,19 +82,23 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
   const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
-  return { options, audit, authenticateOn, proxyWatch, security };
+  const rateLimits = rateLimitsOf(config, db, vault, onStop);
+  return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = ReturnType<typeof sharedBy>;
 
 async function startInternal(
   { config, db }: Parts,
-  { options, audit, authenticateOn }: Shared,
+  { options, audit, authenticateOn, rateLimits }: Shared,
   onStop: OnStop,
 ): Promise<void> {
   const { server, closeSockets } = internalListener({
     ...options,
     contextOf: (request) => ({ ...options.contextOf(request), audit }),
     authenticate: authenticateOn('internal'),
+    admit: async (viewer, address) => {
+      if (viewer.kind !== 'operator') refuseDenied(await rateLimits.take(viewer, address ?? ''));
+    },
     ready: () =>
       db.query('select 1').then(
         () => true,
@@ -115,7 +119,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     authenticate: shared.authenticateOn('public'),
     proxyWatch: shared.proxyWatch,
     once: (request, work) => keys.once(request, work),
-    rateLimits: rateLimitsOf(config, db, vault, onStop),
+    rateLimits: shared.rateLimits,
     trustedProxies: config.trustedProxyCidrs,
     connectionLimits: { perNetwork: config.connectionsMax, perOnion: config.onionConnectionsMax },
     mcpSecrets: vault.deriveAll('mcp'),

@@ -1,6 +1,6 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
- * proves that the audit log is as the service wrote it. With `--digest`, it proves that the log still has what it had when the
+ * proves that the ledger and the audit log are as the service wrote them. With `--digest`, it proves that the log still has what it had when the
  * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables;
  * it changes nothing else, and makes no database. It may run beside the service.
  */
@@ -10,11 +10,12 @@ import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
-import { UNPLAIN_TABLES } from './entities/database/plain-tables.ts';
+import { findAlterations } from './entities/database/plain-tables.ts';
 import { TABLES } from './entities/database/tables.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
+import { LEDGER_CHAIN } from './entities/history/hash-chain.ts';
 import { usdFromMicros } from './entities/money.ts';
 import { proveBooks } from './entities/payments/books.ts';
 import { Vault } from './entities/secrets.ts';
@@ -26,10 +27,15 @@ async function verify(): Promise<boolean> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
       console.log(`Database ${place}\n`);
-      const altered = await UNPLAIN_TABLES.all(db, [TABLES.map(({ options }) => options.tableName)]);
-      for (const { table } of altered)
+      const { tables, substitutes } = await findAlterations(
+        db,
+        TABLES.map(({ options }) => options.tableName!),
+      );
+      for (const table of tables)
         console.log(`WRONG: ${table}: a view, a rule, a policy or another schema may hide rows. Remove it.`);
-      if (altered.length) return false;
+      for (const substitute of substitutes)
+        console.log(`WRONG: ${substitute} stands in for one of PostgreSQL, and may hide rows. Remove it.`);
+      if (tables.length || substitutes.length) return false;
       const areBooksRight = await verifyTheBooks(db);
       return (await verifyTheAudit(db, { publicKeys: keysOf(config), digests })) && areBooksRight;
     } finally {
@@ -65,16 +71,18 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
     await tx.query('set transaction isolation level repeatable read, read only');
     return proveAudit(tx, known);
   });
-  const { entries, signatures, firstSignedAt, latest, missingDigests, faults, hasMoreFaults } = proof;
+  const { entries, transfers, signatures, firstSignedAt, latest, missingDigests, faults, hasMoreFaults } = proof;
   const isAttributed = !signatures || known.publicKeys.length > 0;
   for (const { accountId, entryId, detail } of faults)
     console.log(
-      `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
+      accountId === LEDGER_CHAIN
+        ? `WRONG: ledger${entryId ? `, transfer ${entryId}` : ''}: ${detail}`
+        : `WRONG: audit log${accountId ? ` of ${accountId}` : ''}${entryId ? `, entry ${entryId}` : ''}: ${detail}`,
     );
-  if (hasMoreFaults) console.log('WRONG: audit log: and more. Mend these faults, and prove the log again.');
+  if (hasMoreFaults) console.log('WRONG: and more. Mend these faults, and prove the records again.');
   if (!faults.length && isAttributed)
     console.log(
-      `The audit log is as it was written: ${counted(entries, 'entry', 'entries')}, ${counted(signatures, 'signature')}.`,
+      `The audit log is as it was written: ${counted(entries, 'entry', 'entries')}, ${counted(signatures, 'signature')}. So is the ledger: ${counted(transfers, 'transfer')}.`,
     );
   if (latest) {
     const [from, until] = [firstSignedAt!, latest.signedAt].map((time) => time.toISOString());

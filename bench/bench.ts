@@ -12,6 +12,7 @@ import { Database } from '../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
 import { verifyBooks } from '../entities/payments/books.ts';
 import { freePort, newFolder, removeFolder, spawnService } from '../test/setup/spawn.ts';
+import { addresses } from './addresses.ts';
 import { credits } from './credits.ts';
 import { print } from './figure.ts';
 import { load, prepare } from './load.ts';
@@ -74,6 +75,7 @@ async function bench() {
   const worked = await orders(postgres.url, folder, port, db, orderer);
   const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
   const credited = await credits(postgres.url);
+  figures.push(...(await addresses(postgres.url, db)));
   const kept = await statement(postgres.ownerUrl, folder);
   const { balanced } = await verifyBooks(db);
   assert.ok(balanced, 'The books do not balance.');

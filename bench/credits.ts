@@ -27,7 +27,11 @@ export async function credits(databaseUrl: string): Promise<number> {
 async function measure(db: Database): Promise<number> {
   const chain = new Chain();
   const { steps } = chainSyncProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
-  const follow = () => steps.start!({ aborted: new AbortController().signal } as never);
+  let data: object = {};
+  const follow = async () => {
+    const task = { aborted: new AbortController().signal, attempts: 1, data };
+    data = { ...data, ...(await steps.start!(task as never)).data };
+  };
   await follow();
   const perSecond: number[] = [];
   for (let round = -ROUNDS_BEFORE; round < ROUNDS; round++) {

@@ -14,7 +14,7 @@ import { canonicalJson } from './json.ts';
 import { digest, type Vault } from './secrets.ts';
 
 const IdempotencyKey = entity('idempotency_key', {
-  /** Account, method and path; for a public request also an HMAC of its input. */
+  /** Account, method and path; for a public request and one with a password also an HMAC of its input. */
   scope: column.key(),
   /** SHA-256 of the key. */
   keyDigest: { ...column.bytes(), primary: true },
@@ -61,6 +61,8 @@ export interface KeyedRequest {
   key: string;
   /** The input of the request; the order of its members does not matter. */
   input: unknown;
+  /** Whether the input has the password of the account. It then belongs to the scope, so that a refused key tells nothing of it. */
+  hasPassword?: boolean;
   /** The code of the second factor, which a repeated request may replace. */
   code?: string | undefined;
 }
@@ -84,7 +86,7 @@ const ofOther = () =>
 export class KeptRequest {
   /** Requests with the same key have the same name. */
   readonly name: string;
-  /** The scope under the current key of the service, then those under previous ones. A request with an account has one. */
+  /** The scope under the current key of the service, then those under previous ones. A scope without the input has one. */
   readonly #scopes: [string, ...string[]];
   readonly #value: string;
   readonly #keyDigest: Buffer;
@@ -93,14 +95,14 @@ export class KeptRequest {
   readonly #code: string;
   readonly #vault: Vault;
 
-  constructor({ accountId, owner, method, path, key: value, input, code }: KeyedRequest, vault: Vault) {
+  constructor({ accountId, owner, method, path, key: value, input, hasPassword, code }: KeyedRequest, vault: Vault) {
     const text = canonicalJson(input);
     const scopeOf = (salt: Buffer) => {
       const mac = createHmac('sha256', Buffer.from(hkdfSync('sha256', value, salt, 'input', 32))).update(text);
-      return `public ${mac.digest('base64url')} ${method} ${path}`;
+      return `${accountId ?? 'public'} ${mac.digest('base64url')} ${method} ${path}`;
     };
     this.#scopes =
-      accountId === null
+      accountId === null || hasPassword
         ? (vault.deriveAll('idempotency').map(scopeOf) as [string, ...string[]])
         : [`${accountId} ${method} ${path}`];
     this.#value = value;
@@ -149,6 +151,11 @@ export class KeptRequest {
 
   async forget(tx: Queryable): Promise<void> {
     await FORGET_KEY.all(tx, this.#key);
+  }
+
+  /** SHA-256 of the account, the operation and the key, for work that outlives a failed request. */
+  get digest(): Buffer {
+    return digest(this.name);
   }
 
   /** The primary key of the row. */

@@ -24,6 +24,8 @@ export type IdPrefix =
   | 'whk'
   | 'dlv'
   | 'pay'
+  | 'out'
+  | 'mov'
   | 'pool'
   | 'fnd'
   | 'dep'

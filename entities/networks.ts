@@ -20,7 +20,7 @@ export function networkFrom(text: string): string | undefined {
 export function networkCheck(networks: readonly string[]): (address: string | null) => boolean {
   const around = networks.flatMap((network) => prefixOf(network) ?? []);
   return (address) => {
-    const prefix = prefixOf(withoutZone(address ?? ''));
+    const prefix = prefixOf(bareAddress(address ?? ''));
     return prefix !== undefined && around.some((one) => prefix.startsWith(one));
   };
 }
@@ -28,6 +28,9 @@ export function networkCheck(networks: readonly string[]): (address: string | nu
 /** Returns a check whether an allowlist allows an address or a network. An empty list allows all. */
 export const allowedBy = (allowlist: readonly string[]): ((address: string | null) => boolean) =>
   allowlist.length ? networkCheck(allowlist) : () => true;
+
+/** The network of all callers whose address cannot be read. */
+const UNREADABLE = 'unreadable';
 
 /** Returns the network that counts as one caller: an IPv4 address, a circuit, or the /64 of another IPv6 address. */
 export const networkOf = (address: string): string => networkWithin(address, 64);
@@ -39,14 +42,16 @@ export const networkOf = (address: string): string => networkWithin(address, 64)
 export const siteOf = (address: string): string => networkWithin(address, 48);
 
 function networkWithin(address: string, bits: number): string {
-  const bare = withoutZone(address);
+  const bare = bareAddress(address);
   if (isIPv4(bare)) return bare;
   const prefix = prefixOf(bare);
-  if (prefix === undefined) return bare;
+  if (prefix === undefined) return UNREADABLE;
   return textOf(isCircuit(bare) ? prefix : prefix.slice(0, 1 + bits)).replace(/\/(32|128)$/, '');
 }
 
-const withoutZone = (address: string): string => address.split('%', 1)[0]!;
+/** Removes the zone of an IPv6 address, and the port that some proxies add to X-Forwarded-For. */
+const bareAddress = (address: string): string =>
+  address.replace(/^\[(.*)\](:\d+)?$|^([\d.]+):\d+$/, '$1$3').split('%', 1)[0]!;
 
 /** The family of a network (4 or 6) and its fixed bits. A network is in another if its text begins with the other's. */
 function prefixOf(network: string): string | undefined {

@@ -13,12 +13,18 @@ import { type RenderResource, Webhooks } from './webhooks/index.ts';
 
 export type { Gateway } from './payments/chains/health.ts';
 export type { Coin, ProcessorWebhook } from './payments/drivers/driver.ts';
+export { assignPayment, creditPosting, returnPayment, writeOffPayment } from './payments/suspense.ts';
 export { formatUnits, unitsOf } from './payments/top-ups/amount.ts';
-export { writeOffPayment } from './payments/top-ups/credit.ts';
-export type { SignedPayment } from './payments/x402/message.ts';
+export { settleTopUps } from './payments/top-ups/settle.ts';
+export { faultOfAddress } from './payments/wallet/address.ts';
+export { type GivenMovement, recordMovement } from './payments/wallet/movements.ts';
+export { cancelPayout, finishPayout, type RequestedPayout, requestPayout } from './payments/wallet/payouts.ts';
+export type { Buyer } from './payments/x402/earlier.ts';
+export { challengeOf, decodePayment, receiptOf, ruleOf, type SignedPayment } from './payments/x402/message.ts';
 export { confirmPaidTopUp } from './payments/x402/reconcile.ts';
-export { assignX402, writeOffX402 } from './payments/x402/suspense.ts';
+export { refuseUnusable, tooManyOpen } from './payments/x402/refusal.ts';
 export { releaseChange } from './servers/billing/hold.ts';
+export { chargeUnproven } from './servers/billing/unproven.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { waitForRoom } from './servers/placement/capacity.ts';
@@ -68,8 +74,8 @@ export class Provisioning {
   }
 
   /** Writes the rows that drivers need before the first order. */
-  prepare(): Promise<void> {
-    return this.servers.prepare();
+  async prepare(): Promise<void> {
+    await Promise.all([this.servers.prepare(), this.payments.prepare()]);
   }
 
   /** Starts periodic processes that have no task yet. Those with a task keep its time, unless SECRET_KEY is new. */

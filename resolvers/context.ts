@@ -50,6 +50,8 @@ export interface Context {
   /** The limits that new credentials take over, or null. The schema sets it for each field that `creates` something. */
   inherited?: Limits | null;
   requestId: string;
+  /** The digest of the idempotency key. Absent: the request has none. */
+  keyDigest?: Buffer | undefined;
   userAgent: string | null;
   /** The caller's IP address, for throttling only. No table and no log has it. */
   address: string | null;
@@ -104,6 +106,9 @@ export interface AccountLimits {
   agentEntries: number;
   agentChangesPerHour: number;
   pendingTopups: number;
+  unpaidTopupsPerDay: number;
+  /** Payments by x402 with an open outcome, also of each payer. */
+  openPayments: number;
   sessions: number;
   oauthClients: number;
 }

@@ -23,6 +23,9 @@ export interface KeptAnswer {
   sameCode: boolean;
 }
 
+/** Answers a request over a database of its own. */
+type Work = (db: Database, keyDigest: Buffer) => Promise<string>;
+
 export class IdempotencyKeys {
   readonly #db: Database;
   readonly #vault: Vault;
@@ -38,7 +41,7 @@ export class IdempotencyKeys {
    * Does the work once, and commits its changes together with the answer. An error is not kept.
    * @throws ApiError idempotency_key_reused or idempotency_in_progress
    */
-  async once(request: KeyedRequest, work: (db: Database) => Promise<string>): Promise<KeptAnswer> {
+  async once(request: KeyedRequest, work: Work): Promise<KeptAnswer> {
     const kept = new KeptRequest(request, this.#vault);
     const deadline = Date.now() + WAIT_MS;
     for (let first = this.#running.get(kept.name); first; first = this.#running.get(kept.name))
@@ -51,7 +54,7 @@ export class IdempotencyKeys {
     return run.finally(() => this.#running.delete(kept.name));
   }
 
-  async #run(kept: KeptRequest, work: (db: Database) => Promise<string>, deadline: number): Promise<KeptAnswer> {
+  async #run(kept: KeptRequest, work: Work, deadline: number): Promise<KeptAnswer> {
     for (let attempt = 1; ; attempt++) {
       try {
         const found = await kept.find(this.#db);
@@ -80,11 +83,11 @@ export class IdempotencyKeys {
       );
   }
 
-  async #first(kept: KeptRequest, work: (db: Database) => Promise<string>): Promise<string> {
+  async #first(kept: KeptRequest, work: Work): Promise<string> {
     const db = new RequestTransaction(this.#db, (tx) => kept.claim(tx));
     let answer: string;
     try {
-      answer = await work(db);
+      answer = await work(db, kept.digest);
     } catch (error) {
       await db.refuse((tx) => kept.forget(tx));
       throw error;

@@ -61,6 +61,7 @@ export const builder = new SchemaBuilder<{
     ScopeList: Same<string>;
     /** Micro-USD in TypeScript, US dollars on the wire. */
     SpendLimit: Same<bigint>;
+    Month: Same<string>;
     Slug: Same<string>;
     Tags: Same<string[]>;
     Title: Same<string>;

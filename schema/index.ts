@@ -17,6 +17,8 @@ import './catalog/stock.ts';
 import './payments/adjustments.ts';
 import './payments/billing.ts';
 import './payments/payments.ts';
+import './payments/payouts.ts';
+import './payments/receipts.ts';
 import './payments/x402.ts';
 import './planned.ts';
 import './servers/address-pools.ts';

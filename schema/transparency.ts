@@ -60,12 +60,13 @@ const CanaryType = objectType<CanaryView>(
 
 const AuditDigestType = objectType<AuditDigest>(
   'AuditDigest',
-  'The digest of all audit logs, signed once a day. Its keepers can tell later whether somebody wrote the logs anew.',
+  'The daily signed digest of the audit logs and the ledger. Its keepers see whether somebody wrote them anew.',
   (t) => ({
     number: t.int({ description: 'A counter from 1 on.', resolve: ({ number }) => Number(number) }),
     signedAt: t.expose('signedAt', { type: 'DateTime' }),
     signedText: t.exposeString('signedText', {
-      description: 'It names the digest before it, and the digest of the last link of each log that grew since then.',
+      description:
+        'It names the digest before it. A second digest covers the last link of the ledger and of each grown log.',
     }),
     sha256: t.exposeString('sha256', { description: 'Digest of the signed text.' }),
     previousSha256: t.exposeString('previousSha256', { nullable: true, description: 'The digest before it.' }),
@@ -190,7 +191,7 @@ builder.queryFields((t) => ({
   auditDigest: t.field({
     type: AuditDigestType,
     scope: 'public',
-    description: 'A signed digest of all audit logs.',
+    description: 'A signed digest of all audit logs and of the ledger.',
     args: { number: t.arg({ type: 'DigestNumber', description: 'Default: the latest.' }) },
     resolve: (_, { number }, context) => findAuditDigest(context, number),
   }),

@@ -46,6 +46,14 @@ describe('A network', () => {
     );
   });
 
+  it('contains addresses to which a proxy adds a port', () => {
+    const allows = networkCheck(['203.0.113.0/24', '2001:db8::/32']);
+    expect(['203.0.113.1:4444', '[2001:db8::1]:443', '[2001:db8::1]'].map(allows)).toEqual(Array(3).fill(true));
+    expect(['203.0.113.1:', '203.0.113.1:x', '[2001:db8::1', '[203.0.113.1:4'].map(allows)).toEqual(
+      Array(4).fill(false),
+    );
+  });
+
   it('contains addresses of its own family only', () => {
     expect(['127.0.0.1', '::ffff:127.0.0.1', '::1'].map(networkCheck(['::/0']))).toEqual([false, false, true]);
     expect(['127.0.0.1', '::ffff:127.0.0.1', '::1'].map(networkCheck(['0.0.0.0/0']))).toEqual([true, true, false]);

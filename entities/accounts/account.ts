@@ -19,7 +19,6 @@ export const Account = entity('account', {
   /** When balance.low was last sent. */
   lowBalanceAlertedAt: nullable(column.timestamp()),
   createdAt: column.now(),
-  /** When the operator, or a reversed payment, suspended the account. */
   suspendedAt: nullable(column.timestamp()),
   /** The reason, which the customer can read. */
   suspendedFor: nullable(column.text()),
@@ -28,7 +27,9 @@ export type Account = RowOf<typeof Account>;
 
 const BALANCE = {
   availableMicros: column.bigint(),
-  /** Top-ups that chains have shown, but not yet confirmed. */
+  /** Debts of reversed payments. */
+  owedMicros: column.bigint(),
+  /** Top-ups that chains have shown, but not yet confirmed, and refunds that wait for payments to become final. */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
   monthlyCostMicros: column.bigint(),
@@ -53,8 +54,8 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
     from server cross join lateral (select greatest(coalesce(paid_until, now() + ${MONTH}), now()) as renews_at) as next
     where account_id = $1 and auto_renew and status not in ('FAILED', 'DELETING', 'DELETED')),
   monthly as (select coalesce(sum(price_month_micros), 0)::bigint as cost_micros from renewal)
-  select available_micros, updated_at,
-      coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
+  select available_micros, owed_micros, updated_at,
+      withheld_micros + coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
       cost_micros as monthly_cost_micros,
       case when cost_micros > 0 then
         (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)

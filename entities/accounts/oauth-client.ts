@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
+import { DEPOSIT_ADDRESS_SECONDS } from '../payments/top-up.ts';
 import { LIMITS } from './credential.ts';
 
 export const GRANT_TYPES = ['client_credentials', 'refresh_token'] as const;
@@ -43,19 +44,24 @@ export const NOTE_CLIENT_USE = statement({ id: column.key() })`
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /**
- * Seconds since the client $1 last got a token, or was registered. It is untried if a stranger registered it and it never
- * got a token.
+ * Seconds since the client $1 last got a token, or was registered. It is untried if a stranger registered it, which made its
+ * account, and it never got a token.
  */
 export const FIND_UNUSED_SECONDS = statement({ seconds: column.real(), untried: column.boolean() })`
   select extract(epoch from now() - ${USED_AT})::float as seconds, last_used_at is null and exists (
-    select from account where account.id = account_id and kind = 'AGENT') as untried
+    select from account where account.id = account_id and kind = 'AGENT' and account.created_at = oauth_client.created_at) as untried
   from oauth_client where id = $1`;
-/** Whether the account $1 has money, or servers that exist, or whether credentials depend on its client $2. */
+/**
+ * Whether the account $1 needs its client $2. It does with money, with payments that may come, and with servers that exist.
+ * Credentials that depend on the client need it, too.
+ */
 export const IS_NEEDED = statement({ needed: column.boolean() })`
   select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
     or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED'))
+    or exists (select from top_up where account_id = $1 and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds')
+    or exists (select from payment where account_id = $1 and mode = 'X402' and status = 'OBSERVED')
     or exists (select from api_key where account_id = $1 and limited_by = $2 and status = 'ACTIVE')
     or exists (select from oauth_client where account_id = $1 and limited_by = $2) as needed`;
-/** Deletes the client $1, if it was unused for $2 seconds. */
-export const DELETE_UNUSED_CLIENT = statement({ id: column.key() })`
-  delete from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) returning id`;
+/** Locks the client $1, if it was unused for $2 seconds. Its next use then waits, and fails once the client is deleted. */
+export const LOCK_UNUSED_CLIENT = statement({ id: column.key() })`
+  select id from oauth_client where id = $1 and ${USED_AT} <= now() - make_interval(secs => $2) for update`;

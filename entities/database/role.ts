@@ -5,7 +5,7 @@
 import type pg from 'pg';
 
 /** Tables whose rows the service only adds and reads. */
-const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', 'event', 'transfer'];
+const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', 'closed_month', 'event', 'movement'];
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
@@ -14,6 +14,9 @@ const DELETABLE = [
   ...['audit_unlinked', 'chain_block', 'idempotency_key', 'login_tally', 'rate', 'secret_key', 'task'],
   ...['webhook', 'webhook_delivery', 'webhook_snapshot'],
 ];
+
+/** More such tables, each with the column that the database alone fills in: no transfer can be dated back. */
+const OWN_COLUMNS: Record<string, string> = { transfer: 'created_at' };
 
 /** The functions that do for the service what its role may not do. */
 const FUNCTIONS = ['delete_old_audit(int)'];
@@ -41,12 +44,15 @@ export async function roleOf(client: pg.ClientBase): Promise<DatabaseRole> {
  */
 export async function grantRights(owner: pg.ClientBase, role: string): Promise<void> {
   const service = owner.escapeIdentifier(role);
-  const { rows } = await owner.query<{ name: string }>(
-    `select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'`,
+  const { rows: tables } = await owner.query<{ name: string; columns: string[] }>(
+    `select relname as name, array_agg(quote_ident(attname)) as columns
+      from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
+      where relnamespace = current_schema()::regnamespace and relkind = 'r' group by 1`,
   );
-  const tables = rows.map(({ name }) => name);
   const schema = owner.escapeIdentifier((await owner.query('select current_schema() as name')).rows[0].name);
-  const grants = tables.map((name) => `grant ${rightsOn(name)} on ${owner.escapeIdentifier(name)} to ${service};`);
+  const grants = tables.map(
+    ({ name, columns }) => `grant ${rightsOn(name, columns)} on ${owner.escapeIdentifier(name)} to ${service};`,
+  );
   await owner.query(`begin;
     grant usage on schema ${schema} to ${service};
     revoke all on all tables in schema ${schema} from ${service};
@@ -59,8 +65,10 @@ export async function grantRights(owner: pg.ClientBase, role: string): Promise<v
     commit`);
 }
 
-function rightsOn(table: string): string {
+function rightsOn(table: string, columns: string[]): string {
   if (table === 'migrations') return 'select';
+  const own = OWN_COLUMNS[table];
+  if (own) return `select, insert (${columns.filter((name) => name !== own).join(', ')})`;
   if (APPEND_ONLY.includes(table)) return 'select, insert';
   return `select, update, insert${DELETABLE.includes(table) ? ', delete' : ''}`;
 }

@@ -30,12 +30,18 @@ export const SEALED_COLUMNS: SealedColumn[] = [];
 /**
  * Declares a sealed column.
  * @param keySql the key of its row as text: a column, or an expression
+ * @param sealedIn the first name of the table, if it has changed: the values do not open under another
  */
-export function sealedColumn<T>(table: EntitySchema<T>, property: keyof T & string, keySql: string): SealedColumn {
+export function sealedColumn<T>(
+  table: EntitySchema<T>,
+  property: keyof T & string,
+  keySql: string,
+  sealedIn?: string,
+): SealedColumn {
   const tableName = table.options.tableName!;
   const sealed = snake(property);
   const name = `${tableName}.${sealed}`;
-  const contextOf = (key: string) => `${name}:${key}`;
+  const contextOf = (key: string) => `${sealedIn ?? tableName}.${sealed}:${key}`;
   const declared: SealedColumn = {
     name,
     table: tableName,

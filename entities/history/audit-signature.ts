@@ -12,7 +12,6 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, type Row, type RowOf } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import type { Vault } from '../secrets.ts';
-import { lockChains } from './audit-link.ts';
 import {
   readSignedPart,
   readSignedText,
@@ -21,6 +20,7 @@ import {
   textDigest,
   writeSignedText,
 } from './audit-text.ts';
+import { LEDGER_CHAIN, lockChains } from './hash-chain.ts';
 
 export const AuditSignature = entity('audit_signature', {
   number: { ...column.bigint(), primary: true } as column.Column<bigint>,
@@ -51,17 +51,18 @@ export const FIND_PUBLISHED = statement(PUBLISHED)`
   select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
     where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2))
       and ($3::bigint is null or number < $3) order by number desc limit 1`;
-/**
- * The heads of each day whose links are younger than an hour before $1. Null: all heads. It adds the links above
- * the numbers $3 of the chains $2. A thief can change the times.
- */
-const FIND_CHANGED_HEADS = statement({
+const HEAD = {
   accountId: column.text(),
   number: column.bigint(),
   hash: column.text(),
   createdAt: column.timestamp(),
   first: column.bigint(),
-})`
+};
+/**
+ * The heads of each day of the audit log whose links are younger than an hour before $1. Null: all heads. It adds the links above
+ * the numbers $3 of the chains $2. A thief can change the times.
+ */
+const FIND_CHANGED_HEADS = statement(HEAD)`
   select distinct on (account_id, day) account_id, number, encode(hash, 'hex') as hash, created_at,
       min(number) over (partition by account_id, day) as first
     from (
@@ -70,6 +71,10 @@ const FIND_CHANGED_HEADS = statement({
           left join unnest($2::text[], $3::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
         where linked_at >= $1::timestamptz - interval '1 hour' or $1 is null or number > coalesce(highest, 0)) as linked
     order by account_id, day, number desc`;
+/** The head of the ledger. Every text has it, because transfers stay for ever, and signatures do not. */
+const FIND_LEDGER_HEAD = statement(HEAD)`
+  select account_id, number, encode(hash, 'hex') as hash, linked_at as created_at, 1::bigint as first
+    from audit_link where account_id = '${LEDGER_CHAIN}' order by number desc limit 1`;
 const INSERT_SIGNATURE = statement(AuditSignature.columns)`
   insert into audit_signature (number, signed_text, public_key, signature) values ($1, $2, $3, $4)
     returning ${columnsOf(AuditSignature)}`;
@@ -210,7 +215,7 @@ export async function signHeads(
   if (own && isSure(own) && isYoung(own)) return undefined;
   const covered = await coveredBy(tx, publicKey);
   const changed = [latest && isSure(latest) ? since : null, [...covered.keys()], [...covered.values()]];
-  const heads = await FIND_CHANGED_HEADS.all(tx, changed);
+  const heads = [...(await FIND_CHANGED_HEADS.all(tx, changed)), ...(await FIND_LEDGER_HEAD.all(tx))];
   const { number } = (await FIND_FREE_NUMBER.first(tx, [latest?.text.number ?? 0n]))!;
   const previous = latest ? textDigest(latest.row.signedText) : '';
   const text = writeSignedText({ number, previous, signedAt, publicKey, others: otherKeys, since, heads });

@@ -9,17 +9,8 @@ import type { Queryable } from '../database/transaction.ts';
 import { AUDIT_DAYS } from './audit.ts';
 import { noteCovered, provenText, SIGNATURE_BEFORE } from './audit-signature.ts';
 import { type SignedHead, type SignedText, textDigest } from './audit-text.ts';
-
-/** A place where the log is not as it was written. */
-export interface AuditFault {
-  /** Null: a signature covers many accounts. */
-  accountId: string | null;
-  /** The entry, or the next known one. Null: it is not known. */
-  entryId: string | null;
-  detail: string;
-}
-/** Takes a fault, and tells whether it takes more. */
-export type Found = (fault: AuditFault) => 'more' | 'full';
+import type { ChainFault, Found } from './chain-proof.ts';
+import { LEDGER_CHAIN } from './hash-chain.ts';
 
 /** Facts that the proof compares with the database. */
 export interface KnownOfAudit {
@@ -58,7 +49,8 @@ const FIND_SIGNED = statement({
   newest: nullable(column.bigint()),
 })`
   select encode(link.hash, 'hex') as hash, link.entry_id, oldest.entry_id as oldest_entry_id,
-      oldest.number + (case when exists (select from audit_entry where id = oldest.entry_id) then 0 else 1 end) as oldest,
+      oldest.number + (case when given.account_id = '${LEDGER_CHAIN}' or exists (select from audit_entry where id = oldest.entry_id)
+        then 0 else 1 end) as oldest,
       (select max(number) from audit_link where account_id = given.account_id) as newest
     from unnest($1::text[], $2::bigint[]) with ordinality as given(account_id, number, place)
       left join audit_link as link on link.account_id = given.account_id and link.number = given.number
@@ -80,7 +72,7 @@ const FIND_UNCOVERED = statement({
     from (
       select audit_link.*, linked_at > clock_timestamp() + interval '1 hour' as is_future,
           linked_at < $3::timestamptz - interval '1 hour' and number > coalesce(highest, 0)
-            and created_at > now() - $4 * interval '1 day' as is_uncovered
+            and (created_at > now() - $4 * interval '1 day' or audit_link.account_id = '${LEDGER_CHAIN}') as is_uncovered
         from audit_link left join audit_entry on id = entry_id
           left join unnest($1::text[], $2::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
     ) as link
@@ -90,20 +82,21 @@ type Kept = { hash: string | null; entryId: string | null; oldestEntryId: string
   bigint | null
 >;
 
-/** Proves the signatures, and that the chains reach their heads. */
+/** Proves the signatures, and that the chains reach their heads. It passes each proven text on, the latest first. */
 export async function proveSignatures(
   db: Queryable,
   { publicKeys = [], digests = [] }: KnownOfAudit,
   found: Found,
+  onText: (text: SignedText) => void,
 ): Promise<SignatureProof> {
   const trusted = new Set(publicKeys.map((key) => key.toString('hex')));
   const proof: SignatureProof = {
     ...{ signatures: 0, foreignSignatures: 0, latest: null, firstSignedAt: null, missingDigests: [...digests] },
   };
-  const ofSignatures: AuditFault[] = [];
+  const ofSignatures: ChainFault[] = [];
   const wrong = (number: bigint, detail: string) =>
     ofSignatures.push({ accountId: null, entryId: null, detail: `Signature ${number}: ${detail}` });
-  const ofChains = new Map<string, AuditFault>();
+  const ofChains = new Map<string, ChainFault>();
   const covered = new Map<string, bigint>();
   let later: SignedText | undefined;
   for (let below: bigint | null = null; ; ) {
@@ -128,6 +121,7 @@ export async function proveSignatures(
     proof.firstSignedAt = later.signedAt;
     proof.missingDigests = proof.missingDigests.filter((one) => one !== digest);
     noteCovered(covered, later);
+    onText(later);
     await proveHeads(db, later.heads.toReversed(), ofChains);
   }
   if (later?.previous && !isOlder(later.since ?? later.signedAt, SIGNATURE_KEPT_MS))
@@ -138,7 +132,7 @@ export async function proveSignatures(
 }
 
 /** Finds links without a signature whose time says that the latest one covers them. A thief can change the times. */
-async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: Date): Promise<AuditFault[]> {
+async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: Date): Promise<ChainFault[]> {
   const given = [[...covered.keys()], [...covered.values()], at ?? null, AUDIT_DAYS, CHUNK];
   return (await FIND_UNCOVERED.all(db, given)).map(({ accountId, entryId, isFuture, first, last }) => ({
     ...{ accountId, entryId },
@@ -149,7 +143,7 @@ async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: D
 }
 
 /** Compares heads with the chains, the newest first. It keeps one fault of each kind for a chain. */
-async function proveHeads(db: Queryable, heads: readonly SignedHead[], faults: Map<string, AuditFault>): Promise<void> {
+async function proveHeads(db: Queryable, heads: readonly SignedHead[], faults: Map<string, ChainFault>): Promise<void> {
   for (let at = 0; at < heads.length; at += CHUNK) {
     const some = heads.slice(at, at + CHUNK);
     const kept = await FIND_SIGNED.all(db, [some.map(({ accountId }) => accountId), some.map(({ number }) => number)]);
@@ -165,10 +159,10 @@ async function proveHeads(db: Queryable, heads: readonly SignedHead[], faults: M
 }
 
 function faultOf(
-  { number, first = number, hash, createdAt }: SignedHead,
+  { accountId, number, first = number, hash, createdAt }: SignedHead,
   { oldest, newest, ...kept }: Kept,
 ): { kind: string; entryId: string | null; detail: string } | undefined {
-  const isOld = isOlder(createdAt, ENTRY_KEPT_MS);
+  const isOld = accountId !== LEDGER_CHAIN && isOlder(createdAt, ENTRY_KEPT_MS);
   if (kept.hash !== null && kept.hash !== hash) {
     const detail = `The chain was rewritten after number ${number} was signed.`;
     return { kind: 'rewritten', entryId: kept.entryId, detail };

@@ -64,11 +64,14 @@ export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
   where account_id = $1 and action = $2 and actor_type <> 'system' order by action desc, id desc offset $3::int - 1 limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
-  insert into audit_entry (action, id, created_at, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,
+  insert into audit_entry (action, created_at, id, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,
       resource_type, resource_id)
-    select $1, given.* from unnest($2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-      $9::text[], $10::text[], $11::int[],
-      $12::text[], $13::text[]) as given on conflict (id) do nothing`;
+    select $1, now() - age_ms * interval '1 millisecond', id, account_id, actor_type, actor_id, actor_name, request_id, method,
+        path, status, resource_type, resource_id
+      from unnest($2::text[], $3::float8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+        $11::int[], $12::text[], $13::text[]) as given (id, age_ms, account_id, actor_type, actor_id, actor_name, request_id,
+        method, path, status, resource_type, resource_id)
+    on conflict (id) do nothing`;
 /**
  * Deletes entries older than `AUDIT_DAYS` from the beginning of each hash chain, at most $1 of an account. The last deleted
  * link stays as the anchor of its chain. The role of the service may delete entries in no other way.

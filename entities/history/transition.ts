@@ -24,7 +24,7 @@ class Expression {
 }
 /** Makes a value that PostgreSQL computes from the row. */
 export const expression = (sql: string): Expression => new Expression(sql);
-type Changes<T> = { [K in keyof T]?: T[K] | Expression };
+export type Changes<T> = { [K in keyof T]?: T[K] | Expression };
 
 /** The other columns of a move. */
 interface Change<T> {
@@ -91,13 +91,14 @@ export async function transition<T, State extends string>(
 /**
  * Declares a move of the rows that a condition selects. The statement locks them in the order of their keys, and moves those
  * whose states allow it. Call this once, when the module loads. The condition and the expressions share the parameters.
+ * @param options.also a CTE that changes other tables for the rows of the relation `moved`
  */
 export function moveStatement<T, State extends string>(
   lifecycle: Lifecycle<T, State>,
   to: State,
   condition: string,
   set: { [K in keyof T]?: Expression } = {},
-  options?: StatementOptions,
+  { also, ...options }: StatementOptions & { also?: string } = {},
 ): Statement<Moved<T, State>> {
   const shape = shapeOf(lifecycle);
   const assigned = (Object.entries(set) as [string, Expression][]).map(
@@ -106,7 +107,9 @@ export function moveStatement<T, State extends string>(
   const from = `array[${statesBefore(lifecycle, to).map((state) => `'${state}'`)}]`;
   const moved = moveSql(shape, { condition, assigned: assigned.join(''), to: `'${to}'`, from });
   const columns = { ...(lifecycle.table as unknown as Table<Columns>).columns, previousState: column.text() };
-  return statement(columns, options)`with ${moved} select * from moved` as Statement<Moved<T, State>>;
+  return statement(columns, options)`with ${moved}${also ? `, ${also}` : ''} select * from moved` as Statement<
+    Moved<T, State>
+  >;
 }
 
 /** The next state of a locked row, and the other columns that change. */

@@ -6,6 +6,8 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
+import { CHANGED_MONTHS_SQL } from './closed-month.ts';
+import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL } from './solvency.ts';
 
 /** The wrong rows that the proof names of each kind of fault. */
 const ROWS_MAX = 20;
@@ -32,21 +34,22 @@ export interface Books {
 const LEGS =
   'select debit as name, -amount_micros as micros from transfer union all select credit, amount_micros from transfer';
 
+/** Matches the names of ledger accounts of customers. */
+const OF_CUSTOMER = `name ~ '^(available|held|owed|withheld):'`;
 const FIND_MISMATCHES = statement(MISMATCH)`
   with summed as (
-    select substr(name, strpos(name, ':') + 1) as account_id,
-      sum(micros) filter (where name like 'available:%') as available, sum(micros) filter (where name like 'held:%') as held
-    from (${LEGS}) legs where name ~ '^(available|held):' group by 1),
-  both_sides as (
-    select account_id, coalesce(available_micros, 0) as available_kept, coalesce(held_micros, 0) as held_kept,
-      coalesce(available, 0) as available_summed, coalesce(held, 0) as held_summed
-    from balance full join summed using (account_id))
-  select account_id, (available_kept + held_kept)::bigint as kept_micros,
-    (available_summed + held_summed)::bigint as summed_micros, count(*) over ()::int as count
-  from both_sides where available_kept <> available_summed or held_kept <> held_summed
-  order by account_id limit ${ROWS_MAX}`;
+      select split_part(name, ':', 2) as account_id, split_part(name, ':', 1) as part, sum(micros) as summed
+      from (${LEGS}) legs where ${OF_CUSTOMER} group by 1, 2),
+    kept as (
+      select account_id, part, kept
+      from balance cross join lateral (values ('available', available_micros), ('held', held_micros), ('owed', -owed_micros),
+        ('withheld', withheld_micros)) as parts(part, kept))
+  select account_id, coalesce(sum(kept), 0)::bigint as kept_micros, coalesce(sum(summed), 0)::bigint as summed_micros,
+    count(*) over ()::int as count
+  from kept full join summed using (account_id, part)
+  group by account_id having bool_or(coalesce(kept, 0) <> coalesce(summed, 0)) order by account_id limit ${ROWS_MAX}`;
 const SUM_ACCOUNTS = statement({ name: column.text(), micros: column.bigint() })`
-  select case when name ~ '^(available|held):' then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
+  select case when ${OF_CUSTOMER} then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
     from (${LEGS}) legs group by 1 order by 1`;
 const COUNT_TRANSFERS = statement({ transfers: column.int() })`select count(*)::int as transfers from transfer`;
 
@@ -75,48 +78,36 @@ export interface Proof extends Books {
   firstFault: { table: string; row: string; detail: string } | null;
 }
 
-const PAYMENT_KEY = `'pay:' || payment.network || ':' || payment.tx_id || ':' || payment.position`;
-const X402_KEY = `'x402:' || x402_payment.network || ':' || x402_payment.payer || ':' || x402_payment.nonce`;
-
-/** The states after the chain has moved the money. */
-const X402_MOVED = `'SETTLED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF'`;
+/** The states before the service writes a payment into the ledger. */
+const UNPOSTED = `'OBSERVED', 'CONFIRMING', 'DROPPED'`;
 
 /** Each statement finds the ids of wrong rows, as `row`. */
 const CHECKS = [
   {
     table: 'payment',
     detail: 'The payment was credited, and no transfer has its amount.',
-    wrong: `select payment.id as row from payment left join transfer on external_key = ${PAYMENT_KEY}
-      where payment.status in ('CREDITED', 'UNMATCHED', 'REVERSED', 'WRITTEN_OFF') and credited_micros > 0
+    wrong: `select payment.id as row from payment left join transfer using (external_key)
+      where status not in (${UNPOSTED}) and (credited_micros > 0 or mode = 'X402')
         and amount_micros is distinct from credited_micros`,
   },
   {
     table: 'transfer',
     detail: 'The transfer credits a payment that does not exist, or was not credited.',
-    wrong: `select transfer.id as row from transfer left join payment on external_key = ${PAYMENT_KEY}
-      where external_key like 'pay:%' and (payment.id is null or payment.status in ('SEEN', 'MINED', 'ORPHANED'))`,
-  },
-  {
-    table: 'x402_payment',
-    detail: 'The payment was settled, and no transfer has its amount.',
-    wrong: `select x402_payment.id as row from x402_payment left join transfer on external_key = ${X402_KEY}
-      where x402_payment.status in (${X402_MOVED}) and transfer.amount_micros is distinct from x402_payment.amount_micros`,
-  },
-  {
-    table: 'transfer',
-    detail: 'The transfer credits a payment by x402 that does not exist, or was not settled.',
-    wrong: `select transfer.id as row from transfer left join x402_payment on external_key = ${X402_KEY}
-      where external_key like 'x402:%' and coalesce(x402_payment.status not in (${X402_MOVED}), true)`,
+    wrong: `select transfer.id as row from transfer left join payment using (external_key)
+      where external_key ~ '^(pay|x402):' and (payment.id is null or status in (${UNPOSTED}))`,
   },
   {
     table: 'top_up',
     detail: 'The credited amount of the top-up differs from its transfers.',
-    // The worker credits a payment by x402 whose request died before its top-up existed.
+    // A payment by x402 may be credited or assigned before a repeated request makes its top-up.
     wrong: `select id as row from top_up
       left join (
-        select coalesce(transfer.order_number, x402_payment.order_number) as order_number, sum(transfer.amount_micros) as micros
-        from transfer left join x402_payment on external_key = ${X402_KEY}
-        where kind in ('topup', 'bonus') and credit = 'available:' || transfer.account_id group by 1) as posted
+        select coalesce(transfer.order_number, payment.order_number, assigned.order_number) as order_number,
+          sum(amount_micros) as micros
+        from transfer left join payment using (external_key)
+          left join payment as assigned on assigned.mode = 'X402' and transfer.external_key = 'assign:' || assigned.id
+        where (kind in ('topup', 'bonus') or assigned.id is not null) and credit = 'available:' || transfer.account_id
+        group by 1) as posted
         using (order_number)
       where status = 'CONFIRMED' and credited_micros <> coalesce(posted.micros, 0)`,
   },
@@ -130,16 +121,38 @@ const CHECKS = [
       where held.micros < 0 or (held.micros > 0 and status in ('FAILED', 'DELETED'))`,
   },
   {
+    table: 'balance',
+    detail: 'The account has money beside its debt.',
+    wrong: 'select account_id as row from balance where owed_micros > 0 and available_micros + withheld_micros > 0',
+  },
+  {
     table: 'payment',
     detail: 'The payments in suspense differ from the ledger. This is the first of them.',
     wrong: `select coalesce(min(id), '(none)') as row from (
-        select id, case status when 'UNMATCHED' then credited_micros when 'REVERSED' then reversed_micros end as micros from payment
-        union all
-        select id, case status when 'UNMATCHED' then amount_micros when 'REVERSED' then reversed_micros end from x402_payment
-      ) as suspended
+        select id, case when status in ('UNMATCHED', 'REVERSED') then credited_micros end as micros
+        from payment) as suspended
       having coalesce(sum(micros), 0)
         <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
           from transfer where 'suspense' in (debit, credit))`,
+  },
+  {
+    table: 'payout',
+    detail: 'The open payouts differ from the ledger. This is the first of them.',
+    wrong: `select coalesce(min(id), '(none)') as row from (
+        select id, amount_micros from payout where status in ('REQUESTED', 'EXPORTED', 'BROADCAST')) as open
+      having coalesce(sum(amount_micros), 0)
+        <> (select coalesce(sum(case when credit = 'payouts' then amount_micros else -amount_micros end), 0)
+          from transfer where 'payouts' in (debit, credit))`,
+  },
+  {
+    table: 'payout',
+    detail: 'More coins leave this gateway than are final there.',
+    wrong: OVERDRAWN_GATEWAYS_SQL,
+  },
+  {
+    table: 'payout',
+    detail: 'More leaves this account by payouts than is final there.',
+    wrong: OVERDRAWN_ACCOUNTS_SQL,
   },
   {
     table: 'usage_day',
@@ -166,6 +179,16 @@ const CHECKS = [
         where spent.debit = 'available:' || spent.account_id and spender.id is not null group by 1, 2
       ) as summed using (credential_id, month)
       where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
+  },
+  {
+    table: 'closed_month',
+    detail: 'The transfers of the closed month have other totals than at its closing.',
+    wrong: CHANGED_MONTHS_SQL,
+  },
+  {
+    table: 'balance',
+    detail: 'The account has or spent another sum than it was given.',
+    wrong: INSOLVENT_SQL,
   },
 ].map(({ wrong, ...check }) => ({
   ...check,

@@ -12,6 +12,7 @@ export const CoinRate = entity('coin_rate', {
   source: { ...column.text(), primary: true },
   /** Micro-USD for one coin. */
   rateMicros: column.bigint(),
+  /** When the source had it, by the clock of the source. */
   observedAt: column.timestamp(),
 });
 export type CoinRate = RowOf<typeof CoinRate>;
@@ -33,12 +34,17 @@ export async function freshRates(db: Queryable): Promise<Map<string, bigint[]>> 
   return new Map(rows.map(({ coin, rates }) => [coin, rates.map(BigInt)]));
 }
 
-/** Keeps the rates $1 as observed now: a JSON array of {coin, source, rate_micros}. */
+/**
+ * Keeps the rates $1: a JSON array of {coin, source, rate_micros, at}. The source says when it had the rate. A time in the
+ * near future counts as now. The statement leaves out a rate of a later time. A rate without a time is of now.
+ */
 export const KEEP_RATES = statement({})`
   insert into coin_rate (coin, source, rate_micros, observed_at)
-  select coin, source, rate_micros, now() from jsonb_to_recordset($1::jsonb) as given(coin text, source text, rate_micros bigint)
+  select coin, source, rate_micros, least(at, now())
+  from jsonb_to_recordset($1::jsonb) as given(coin text, source text, rate_micros bigint, at timestamptz)
+  where at is null or at < now() + interval '${RATE_STALE_SECONDS} seconds'
   order by coin, source
-  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = now()`;
+  on conflict (coin, source) do update set rate_micros = excluded.rate_micros, observed_at = excluded.observed_at`;
 
 /** The median of the rates, rounded down; null if there are too few, or if they are too far apart. */
 export function agreedRate(rates: readonly bigint[]): bigint | null {

@@ -1,8 +1,10 @@
 /**
  * The ledger: append-only transfers of micro-USD from one ledger account (debit) to another (credit). So the books balance
- * by construction. A customer has two ledger accounts, `available` and `held`. The table `balance` keeps their sums, under
- * CHECKs that refuse a negative one. Reports sum system accounts on demand. Every order would change
- * a kept sum, which would cost three quarters of the throughput.
+ * by construction. A customer has four ledger accounts. The table `balance` keeps their sums, under CHECKs that refuse a
+ * negative one. Reports sum system accounts on demand. Every order would change a kept sum, which would cost three quarters
+ * of the throughput.
+ *
+ * Money pays the debt of its account first. So an account that owes has neither available nor withheld money.
  *
  * This file is the only writer of `transfer` and `balance`.
  */
@@ -11,6 +13,7 @@ import { statement } from '../database/statement.ts';
 import { defaulting, entity, insert, nullable, type Row, type RowOf } from '../database/table.ts';
 import { constraintOf, type Queryable, type Transaction } from '../database/transaction.ts';
 import { ApiError } from '../errors.ts';
+import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { newId } from '../ids.ts';
 import { exactJson } from '../json.ts';
 
@@ -56,32 +59,44 @@ export const Balance = entity('balance', {
   accountId: column.key(),
   availableMicros: defaulting(column.bigint(), 0),
   heldMicros: defaulting(column.bigint(), 0),
+  /** The debt of reversed payments: the negated sum of the ledger account. */
+  owedMicros: defaulting(column.bigint(), 0),
+  /** Refunds that wait until the payments of the account are final. */
+  withheldMicros: defaulting(column.bigint(), 0),
   updatedAt: column.now(),
 });
 export type Balance = RowOf<typeof Balance>;
 
 export const available = (accountId: string): string => `available:${accountId}`;
 export const held = (accountId: string): string => `held:${accountId}`;
+export const owed = (accountId: string): string => `owed:${accountId}`;
+export const withheld = (accountId: string): string => `withheld:${accountId}`;
 /** The earnings of servers. */
 export const REVENUE = 'revenue';
 /** The cost of bonuses. */
 export const BONUS = 'bonus';
-/** Adjustments by the operator, and written-off losses. */
+/** Adjustments by the operator. */
 export const ADJUSTMENT = 'adjustment';
 /** Unmatched and reversed money, until the operator decides about it. */
 export const SUSPENSE = 'suspense';
+/** Coins that the operator must send, until their chain has them. */
+export const PAYOUTS = 'payouts';
+/** The cost of the operator's transactions. */
+export const FEES = 'fees';
+/** Gains and losses, because coins were worth something else when they came than when they left. */
+export const EXCHANGE = 'exchange';
 /** The income by a network of coins. */
 export const gateway = (network: string): string => `gateway:${network}`;
 
-const AVAILABLE = { accountId: column.text(), availableMicros: column.bigint() };
-const LOCK_ACCOUNTS = statement(AVAILABLE, { name: 'lock account' })`
-  select account_id, available_micros from balance where account_id = any($1) order by account_id for update`;
+const LOCKED = { accountId: column.text(), availableMicros: column.bigint(), owedMicros: column.bigint() };
+const LOCK_ACCOUNTS = statement(LOCKED, { name: 'lock account' })`
+  select account_id, available_micros, owed_micros from balance where account_id = any($1) order by account_id for update`;
 /**
  * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else (lock-order.ts).
  * So thirty requests at once are counted one after the other.
- * @returns the available micro-USD of each
+ * @returns the available and the owed micro-USD of each
  */
-export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof AVAILABLE>[]> =>
+export const lockAccount = (tx: Transaction, ...accountIds: string[]): Promise<Row<typeof LOCKED>[]> =>
   LOCK_ACCOUNTS.all(tx, [accountIds]);
 
 /** The available micro-USD of a customer, locked until the end of the transaction. */
@@ -107,8 +122,24 @@ export interface Posting extends Partial<Spender> {
 /** Opens the balance of a new account. */
 export const openBalance = (tx: Transaction, accountId: string): Promise<void> => insert(tx, Balance, { accountId });
 
-/** Posts the transfers $1, a JSON array. Returns the new ones, and whether each account has a balance. */
-const POST = statement({ accountId: column.text(), kept: column.boolean() }, { name: 'post' })`
+const OPEN_OPERATOR = statement({})`
+  insert into balance (account_id) values ('${OPERATOR_ACCOUNT}') on conflict do nothing`;
+/** Opens the balance of the operator, and locks it with other accounts. Transfers of no customer belong to it. */
+export async function lockOperator(tx: Transaction, ...accountIds: string[]): Promise<void> {
+  await OPEN_OPERATOR.all(tx);
+  await lockAccount(tx, OPERATOR_ACCOUNT, ...accountIds);
+}
+
+const { availableMicros, owedMicros, withheldMicros } = Balance.columns;
+const POSTED = {
+  accountId: column.text(),
+  availableMicros: nullable(availableMicros),
+  owedMicros: nullable(owedMicros),
+  withheldMicros: nullable(withheldMicros),
+};
+type Posted = Row<typeof POSTED>;
+/** Posts the transfers $1, a JSON array. Returns the account of each new one, with its balance afterwards if it has one. */
+const POST = statement(POSTED, { name: 'post' })`
   with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,
@@ -125,12 +156,15 @@ const POST = statement({ accountId: column.text(), kept: column.boolean() }, { n
       select account_id, debit as name, -amount_micros as micros from posted union all select account_id, credit, amount_micros from posted),
     sums as (
       select account_id, coalesce(sum(micros) filter (where name = 'available:' || account_id), 0)::bigint as available,
-        coalesce(sum(micros) filter (where name = 'held:' || account_id), 0)::bigint as held
+        coalesce(sum(micros) filter (where name = 'held:' || account_id), 0)::bigint as held,
+        coalesce(-sum(micros) filter (where name = 'owed:' || account_id), 0)::bigint as owed,
+        coalesce(sum(micros) filter (where name = 'withheld:' || account_id), 0)::bigint as withheld
       from legs group by account_id),
     kept as (
-      update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held
-      from sums where balance.account_id = sums.account_id returning balance.account_id)
-  select account_id, account_id in (select account_id from kept) as kept from posted`;
+      update balance set updated_at = now(), available_micros = available_micros + available, held_micros = held_micros + held,
+        owed_micros = owed_micros + owed, withheld_micros = withheld_micros + withheld
+      from sums where balance.account_id = sums.account_id returning balance.*)
+  select posted.account_id, available_micros, owed_micros, withheld_micros from posted left join kept using (account_id)`;
 
 /**
  * Posts transfers of one customer. It leaves out known external keys, so posting again changes nothing.
@@ -152,32 +186,38 @@ export async function isPosted(db: Queryable, externalKey: string): Promise<bool
   return transfer!.found;
 }
 
-const NOT_NEGATIVE = new Set(['balance_available_not_negative', 'balance_held_not_negative']);
+const NOT_NEGATIVE = /^balance_(available|held|withheld)_not_negative$/;
 
-/** Posts transfers of many customers in one statement, like `post`. */
+/** Posts transfers of many customers in one statement, like `post`. Then the debts of those customers are paid. */
 export async function postAll(tx: Transaction, postings: (Posting & { accountId: string })[]): Promise<number> {
   const transfers = postings
     .filter(({ amountMicros }) => amountMicros > 0n)
     .map((posting) => ({ id: newId('xfr'), ...posting }));
   if (!transfers.length) return 0;
-  for (const { accountId, debit, credit } of transfers) {
-    const foreign = [debit, credit].find((name) => isForeign(name, accountId));
-    if (foreign) throw new Error(`A posting of ${accountId} names ${foreign}.`);
-  }
   try {
     const posted = await POST.all(tx, [exactJson(transfers)]);
-    const unkept = posted.find(({ kept }) => !kept);
+    const unkept = posted.find(({ owedMicros }) => owedMicros === null);
     if (unkept) throw new Error(`${unkept.accountId} has no balance.`);
-    for (const accountId of new Set(posted.map((row) => row.accountId)))
-      tx.changed({ kind: 'balance', accountId, id: accountId });
+    const balances = new Map(posted.map((row) => [row.accountId, row]));
+    for (const accountId of balances.keys()) tx.changed({ kind: 'balance', accountId, id: accountId });
+    await postAll(tx, [...balances.values()].flatMap(debtPostings));
     return posted.length;
   } catch (error) {
-    if (NOT_NEGATIVE.has(constraintOf(error) ?? '')) throw new ApiError('insufficient_balance');
+    if (NOT_NEGATIVE.test(constraintOf(error) ?? '')) throw new ApiError('insufficient_balance');
     throw error;
   }
 }
-const isForeign = (name: string, accountId: string) =>
-  /^(available|held):/.test(name) && name !== available(accountId) && name !== held(accountId);
+/** The postings by which an account pays its debt, from withheld money first. */
+function debtPostings({ accountId, ...balance }: Posted): (Posting & { accountId: string })[] {
+  const [debt, waiting, present] = [balance.owedMicros!, balance.withheldMicros!, balance.availableMicros!];
+  const fromWithheld = least(debt, waiting);
+  const pay = (debit: string, amountMicros: bigint) => ({
+    ...{ accountId, kind: 'adjustment' as const, debit, credit: owed(accountId), amountMicros },
+    ...{ externalKey: `debt:${newId('xfr')}`, description: 'Debt of a reversed payment' },
+  });
+  return [pay(withheld(accountId), fromWithheld), pay(available(accountId), least(debt - fromWithheld, present))];
+}
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
  * The CTEs of a hold, as the head of a longer statement. `paid` has one row (account_id) if the balance covers the hold.
@@ -216,12 +256,17 @@ const DAILY_TOTAL = {
   day: column.timestamp(),
   kind: column.oneOf(...TRANSFER_KINDS),
   transfers: column.int(),
-  micros: column.bigint(),
+  /** Into accounts of customers. */
+  creditedMicros: column.bigint(),
+  /** Out of accounts of customers. */
+  debitedMicros: column.bigint(),
 };
-/** The sum of a day's transfers of one kind. */
+/** A day's transfers of one kind, as they changed the money of customers. A hold moves within it, so it has both sides. */
 export type DailyTotal = Row<typeof DAILY_TOTAL>;
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
 export const SUM_DAYS = statement(DAILY_TOTAL)`
-  select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers, sum(amount_micros)::bigint as micros
+  select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers,
+      coalesce(sum(amount_micros) filter (where split_part(credit, ':', 2) = account_id), 0)::bigint as credited_micros,
+      coalesce(sum(amount_micros) filter (where split_part(debit, ':', 2) = account_id), 0)::bigint as debited_micros
     from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
     group by 1, 2 order by 1 desc, 2`;

@@ -1,7 +1,7 @@
 /** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 
@@ -13,7 +13,9 @@ export const TOP_UP_MIN_USD = 30;
 export const TOP_UP_MAX_USD = 10_000;
 /** Seconds for which a quoted rate holds. */
 export const QUOTE_SECONDS = 30 * 60;
-/** Seconds for which the worker watches a deposit address. */
+/** Seconds between the end of a quote and the last block with the quoted rate. */
+export const MINED_AFTER_QUOTE_SECONDS = 6 * 3600;
+/** Seconds for which the worker asks a processor for the payments of a top-up. Until then no other top-up gets its address. */
 export const DEPOSIT_ADDRESS_SECONDS = 31 * 24 * 3600;
 
 export const TopUp = entity('top_up', {
@@ -24,6 +26,8 @@ export const TopUp = entity('top_up', {
   mode: column.oneOf('CRYPTO', 'X402'),
   amountMicros: column.bigint(),
   bonusMicros: column.bigint(),
+  /** The part of the bonus that the service took back, because a chain removed payments. */
+  reversedBonusMicros: defaulting(column.bigint(), 0),
   crypto: column.text(),
   network: column.text(),
   /** Decimal strings in the coin's own unit. */
@@ -35,8 +39,11 @@ export const TopUp = entity('top_up', {
   paymentUri: nullable(column.text()),
   /** The payment processor's own id for it. */
   reference: nullable(column.text()),
+  /** The number of its deposit address. Null: the driver needs none, or a later top-up of the account has the address. */
+  deposit: nullable(column.int()),
   confirmations: column.int(),
   confirmationsRequired: column.int(),
+  /** Of the first hundred payments. */
   txIds: column.textArray(),
   paymentException: nullable(column.oneOf('UNDERPAID', 'OVERPAID', 'LATE')),
   creditedMicros: column.bigint(),
@@ -74,31 +81,79 @@ export const TOP_UP_LIFECYCLE: ToldLifecycle<TopUp, TopUpStatus> = {
 /** The accounts of the top-ups $1, and the time of the transaction. */
 export const FIND_TOP_UP_ACCOUNTS = statement({ accountIds: column.textArray(), now: column.now() })`
   select coalesce(array_agg(distinct account_id), '{}') as account_ids, now() from top_up where order_number = any($1)`;
-/** Reads the top-up $1, and the time. */
-export const READ_TOP_UP = statement({ ...TopUp.columns, readAt: column.now() })`
-  select ${columnsOf(TopUp)}, now() as read_at from top_up where order_number = $1`;
+/**
+ * Reads the top-up $1, and the time. `isUnread`: its quote has ended, and since then the worker has not read all of the chain.
+ * So the chain may have a payment.
+ */
+export const READ_TOP_UP = statement({ ...TopUp.columns, readAt: column.now(), isUnread: column.boolean() })`
+  select ${columnsOf(TopUp)}, now() as read_at, expires_at <= now() and exists (
+      select from chain where chain.network = top_up.network and coalesce(reached_at, '-infinity') < expires_at) as is_unread
+    from top_up where order_number = $1`;
 /** The top-up $2 of the account $1, or its open ones with null, at most 1,000. Null as account: of all accounts. */
 export const WATCH_TOP_UPS = statement(TopUp.columns)`
   select ${columnsOf(TopUp)} from top_up
   where ($1::text is null or account_id = $1)
     and case when $2::text is null then status in ('PENDING', 'CONFIRMING') else order_number = $2 end
   order by id limit 1000`;
-/** Locks those of the top-ups $1 that are paid in coins. */
-export const LOCK_COIN_TOP_UPS = statement(TopUp.columns)`
-  select ${columnsOf(TopUp)} from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update`;
-/** The addresses of the network $1 that the worker watches. */
+const isLive = `status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'FINAL')`;
+const isOpen = `status in ('OBSERVED', 'CONFIRMING')`;
+const isCredited = `status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
+/** Transactions that a top-up shows. */
+const TX_IDS_MAX = 100;
+/** The sums of the payments of a top-up in its coin. Live ones wait for confirmations, or are in the balance. */
+const PAID = {
+  openPayments: column.int(),
+  creditedPayments: column.int(),
+  /** In the smallest unit of the coin, as decimal strings. */
+  liveUnits: column.text(),
+  creditedUnits: column.text(),
+  quotedUnits: column.text(),
+  paidMicros: column.bigint(),
+  /** The least confirmations of an open one. */
+  leastConfirmations: nullable(column.int()),
+  firstSeenAt: nullable(column.timestamp()),
+  lastCreditedSeenAt: nullable(column.timestamp()),
+  liveTxIds: column.textArray(),
+};
+/** Locks those of the top-ups $1 that are paid in coins. Returns them with the sums of their payments. */
+export const LOCK_COIN_TOP_UPS = statement({ ...TopUp.columns, ...PAID })`
+  with locked as (select * from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update)
+  select ${columnsOf(TopUp, 'locked')}, paid.* from locked cross join lateral (
+      select count(*) filter (where ${isOpen})::int as open_payments,
+        count(*) filter (where ${isCredited})::int as credited_payments,
+        coalesce(sum(units::numeric) filter (where ${isLive}), 0)::text as live_units,
+        coalesce(sum(units::numeric) filter (where ${isCredited}), 0)::text as credited_units,
+        coalesce(sum(quoted_units::numeric), 0)::text as quoted_units,
+        coalesce(sum(payment.credited_micros) filter (where ${isCredited}), 0)::bigint as paid_micros,
+        min(payment.confirmations) filter (where ${isOpen}) as least_confirmations,
+        min(seen_at) filter (where ${isLive}) as first_seen_at,
+        max(seen_at) filter (where ${isCredited}) as last_credited_seen_at,
+        coalesce((array_agg(tx_id order by seen_at, id) filter (where ${isLive}))[:${TX_IDS_MAX}], '{}') as live_tx_ids
+      from (select payment.* from payment where payment.order_number = locked.order_number and coin = crypto) as payment) as paid
+  order by locked.order_number`;
+/** The addresses of top-ups among the addresses $1, which are in lower case. */
 export const FIND_DEPOSIT_ADDRESSES = statement({ walletAddress: column.text() })`
-  select wallet_address from top_up where network = $1 and mode = 'CRYPTO' and wallet_address is not null
-    and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds'`;
-/** Whether a top-up of the network $1 has the address $2. */
-export const IS_KNOWN_ADDRESS = statement({ known: column.boolean() })`
-  select exists (select from top_up where network = $1 and wallet_address = $2) as known`;
+  select distinct wallet_address from top_up where mode = 'CRYPTO' and lower(wallet_address) = any($1)`;
+/** Whether any top-up has the address $1, in any spelling. */
+export const IS_GIVEN_ADDRESS = statement({ known: column.boolean() })`
+  select exists (select from top_up where mode = 'CRYPTO' and lower(wallet_address) = lower($1)) as known`;
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement({ orderNumber: column.text() })`
   select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`;
-/** How many top-ups of the account $1 wait for a payment, and the time. */
-export const COUNT_PENDING_TOP_UPS = statement({ pending: column.int(), now: column.now() })`
-  select count(*)::int as pending, now() from top_up where account_id = $1 and status = 'PENDING'`;
+/**
+ * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. `nextAt`: when less than $2
+ * addresses of a day are unpaid again; null: now.
+ */
+export const COUNT_PENDING_TOP_UPS = statement({
+  pending: column.int(),
+  nextAt: nullable(column.timestamp()),
+  now: column.now(),
+})`
+  select count(*) filter (where status = 'PENDING' or mode = 'X402' and status = 'CONFIRMING')::int as pending,
+    (array_agg(created_at order by created_at desc) filter (
+      where mode = 'CRYPTO' and received_crypto = '0' and created_at > now() - interval '1 day'))[$2] + interval '1 day' as next_at,
+    now()
+  from top_up where account_id = $1`;
 
 /** The tier for the highest minimum reached applies to the whole amount. */
 export const BONUS_TIERS = [
@@ -107,6 +162,36 @@ export const BONUS_TIERS = [
   { minMicros: microsFromUsd(1_000), bonusPercent: 6 },
   { minMicros: microsFromUsd(5_000), bonusPercent: 8 },
 ] as const;
+
+/** The bonus of a top-up for the payments that it keeps: at most the requested one. */
+export function earnedMicros(
+  { amountMicros, bonusMicros: most }: Pick<TopUp, 'amountMicros' | 'bonusMicros'>,
+  paidMicros: bigint,
+): bigint {
+  const earned = bonusMicros(paidMicros);
+  return paidMicros >= amountMicros || earned > most ? most : earned;
+}
+
+/** Locks the top-up $1 if its bonus is in the balance. Returns it, and the sum of its payments in the balance. */
+export const LOCK_REWARDED = statement({ ...TopUp.columns, paidMicros: column.bigint() })`
+  with locked as (select * from top_up where order_number = $1 and status = 'CONFIRMED' for update)
+  select ${columnsOf(TopUp, 'locked')}, (
+      select coalesce(sum(payment.credited_micros), 0) from payment
+      where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')
+        and payment.status in ('CREDITED', 'ASSIGNED', 'FINAL'))::bigint as paid_micros
+    from locked`;
+
+/** The part of the bonus of a confirmed row of `top_up` that its final payments do not earn by themselves. */
+export const UNFINAL_BONUS_SQL = `(
+  select case when count(*) filter (where status in ('CREDITED', 'ASSIGNED')) = 0 then 0
+      else greatest(0, bonus_micros - reversed_bonus_micros - case
+        when sum(paid) >= amount_micros then bonus_micros
+        else least(bonus_micros, floor(sum(paid) * (case ${BONUS_TIERS.toReversed()
+          .map(({ minMicros, bonusPercent }) => `when sum(paid) >= ${minMicros} then ${bonusPercent}`)
+          .join(' ')} else 0 end) / 100)) end) end::bigint
+  from (
+    select status, case when status = 'FINAL' and (coin = crypto or payment.mode = 'X402') then payment.credited_micros else 0 end as paid
+    from payment where payment.order_number = top_up.order_number) as own)`;
 
 export function bonusMicros(amountMicros: bigint): bigint {
   const tier = BONUS_TIERS.findLast(({ minMicros }) => amountMicros >= minMicros);

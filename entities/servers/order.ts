@@ -1,4 +1,4 @@
-/** Statements by which orders and rebuilds read their facts, and the statement that orders a server. */
+/** Statements by which orders and rebuilds read their facts, that order a server, and that mark orders without proof. */
 import { isOpenCredentialSql } from '../accounts/credential.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
@@ -23,6 +23,7 @@ const keys = column.json<{ id: string; publicKey: string }[]>();
 
 const FACTS = {
   balanceMicros: column.bigint(),
+  owedMicros: column.bigint(),
   servers: column.int(),
   /** Prices are text, because JSON cannot hold 64-bit integers. */
   tier: nullable(column.json<{ kind: 'vps' | 'dedicated'; priceMonthMicros: string; setupFeeMicros: string }>()),
@@ -41,6 +42,7 @@ export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
   with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
+    coalesce((select owed_micros from balance where account_id = $1), 0) as owed_micros,
     case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
@@ -104,3 +106,12 @@ export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
     '',
     19,
   )}`;
+
+/**
+ * Marks the order $2 of the account $1, whose machine has run since $3. Returns its begun hours, and whether another order of
+ * the last day was free.
+ */
+export const MARK_UNPROVEN = statement({ hours: column.int(), repeated: column.boolean() })`
+  with marked as (update server set unproven_at = now() where order_number = $2)
+  select greatest(1, ceil(extract(epoch from now() - $3::timestamptz) / 3600))::int as hours,
+    exists (select from server where account_id = $1 and unproven_at > now() - interval '1 day') as repeated`;

@@ -12,7 +12,13 @@ export const SUSPENDED_DAYS = 7;
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
 const { orderNumber, accountId } = Server.columns;
-const IS_DUE = `status in ('RUNNING', 'STOPPED') and paid_until <= now()`;
+/**
+ * The paid time of a machine has ended. A rebuild without money ends first, since half a system cannot resume. A resize ends
+ * first because its machine is off, and its price changes.
+ */
+const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING') and paid_until <= now()
+  and (status <> 'REBUILDING' or (auto_renew and price_month_micros <=
+    (select available_micros from balance where balance.account_id = server.account_id)))`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
 /** The first $1 servers whose paid time has ended. */

@@ -85,6 +85,8 @@ export const Server = entity('server', {
   priceMonthMicros: column.bigint(),
   setupFeeMicros: column.bigint(),
   paidUntil: nullable(column.timestamp()),
+  /** When the order ended without proof of its machine. */
+  unprovenAt: nullable(column.timestamp()),
   suspendedAt: nullable(column.timestamp()),
   /** The status to which a SUSPENDED server resumes. */
   suspendedFrom: nullable(column.oneOf('RUNNING', 'STOPPED')),

@@ -9,13 +9,13 @@ import { Task } from './task.ts';
 
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 
-const LEASED = { ...Task.columns, overdue: nullable(column.boolean()) };
+const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt: column.timestamp() };
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. */
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
 const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
-  returning ${columnsOf(Task)}, deadline_at <= now() as overdue`;
+  returning ${columnsOf(Task)}, deadline_at <= now() as overdue, now() as leased_at`;
 
 /** Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. */
 export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`

@@ -16,6 +16,10 @@ export interface Http {
   qr?: string;
   /** Whether callers may have all pages as JSON Lines. */
   lines?: boolean;
+  /** The members of the entries that callers may have as CSV, all pages at once. */
+  csv?: string[];
+  /** Whether callers may have the answer as a page to print. */
+  receipt?: boolean;
   /** Whether the endpoint is beside the table of the specification. */
   extension: boolean;
   /** Whether the endpoint takes an idempotency key. */

@@ -10,6 +10,7 @@ import {
   getOperationAST,
   parse,
   specifiedRules,
+  type ValidationRule,
   validate,
 } from 'graphql';
 import type { SubscribePayload } from 'graphql-ws';
@@ -58,7 +59,9 @@ function copy(error: GraphQLError | undefined, message: string, extensions: Reco
 /** Refuses unreadable HTTP requests. Yoga would answer them without a GraphQL error, or as a fault of the service. */
 export const unreadableRequests: Plugin = {
   onRequestParse({ request, requestParser, setRequestParser }) {
-    if (!requestParser && request.method === 'POST') throw badRequest('Send the request as application/json.', 415);
+    const isOperation = /^application\/((.+\+)?json|graphql)\b/i.test(request.headers.get('content-type') ?? '');
+    // A browser sends a form from any page without asking first.
+    if (request.method === 'POST' && !isOperation) throw badRequest('Send the request as application/json.', 415);
     if (!requestParser) return;
     setRequestParser(async (given) => {
       try {
@@ -77,6 +80,16 @@ const NO_OPERATION = new GraphQLError('Could not determine what operation to exe
   extensions: { code: 'OPERATION_RESOLUTION_FAILURE' },
 });
 
+/** Validates a document, but only within the limits: other rules compare its fields in pairs. */
+export function refusalsOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  rules: readonly ValidationRule[],
+): readonly GraphQLError[] {
+  const tooLarge = validate(schema, document, [limitsRule]);
+  return tooLarge.length ? tooLarge : validate(schema, document, rules);
+}
+
 /**
  * Reads an operation from a WebSocket, with the limits of HTTP. Errors are an answer, and the socket stays open.
  * @returns the operation, or its errors
@@ -91,7 +104,7 @@ export function readOperation(
   } catch (error) {
     return [copy(error as GraphQLError, (error as GraphQLError).message, { code: 'GRAPHQL_PARSE_FAILED' })];
   }
-  const wrong = validate(schema, document, [...specifiedRules, limitsRule]);
+  const wrong = refusalsOf(schema, document, specifiedRules);
   if (wrong.length) return wrong.map((error) => copy(error, error.message, { code: 'GRAPHQL_VALIDATION_FAILED' }));
   if (!getOperationAST(document, operationName)) return [NO_OPERATION];
   return { schema, document, operationName, variableValues: variables };

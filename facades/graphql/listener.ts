@@ -6,13 +6,18 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
-import { ApiError, type Context, schema } from '../../schema/index.ts';
+import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
-import { masking, unreadableRequests } from './errors.ts';
-import { limitsRule, TOKENS_MAX } from './limits.ts';
+import { UnreadBytes } from '../http/unread-bytes.ts';
+import { masking, refusalsOf, unreadableRequests } from './errors.ts';
+import { isTooLarge, TOKENS_MAX, tooLargeAnswer } from './limits.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
 
 const PATH = '/graphql';
+/** The time between two looks at the unread bytes of a response. */
+const LOOK_MS = 1_000;
+/** Bytes of a request body. */
+const BODY_MAX = 128 * 1024;
 const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
 # The operator's token is in the file that the service names when it starts.
 subscription Servers {
@@ -45,11 +50,26 @@ const brokenStreams: Plugin<Responding> = {
 };
 
 export function internalListener(options: InternalOptions): InternalListener {
-  const { authenticate, contextOf, ready, onError } = options;
+  const { authenticate, admit, contextOf, ready, onError } = options;
   const mask = masking(onError);
+  const viewerOf = async ({ headers }: Request, req: IncomingMessage): Promise<Viewer> => {
+    const viewer = await authenticate(headers.get('authorization') ?? undefined, addressOf(req));
+    if (!viewer) throw new ApiError('missing_credential');
+    return viewer;
+  };
+  /** Authenticates each request before the service reads its body. */
+  const credentials: Plugin<Responding> = {
+    onRequestParse: async ({ request, serverContext }) => {
+      const { req } = serverContext as unknown as Responding;
+      await admit(await viewerOf(request, req), addressOf(req));
+    },
+  };
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
-    onValidate: ({ addValidationRule }) => addValidationRule(limitsRule),
+    onValidate: ({ setValidationFn }) => setValidationFn(refusalsOf),
+    onExecutionResult: ({ result, setResult }) => {
+      if (result && 'data' in result && isTooLarge(result.data)) setResult({ errors: [tooLargeAnswer()] });
+    },
   };
   const yoga = createYoga<Responding, Context>({
     schema,
@@ -59,21 +79,29 @@ export function internalListener(options: InternalOptions): InternalListener {
     renderGraphiQL,
     cors: false,
     logging: false,
-    parserAndValidationCache: true,
-    plugins: [limits, unreadableRequests, brokenStreams],
+    // Its keys would be whole requests.
+    parserAndValidationCache: false,
+    maxRequestBodySize: BODY_MAX,
+    plugins: [credentials, limits, unreadableRequests, brokenStreams],
     maskedErrors: { maskError: mask },
     context: async ({ request, req }) => {
-      const address = addressOf(req);
-      const viewer = await authenticate(request.headers.get('authorization') ?? undefined, address);
-      if (!viewer) throw new ApiError('missing_credential');
-      return contextOf({ viewer, userAgent: request.headers.get('user-agent'), address, signal: request.signal });
+      const { headers, signal } = request;
+      // The body may have come long after the headers, and the credential may have ended.
+      const viewer = await viewerOf(request, req);
+      return contextOf({ viewer, userAgent: headers.get('user-agent'), address: addressOf(req), signal });
     },
   });
 
+  const unread = new UnreadBytes();
   const server = createServer(async (request, response) => {
     if (lacksHost(request)) return response.writeHead(400, { connection: 'close' }).end();
     const path = request.url?.split('?')[0];
-    if (path === PATH) return yoga(request, response);
+    if (path === PATH) {
+      // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
+      const look = setInterval(unread.note, LOOK_MS, response).unref();
+      response.once('close', () => clearInterval(look));
+      return yoga(request, response);
+    }
     const [status, body] =
       path === '/healthz'
         ? [200, 'ok']

@@ -1,5 +1,6 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
 import { ApiError, type Context, countedAs, requireStepUp } from '../../schema/index.ts';
+import { aliasing, isRecord } from '../compile/inputs.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
@@ -7,7 +8,7 @@ import type { Run, Values } from '../compile/run.ts';
 /** Does the work once for each key, and commits its changes together with the answer. */
 export type Once = (
   request: KeyedRequest,
-  work: (db: Context['db']) => Promise<string>,
+  work: (db: Context['db'], keyDigest: Context['keyDigest']) => Promise<string>,
 ) => Promise<{ answer: string; replayed: boolean; sameCode: boolean }>;
 
 interface KeyedRequest {
@@ -18,6 +19,8 @@ interface KeyedRequest {
   path: string;
   key: string;
   input: unknown;
+  /** Whether the input has the password of the account. */
+  hasPassword: boolean;
   /** The code of the second factor. */
   code: string | undefined;
 }
@@ -41,6 +44,7 @@ export const KEY_SCHEMA = {
     'Makes the request safe to repeat for 24 hours. A repeated request has no further effect and returns the first answer. Use 1 to 255 visible ASCII characters, and a new key for each new request.',
 } as const;
 
+const PASSWORDS: ReadonlySet<string> = new Set(['password', 'current_password']);
 const KEY = /^[!-~]{1,255}$/;
 
 /** The key of a request; undefined if it has none. @throws ApiError invalid_header */
@@ -65,6 +69,7 @@ function withoutCode(body: unknown): { code: string | undefined; rest: unknown }
 
 export function runnerOnce(operation: Operation, run: Run, once: Once | undefined): RunOnce {
   const { http, tool, parameters, creates } = operation;
+  const unalias = operation.input && aliasing(operation.input.type);
   // Two strangers may send the same key and input, and must not get each other's client secret.
   const isRegistration = http?.style === 'OAUTH_REGISTRATION';
   const method = http?.method ?? 'TOOL';
@@ -78,6 +83,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     const viewer = dependsOnViewer(operation) ? context.viewer : null;
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
+    // The code may have another name.
+    if (unalias && isRecord(body)) unalias(body);
     const { code, rest } = creates ? withoutCode(body) : { code: undefined, rest: body ?? null };
     // A kept answer shows its secret again.
     if (creates && !code) await requireStepUp(context, null);
@@ -90,6 +97,7 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
       key,
       // The input excludes headers, because a repeated request may carry another payment.
       input: [inQuery.map((variable) => values[variable] ?? null), rest],
+      hasPassword: Object.keys(rest ?? {}).some((name) => PASSWORDS.has(name)),
       code,
     };
     const headers: Record<string, string> = {};
@@ -101,8 +109,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
       answer: stored,
       replayed,
       sameCode,
-    } = await once(request, async (db) =>
-      withHeaders(headers, await runToJson(values, body, { ...context, db, setHeader })),
+    } = await once(request, async (db, keyDigest) =>
+      withHeaders(headers, await runToJson(values, body, { ...context, db, keyDigest, setHeader })),
     );
     if (replayed && code && !sameCode) await requireStepUp(context, code);
     const answer = readStored(stored);

@@ -8,10 +8,12 @@ import { type CredentialUse, dependsOnViewer, type Operation } from '../compile/
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
+import { CSV_TYPE, csvFormat, wantsCsv } from '../formats/csv.ts';
+import { LINES, LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from '../formats/json-lines.ts';
+import { qrCode, qrFormatFor } from '../formats/qr.ts';
+import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/receipt.ts';
 import type { Admit } from '../rate-limit/admission.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
-import { LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from './json-lines.ts';
-import { qrCode, qrFormatFor } from './qr.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
 export interface RestOptions extends LinesOptions {
@@ -54,7 +56,8 @@ function serve(
 ): void {
   for (const operation of operations.filter(chosen)) {
     if (!operation.http) continue;
-    const { method, path, maxAgeSeconds, style, qr, lines } = operation.http;
+    const { method, path, maxAgeSeconds, style, qr, lines, csv, receipt } = operation.http;
+    const table = csv && csvFormat(csv);
     const { success } = STYLES[style];
     const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
     const keyed = takesKey(operation);
@@ -81,16 +84,25 @@ function serve(
         const values = valuesOf(request);
         const key = keyed ? keyOf(request.headers['idempotency-key']) : undefined;
         const context = contextOf(callerOf(request, reply));
-        if (lines && wantsLines(request.headers.accept)) {
+        const { accept } = request.headers;
+        const isTable = table !== undefined && wantsCsv(accept);
+        if (isTable || (lines && wantsLines(accept))) {
           const read = async (page: Values) => (await run(undefined, page, undefined, context)).answer;
           const signal = AbortSignal.any([context.signal, context.stopping]);
-          const stream = await streamLines(request, reply.raw, values, read, signal);
-          return reply.header('content-type', LINES_TYPE).send(stream);
+          const stream = await streamLines(request, reply.raw, values, read, signal, isTable ? table : LINES);
+          return reply
+            .header('content-type', isTable ? `${CSV_TYPE}; charset=utf-8; header=present` : LINES_TYPE)
+            .send(stream);
         }
         const { answer: text, replayed } = await run(key, values, bodyOf(request), context);
         if (replayed) reply.header(REPLAYED_HEADER, 'true');
         reply.code(success);
-        const format = qr && qrFormatFor(request.headers.accept);
+        if (receipt && wantsPage(accept))
+          return reply
+            .header('content-type', `${RECEIPT_TYPE}; charset=utf-8`)
+            .header('content-security-policy', RECEIPT_CSP)
+            .send(receiptPage(text));
+        const format = qr && qrFormatFor(accept);
         if (format) return reply.header('content-type', format.contentType).send(qrCode(format, text, qr));
         return cacheControl ? cached(request, reply, text, cacheControl) : text;
       },

@@ -4,9 +4,11 @@ import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchem
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
+import { CSV_SCHEMA, CSV_TYPE } from '../formats/csv.ts';
+import { LINES_SCHEMA, LINES_TYPE } from '../formats/json-lines.ts';
+import { QR_FORMATS } from '../formats/qr.ts';
+import { RECEIPT_SCHEMA, RECEIPT_TYPE } from '../formats/receipt.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
-import { LINES_SCHEMA, LINES_TYPE } from '../http/json-lines.ts';
-import { QR_FORMATS } from '../http/qr.ts';
 import { aboutOf, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
@@ -104,6 +106,8 @@ function describe(operation: Operation, define: Define): Json {
     responses: responsesOf(operation, {
       'application/json': { schema: answer, example: answerExample(operation) },
       ...(http!.lines && { [LINES_TYPE]: { schema: LINES_SCHEMA, 'x-extension': true } }),
+      ...(http!.csv && { [CSV_TYPE]: { schema: CSV_SCHEMA, 'x-extension': true } }),
+      ...(http!.receipt && { [RECEIPT_TYPE]: { schema: RECEIPT_SCHEMA } }),
       ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
     }),
   };

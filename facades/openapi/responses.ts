@@ -44,7 +44,11 @@ const NAMED: Readonly<Record<string, Json>> = {
     },
   ),
   'PAYMENT-REQUIRED': header(false, 'The x402 challenge, version 2: JSON in base64. Version 1 is in the body.', BASE64),
-  'PAYMENT-RESPONSE': header(false, 'The receipt of an x402 payment: JSON in base64.', BASE64),
+  'PAYMENT-RESPONSE': header(
+    false,
+    'The receipt of an x402 payment that has settled: JSON in base64. In a refusal, the money goes to the balance.',
+    BASE64,
+  ),
   RateLimit: header(
     true,
     'The remaining requests of each limit (r), and the seconds until its reset (t).',
@@ -88,11 +92,14 @@ const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
 type Status = (typeof STATUSES)[number];
 const NOT_MODIFIED = 304;
 
+const RECEIPTS = refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE']);
+
+/** A receipt in a refusal says that the payment has settled, and goes to the balance. */
 const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
   401: { ...EVERY_HEADER, ...refer(['WWW-Authenticate']) },
   402: { ...EVERY_HEADER, ...refer(['PAYMENT-REQUIRED']) },
-  403: { ...EVERY_HEADER, ...refer(['WWW-Authenticate'], () => 'RequiredScope') },
-  422: { ...EVERY_HEADER, ...refer(['Retry-After'], () => 'RetryLater') },
+  403: { ...EVERY_HEADER, ...refer(['WWW-Authenticate'], () => 'RequiredScope'), ...RECEIPTS },
+  422: { ...EVERY_HEADER, ...refer(['Retry-After'], () => 'RetryLater'), ...RECEIPTS },
   429: { ...EVERY_HEADER, ...refer(['Retry-After']) },
   500: BROKEN_HEADERS,
   503: { ...BROKEN_HEADERS, ...refer(['Retry-After']) },
@@ -107,7 +114,7 @@ export function responsesOf(operation: Operation, content: Json): Json {
     ...EVERY_HEADER,
     ...(cacheable && refer(['ETag'])),
     ...(takesKey(operation) && refer(['Idempotency-Replayed'])),
-    ...(isPayable(operation) && refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'])),
+    ...(isPayable(operation) && RECEIPTS),
   };
   return {
     [success]: { description: STATUS_CODES[success], headers: own, content },

@@ -1,8 +1,13 @@
-/** Links new audit entries into the hash chains of their accounts. Signs the heads of the chains once a day, and logs delays. */
+/**
+ * Links new audit entries into the hash chains of their accounts, and new transfers into that of the ledger. Signs the heads
+ * of the chains once a day, and logs delays.
+ */
 import type { Database } from '../../entities/database/database.ts';
-import { findWaiting, linkEntries } from '../../entities/history/audit-link.ts';
+import { linkEntries } from '../../entities/history/audit-link.ts';
 import { isLatestBy, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { textDigest } from '../../entities/history/audit-text.ts';
+import { findWaiting, LEDGER_CHAIN, type Linked } from '../../entities/history/hash-chain.ts';
+import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask } from '../../entities/tasks/start.ts';
 import { cronSubject, periodic } from '../tasks/schedule.ts';
@@ -22,18 +27,23 @@ const WAITING_MAX = 20;
 
 export const auditLinksProcess = (db: Database): Process => {
   const left = new Set<string>();
+  const noLinks: Linked = { count: 0, broken: new Map() };
   return periodic({
     start: async () => {
-      const { count, broken } = await db.transaction((tx) => linkEntries(tx, CHUNK, left));
+      const entries = await db.transaction((tx) => linkEntries(tx, CHUNK, left));
+      const transfers = left.has(LEDGER_CHAIN) ? noLinks : await db.transaction((tx) => linkTransfers(tx, CHUNK));
+      const broken = [...entries.broken, ...transfers.broken];
       for (const [accountId, reason] of broken) {
-        console.error(`The worker cannot link audit entries of ${accountId}: ${reason}`);
+        console.error(`The worker cannot link ${nameOf(accountId)}: ${reason}`);
         left.add(accountId);
         setTimeout(() => left.delete(accountId), BROKEN_SECONDS * 1000).unref();
       }
-      return hop('start', { afterSeconds: count === CHUNK || broken.size ? 0 : LINK_SECONDS });
+      const hasMore = Math.max(entries.count, transfers.count) === CHUNK || broken.length > 0;
+      return hop('start', { afterSeconds: hasMore ? 0 : LINK_SECONDS });
     },
   });
 };
+const nameOf = (accountId: string) => (accountId === LEDGER_CHAIN ? 'transfers' : `audit entries of ${accountId}`);
 
 /** Wakes the task that signs, unless the present key made the latest signature. The keys before it need its signature. */
 export const signWithNewKey = (db: Database, vault: Vault): Promise<void> =>
@@ -44,6 +54,8 @@ export const signWithNewKey = (db: Database, vault: Vault): Promise<void> =>
 export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
   periodic({
     start: async () => {
+      // A transfer that a signature lacks is younger, or somebody dated it back.
+      while ((await db.transaction((tx) => linkTransfers(tx, CHUNK))).count === CHUNK);
       const signed = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
       // A copy outside of the database: a thief of the database cannot take it back.
       if (signed)
@@ -51,7 +63,9 @@ export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
           `Signed the heads of the audit log: number ${signed.number}, sha256 ${textDigest(signed.signedText)}`,
         );
       for (const { accountId, entryId, detail } of await findWaiting(db, WAITING_MAX))
-        console.error(`The audit log of ${accountId}, from entry ${entryId}: ${detail}`);
+        console.error(
+          `${accountId === LEDGER_CHAIN ? 'The ledger' : `The audit log of ${accountId}`}, from entry ${entryId}: ${detail}`,
+        );
       return hop('start', { afterSeconds: SIGN_SECONDS });
     },
   });

@@ -1,15 +1,14 @@
 /** Removes unused OAuth clients. Strangers may register clients, and try most of them only once. */
 import {
-  DELETE_UNUSED_CLIENT,
   FIND_UNUSED_SECONDS,
   IS_NEEDED,
+  LOCK_UNUSED_CLIENT,
   type OauthClient,
 } from '../../entities/accounts/oauth-client.ts';
 import { revokeCredentials } from '../../entities/accounts/revoke.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
-import { record } from '../../entities/history/record.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
 import { Conflict, done, hop, type Process } from '../tasks/tasks.ts';
@@ -57,7 +56,6 @@ async function remove(
 ): Promise<void> {
   await lockAccount(tx, accountId);
   if ((await IS_NEEDED.first(tx, [accountId, id]))!.needed) throw new Conflict();
-  if (!(await DELETE_UNUSED_CLIENT.first(tx, [id, seconds]))) throw new Conflict();
-  await record(tx, accountId, id, { type: 'oauth_client.removed', actor: SYSTEM });
+  if (!(await LOCK_UNUSED_CLIENT.first(tx, [id, seconds]))) throw new Conflict();
   await revokeCredentials(tx, accountId, [id], SYSTEM);
 }

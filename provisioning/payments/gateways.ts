@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { microsFromUsd } from '../../entities/money.ts';
 import { RATE_SOURCES_MIN } from '../../entities/payments/coin.ts';
 import { btcpay } from './drivers/btcpay/btcpay.ts';
 import { closedObject, type GatewayKind, type PaymentDriver } from './drivers/driver.ts';
@@ -22,7 +23,14 @@ const SCHEMA = closedObject(['gateways'], {
   rates: { type: 'array', items: EXCHANGE_RATE_SOURCE_SCHEMA, default: [] },
   gateways: {
     type: 'array',
-    items: { type: 'object', required: ['driver'], properties: { driver: { type: 'string' } } },
+    items: {
+      type: 'object',
+      required: ['driver'],
+      properties: {
+        driver: { type: 'string' },
+        holdAboveUsd: { type: 'number', exclusiveMinimum: 0, maximum: 1e9, default: 10_000 },
+      },
+    },
   },
   x402: { type: 'object' },
 });
@@ -51,18 +59,19 @@ function readSecretJson(file: string): unknown {
 /** @throws Error that names the fault in the file, and its place */
 export function readGateways(file: string): Gateways {
   const given = check(file, '', SCHEMA, readSecretJson(file)) as {
-    gateways: { driver: string }[];
+    gateways: { driver: string; holdAboveUsd: number }[];
     rates: ExchangeRateSource[];
     x402?: object;
   };
-  const payments = given.gateways.map(({ driver, ...settings }, index) => {
+  const payments = given.gateways.map(({ driver, holdAboveUsd, ...settings }, index) => {
     const kind = KINDS[driver];
     const place = `/gateways/${index}`;
     if (!kind)
       throw new Error(
         `${file}${place}: the driver ${driver} does not exist. Drivers are ${Object.keys(KINDS).join(', ')}.`,
       );
-    return open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
+    const opened = open(`${file}${place}`, kind, check(file, place, kind.schema, settings));
+    return holding(opened, microsFromUsd(holdAboveUsd));
   });
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
@@ -85,6 +94,12 @@ function requireSources(file: string, payments: PaymentDriver[], rates: Exchange
         `${file}/rates: ${code} needs ${RATE_SOURCES_MIN} sources of exchange rates, and has ${sources.size}.`,
       );
   }
+}
+
+/** The driver, whose coins say from which amount a payment waits for the operator. */
+function holding(driver: PaymentDriver, holdAboveMicros: bigint): PaymentDriver {
+  const coins = driver.coins().map((coin) => ({ ...coin, holdAboveMicros }));
+  return Object.assign(driver, { coins: () => coins });
 }
 
 function open<T>(place: string, kind: GatewayKind<T>, settings: T): PaymentDriver {

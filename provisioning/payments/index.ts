@@ -1,23 +1,27 @@
 /** Payments by coins: invoices for top-ups, payments by x402, the chains, and exchange rates. */
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { chainsBehind, nextDeposit } from '../../entities/payments/chain.ts';
-import { FIND_NAMED_TOP_UP } from '../../entities/payments/top-up.ts';
+import { chainsBehind } from '../../entities/payments/chain.ts';
+import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
+import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
+import { observeTransaction } from './chains/transaction.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
-import type { X402Driver } from './drivers/x402/driver.ts';
+import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
 import type { ExchangeRateSource } from './exchange-rates/source.ts';
-import { driverOf, isKnownAddress, TOP_UP_LANE, TOP_UP_PROCESS, topUpProcess } from './top-ups/await-payment.ts';
+import { PAYMENT_LANE, TOP_UP_PROCESS, topUpTask, X402_PROCESS } from './task.ts';
+import { driverOf, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
+import { x402CoinOf } from './x402/message.ts';
+import { requireOwnPayee } from './x402/payee.ts';
 import { x402Process } from './x402/reconcile.ts';
-import { X402_PROCESS } from './x402/task.ts';
-import { X402, x402CoinOf } from './x402/x402.ts';
+import { X402 } from './x402/x402.ts';
 
 export interface PaymentsOptions {
   db: Database;
@@ -39,12 +43,19 @@ export class Payments implements WorkerPart {
   readonly #options: PaymentsOptions;
   /** Undefined: the service accepts no payment by x402. */
   readonly x402: X402 | undefined;
-  readonly lanes = { [TOP_UP_LANE]: 8 };
+  readonly lanes = { [PAYMENT_LANE]: 8 };
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
     const { db, vault, x402 } = options;
     this.x402 = x402 && new X402(db, x402, vault);
+  }
+
+  /** Checks the settings of x402. @throws Error that names the fault */
+  async prepare(): Promise<void> {
+    const { db, payments, x402 } = this.#options;
+    await x402?.prepare?.();
+    if (x402 && !x402.simulated) await requireOwnPayee(db, x402, payments);
   }
 
   get #chains() {
@@ -90,6 +101,20 @@ export class Payments implements WorkerPart {
     }));
   }
 
+  /** Whether addresses of the network can sign messages (EIP-191). */
+  isEvm(network: string): boolean {
+    const { payments, x402 } = this.#options;
+    const isOfDriver = payments.some(
+      (driver) => driver.depositAddress !== undefined && driver.coins().some((coin) => coin.network === network),
+    );
+    return isOfDriver || (x402 !== undefined && [x402.terms.network, x402CoinOf(x402.terms).network].includes(network));
+  }
+
+  /** Whether x402 pays to the address. */
+  isPayee(address: string): boolean {
+    return this.x402 !== undefined && isSameHex(this.x402.terms.payTo, address);
+  }
+
   /** The chains that are behind: the service would notice payments on them late. */
   chainsBehind(db: Queryable): Promise<Set<string>> {
     return chainsBehind(
@@ -113,19 +138,33 @@ export class Payments implements WorkerPart {
   }
 
   /**
-   * Opens an invoice at a fresh address. Some drivers ask a processor for the address. They ask within the request, since
+   * Opens an invoice at a fresh address, or at an old one of the account that never got a payment. Some drivers ask a processor for the address. They ask within the request, since
    * the answer contains it. If the request dies then, no debt exists.
    * @throws if the driver has no address at the moment, or gives one again, as a restored wallet may
    */
-  async openInvoice(db: Queryable, invoice: Invoice, signal: AbortSignal): Promise<PaymentTarget> {
+  async openInvoice(
+    db: Queryable,
+    accountId: string,
+    invoice: Invoice,
+    signal: AbortSignal,
+  ): Promise<PaymentTarget & { deposit?: number }> {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
-    const deposit = source === undefined ? undefined : await nextDeposit(db, source);
     const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
     try {
+      if (source !== undefined) {
+        const { network } = driver.coins().find(({ code }) => code === invoice.coin)!;
+        const free = await REUSE_DEPOSIT.first(db, [accountId, network]);
+        const again = free && (await driver.open(invoice, free.number, patience));
+        // Another extended key has another address of that number.
+        if (again && again.walletAddress === free.walletAddress) return { ...again, deposit: free.number };
+      }
+      const deposit = source === undefined ? undefined : await nextDeposit(db, source);
       const target = await driver.open(invoice, deposit, patience);
-      if (await isKnownAddress(db, driver, invoice.coin, target)) throw new Error('Another top-up has that address.');
-      return target;
+      const { known } = (await IS_GIVEN_ADDRESS.first(db, [target.walletAddress]))!;
+      if (known) throw new Error('Another top-up has that address.');
+      if (this.x402 && isSameHex(target.walletAddress, this.x402.terms.payTo)) throw new Error('x402 pays to it.');
+      return { ...target, ...(deposit !== undefined && { deposit }) };
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
       if (!signal.aborted) console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
@@ -135,13 +174,22 @@ export class Payments implements WorkerPart {
 
   /** Lets the worker watch an invoice until its money is credited. */
   awaitPayment(tx: Transaction, accountId: string, orderNumber: string): Promise<void> {
-    return startTask(tx, {
-      lane: TOP_UP_LANE,
-      process: TOP_UP_PROCESS,
-      subject: orderNumber,
-      accountId,
-      step: 'watch',
-    });
+    return startTask(tx, topUpTask(orderNumber, accountId));
+  }
+
+  /**
+   * Writes the payments of a transaction to addresses of top-ups, as the chain sync does. Then the chain sync settles them.
+   * @returns undefined if no driver can look up transactions of the network
+   * @throws if the node does not answer, or knows another block than the service
+   */
+  async observeTransaction(
+    db: Database,
+    network: string,
+    txId: string,
+    signal: AbortSignal,
+  ): Promise<true | undefined> {
+    const reader = this.#chains.find((one) => one.network === network);
+    return reader && observeTransaction(db, reader, txId, signal);
   }
 
   /**

@@ -27,7 +27,7 @@ export interface Holder {
   id: string;
   leaseSeconds: number;
 }
-export type TakenTask = Task & { overdue: boolean | null };
+export type TakenTask = Task & { overdue: boolean | null; leasedAt: Date };
 
 /** A task that this worker may run until the lease ends. */
 export interface Lease {

@@ -24,6 +24,8 @@ export interface LeasedTask {
   attempts: number;
   deadlineAt: Date | null;
   createdAt: Date;
+  /** Returns the time of the database, as far as the process can tell without asking it again. */
+  now(): Date;
   /** Aborts when the worker loses the lease or stops, or when the deadline passes. */
   aborted: AbortSignal;
 }

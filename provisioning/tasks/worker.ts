@@ -128,7 +128,9 @@ export class Worker {
     const taken = await takeLeases(this.#db, this, { lane, count, except, perAccount });
     return taken.map((row) => {
       const abort = new AbortController();
-      return { task: { ...row, aborted: abort.signal }, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
+      const now = () => new Date(row.leasedAt.getTime() + performance.now() - startedAtMs);
+      const task = { ...row, now, aborted: abort.signal };
+      return { task, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
     });
   }
 
@@ -205,7 +207,7 @@ export class Worker {
       const { task, abort, startedAtMs } = lease;
       if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
       else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
-      if (task.deadlineAt && task.deadlineAt.getTime() < Date.now()) abort.abort(new Error('The deadline has passed.'));
+      if (task.deadlineAt && task.deadlineAt < task.now()) abort.abort(new Error('The deadline has passed.'));
       if (performance.now() - startedAtMs > this.#stepMs) abort.abort(new Error('The step takes too long.'));
       if (!abort.signal.aborted) continue;
       lease.abortedAtMs ??= performance.now();

@@ -43,7 +43,8 @@ interface Caller {
 }
 type Entry = [
   id: string,
-  at: Date,
+  /** By the monotonic clock. The database computes the time. */
+  atMs: number,
   accountId: string,
   type: string,
   actor: string,
@@ -82,7 +83,7 @@ export class RequestAudit {
     if (this.#waiting.length >= WAITING_MAX) this.#waiting.shift();
     this.#waiting.push([
       newId('aud'),
-      new Date(),
+      performance.now(),
       ...actor,
       requestId,
       method,
@@ -150,7 +151,7 @@ export class RequestAudit {
     while (this.#waiting.length) {
       const batch = this.#waiting.splice(0, BATCH_MAX);
       try {
-        await INSERT_REQUESTS.all(this.#db, [API_REQUEST, ...columns(batch)]);
+        await INSERT_REQUESTS.all(this.#db, [API_REQUEST, ...columns(batch.map(aged))]);
       } catch (error) {
         process.emitWarning(error instanceof Error ? error.message : String(error));
         this.#waiting = [...batch, ...this.#waiting].slice(-WAITING_MAX);
@@ -160,7 +161,8 @@ export class RequestAudit {
   }
 }
 
-const columns = (batch: Entry[]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
+const aged = ([id, atMs, ...rest]: Entry) => [id, performance.now() - atMs, ...rest];
+const columns = (batch: unknown[][]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
 
 const pathOf = (field: string) => `/graphql#${field}`;
 

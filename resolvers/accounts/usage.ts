@@ -3,6 +3,7 @@
  * fails, a refund follows. So the amounts of all time sum up to the balance.
  */
 import { FIND_USAGE_TOTAL, LIST_USAGE, type UsageItem } from '../../entities/accounts/usage.ts';
+import { databaseTime } from '../../entities/database/clock.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { idBounds } from '../../entities/ids.ts';
 import { available } from '../../entities/payments/ledger.ts';
@@ -31,7 +32,7 @@ export interface DayRange {
 export async function findUsage(context: Context, request: PageRequest, days: DayRange): Promise<Usage> {
   const accountId = accountOf(context);
   const after = afterCursor(request, days);
-  const { from, to } = rangeOf(days, new Date());
+  const { from, to } = rangeOf(days, days.to ?? (await databaseTime(context.db)));
   const until = new Date(to.getTime() + 1);
   const range = [accountId, available(accountId), ...idBounds('xfr', from, until), from, until];
   const [total, rows] = await Promise.all([

@@ -49,7 +49,10 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
   path: '/v1/billing/topups',
   description: 'A top-up of the balance.',
   input: { amountMicros },
-  check: async () => amountMicros,
+  check: async () => {
+    await refuseTooMany(context, accountOf(context));
+    return amountMicros;
+  },
   fulfil: async (tx, orderNumber, txId) => {
     const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
     if (txId === undefined) return topUp;
@@ -65,27 +68,30 @@ async function insertPaidTopUp(
   orderNumber: string,
   amountMicros: bigint,
 ): Promise<TopUp> {
-  const accountId = accountOf(context);
   const { coin, network, networkV1, payTo } = context.provisioning.payments.x402!.terms;
-  const id = newId('top');
-  await insert(tx, TopUp, {
-    id,
-    accountId,
+  return insertTopUp(tx, context, {
     orderNumber,
     status: 'CONFIRMING',
     mode: 'X402',
     amountMicros,
-    bonusMicros: bonusMicros(amountMicros),
     crypto: coin,
     network: networkV1 ?? network,
     amountCrypto: formatUnits(amountMicros, 6),
-    receivedCrypto: '0',
     rateMicros: MICROS_PER_USD,
     walletAddress: payTo,
-    confirmations: 0,
     confirmationsRequired: 1,
-    creditedMicros: 0n,
   });
+}
+
+async function insertTopUp(
+  tx: Transaction,
+  context: Context,
+  topUp: Partial<TopUp> & { orderNumber: string; amountMicros: bigint },
+): Promise<TopUp> {
+  const [accountId, id] = [accountOf(context), newId('top')];
+  const { orderNumber, amountMicros } = topUp;
+  const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
+  await insert(tx, TopUp, { id, accountId, bonusMicros: bonusMicros(amountMicros), ...nothing, ...topUp });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return (await find(tx, TopUp, { id }))!;
@@ -109,38 +115,31 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
-  const target = await context.provisioning.payments.openInvoice(context.db, invoice, context.signal).catch((fault) => {
-    if (fault instanceof ApiError) throw fault;
-    throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
-  });
+  const target = await context.provisioning.payments
+    .openInvoice(context.db, accountId, invoice, context.signal)
+    .catch((fault) => {
+      if (fault instanceof ApiError) throw fault;
+      throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
+    });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     await refuseTooMany({ ...context, db: tx }, accountId);
-    const id = newId('top');
-    await insert(tx, TopUp, {
-      id,
-      accountId,
+    const topUp = await insertTopUp(tx, context, {
       orderNumber,
       status: 'PENDING',
       mode: 'CRYPTO',
       amountMicros,
-      bonusMicros: bonusMicros(amountMicros),
       crypto: coin.code,
       network: coin.network,
       amountCrypto: invoice.amountCrypto,
-      receivedCrypto: '0',
       rateMicros: coin.rateMicros!,
       ...target,
-      confirmations: 0,
       confirmationsRequired: coin.confirmationsRequired,
-      creditedMicros: 0n,
       createdAt,
       expiresAt: invoice.expiresAt,
     });
-    await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
     await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
-    tx.changed({ kind: 'topUp', accountId, id: orderNumber });
-    return (await find(tx, TopUp, { id }))!;
+    return topUp;
   });
 }
 
@@ -153,10 +152,19 @@ async function refuseTooMany(
   { db, limits }: { db: Queryable; limits: Context['limits'] },
   accountId: string,
 ): Promise<Date> {
-  const { pending, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId]))!;
+  const { pending, nextAt, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId, limits.unpaidTopupsPerDay]))!;
   if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  if (nextAt && nextAt > now) throw tooManyUnpaid(limits.unpaidTopupsPerDay, nextAt, now);
   return now;
 }
+
+/** Cancelling makes no room, because the service watches the address of a cancelled top-up, too. */
+const tooManyUnpaid = (most: number, nextAt: Date, now: Date): ApiError =>
+  new ApiError(
+    'topup_limit_reached',
+    `The account opened ${most} top-ups in 24 hours that got no payment. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
+    { retryAfter: Math.max(1, Math.ceil((nextAt.getTime() - now.getTime()) / 1000)) },
+  );
 
 /** @throws ApiError not_found */
 export async function findTopUp({ db, viewer }: Context, orderNumber: string): Promise<TopUp> {

@@ -1,12 +1,15 @@
-/** Payments in coins for the operator, and decisions about those in suspense. */
-import { find, lock } from '../../entities/database/table.ts';
+/** Payments for the operator, and decisions about those in suspense. */
+import { Account } from '../../entities/accounts/account.ts';
+import { exists, find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { expression, transition } from '../../entities/history/transition.ts';
+import type { EventType } from '../../entities/history/event.ts';
 import { isId } from '../../entities/ids.ts';
-import { available, isPosted, lockAccount, post, SUSPENSE } from '../../entities/payments/ledger.ts';
-import { PAYMENT_LIFECYCLE, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
-import { writeOffPayment } from '../../provisioning/index.ts';
+import { FIND_TIP } from '../../entities/payments/chain.ts';
+import { isPosted, lockAccount } from '../../entities/payments/ledger.ts';
+import { FIND_TRANSACTION, isInBalance, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
+import { READ_PAYMENT } from '../../entities/payments/x402-authorization.ts';
+import { assignPayment, returnPayment, settleTopUps, writeOffPayment } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
@@ -23,64 +26,160 @@ export const listPayments = (
   pageOfAccount(context, Payment, request, { ...(status && { status }), ...(orderNumber && { orderNumber }) });
 
 /**
- * Assigns an unmatched payment to the account that owns its address. Repeating it changes nothing.
- * @throws ApiError not_found, or validation_failed if the payment is in another state, or no longer on its chain
+ * Assigns an unmatched payment to an account, if its chain still has it. Repeating it changes nothing.
+ * @param to the account; by default the one that owns the address, or that sent the authorization
+ * @throws ApiError not_found, validation_failed if the payment is in another state or removed, unavailable without the chain
  */
-export async function assignPayment(context: Context, id: string, reason: string): Promise<Payment> {
-  return context.db.transaction(async (tx) => {
-    const payment = await lockPayment(tx, id);
-    const { accountId, orderNumber, coin, creditedMicros, status } = payment;
-    const key = `assign:${id}`;
-    if (status === 'CREDITED' && (await isPosted(tx, key))) return payment;
-    if (status !== 'UNMATCHED') throw refuseState(status, 'assigned', 'unmatched');
-    if (payment.height !== null && payment.blockHash === null)
-      throw new ApiError('validation_failed', 'The chain has removed the payment.', {
-        errors: [{ field: 'id', code: 'wrong_state', message: 'The chain has removed it.' }],
-      });
-    const credited = await transition(tx, PAYMENT_LIFECYCLE, id, 'CREDITED', {
-      set: { creditedAt: expression('now()') },
-    });
-    await post(tx, accountId, {
-      kind: 'adjustment',
-      debit: SUSPENSE,
-      credit: available(accountId),
-      externalKey: key,
-      orderNumber,
-      amountMicros: creditedMicros,
-      description: `Payment in ${coin}`,
-    });
-    await recordByOperator(tx, context, id, { type: 'payment.assigned', data: { accountId, orderNumber, reason } });
+export async function assign(
+  context: Context,
+  id: string,
+  { accountId: to, reason }: { accountId?: string | null | undefined; reason: string },
+): Promise<Payment> {
+  if (to != null) found(isId('acct', to) && (await exists(context.db, Account, { id: to })));
+  const accountId = to ?? (await findPayment(context, id)).accountId;
+  const assigned = await decide(context, id, 'assigned', { accountId, reason }, async (tx, payment) => {
+    if (isInBalance(payment) && payment.accountId === accountId && (await isPosted(tx, `assign:${id}`))) return false;
+    requireState(payment, 'assigned', 'UNMATCHED');
+    await assignPayment(tx, payment, accountId);
     await context.provisioning.servers.retrySuspended(tx, accountId);
-    return credited!;
+    return true;
   });
+  // Afterwards, because the settlement locks all payments of the top-up. Repeating the mutation settles it, too.
+  const { orderNumber } = assigned;
+  const exchangeRates = await context.provisioning.payments.exchangeRates(context.db);
+  if (orderNumber !== null) await context.db.transaction((tx) => settleTopUps(tx, [orderNumber], exchangeRates));
+  return assigned;
 }
 
 /**
- * Writes off a reversed payment. The spent part is a loss. Repeating it changes nothing. If the chain mines the payment
- * again, the worker credits it.
+ * Writes off a reversed or unmatched payment. The spent part is a loss. Repeating it changes nothing. If the chain mines a
+ * reversed payment again, the worker credits it.
  * @throws ApiError not_found, or validation_failed if the payment is in another state
  */
-export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
-  return context.db.transaction(async (tx) => {
-    const payment = await lockPayment(tx, id);
-    const { status, accountId, orderNumber } = payment;
-    if (status === 'WRITTEN_OFF') return payment;
-    if (status !== 'REVERSED') throw refuseState(status, 'written off', 'reversed');
+export const writeOff = (context: Context, id: string, reason: string): Promise<Payment> =>
+  decide(context, id, 'written_off', { reason }, async (tx, payment) => {
+    if (payment.status === 'WRITTEN_OFF') return false;
+    requireState(payment, 'written off', 'REVERSED', 'UNMATCHED');
     await writeOffPayment(tx, payment);
-    await recordByOperator(tx, context, id, { type: 'payment.written_off', data: { accountId, orderNumber, reason } });
-    return payment;
+    return true;
+  });
+
+/**
+ * Keeps that the operator sent an unmatched payment back. Repeating it changes nothing.
+ * @param sent the transaction that sent the coins
+ * @throws ApiError not_found, validation_failed if the payment is in another state, removed or not final, unavailable without the
+ * chain
+ */
+export const giveBack = (
+  context: Context,
+  id: string,
+  sent: { returnTxId: string; reason: string },
+): Promise<Payment> =>
+  decide(context, id, 'returned', sent, async (tx, payment) => {
+    if (payment.status === 'RETURNED' && payment.returnTxId === sent.returnTxId) return false;
+    requireState(payment, 'returned', 'UNMATCHED');
+    await returnPayment(tx, payment, sent.returnTxId);
+    return true;
+  });
+
+/**
+ * Reads a transaction from its chain, and writes its payments to addresses of top-ups. The worker settles them as any other.
+ * @returns the payments of the transaction
+ * @throws ApiError validation_failed if no driver can look it up or it pays no address, unavailable without the chain
+ */
+export async function creditTransaction(
+  context: Context,
+  { network, txId: given, reason }: { network: string; txId: string; reason: string },
+): Promise<Payment[]> {
+  const txId = given.toLowerCase();
+  const { db, provisioning, signal } = context;
+  const isRead = await provisioning.payments.observeTransaction(db, network, txId, signal).catch((fault: Error) => {
+    throw new ApiError('unavailable', fault.message, { retryAfter: 5 });
+  });
+  if (!isRead) throw refuse('network', 'unsupported', `No driver can look up transactions of ${network}.`);
+  const payments = await FIND_TRANSACTION.all(db, [network, txId]);
+  const [first] = payments;
+  if (!first) throw refuse('txId', 'not_found', 'No block of the node has a payment of this transaction to a top-up.');
+  const data = { network, txId, reason };
+  await db.transaction((tx) => recordByOperator(tx, context, first.id, { type: 'payment.looked_up', data }));
+  return payments;
+}
+
+const refuse = (field: string, code: string, message: string): ApiError =>
+  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
+
+function requireState({ status }: Payment, decided: string, ...allowed: PaymentStatus[]): void {
+  if (!allowed.includes(status))
+    throw refuse(
+      'id',
+      'wrong_state',
+      `A payment that is ${status} cannot be ${decided}, only one that is ${allowed.join(' or ')}.`,
+    );
+}
+
+/** Decides about a locked payment, and records the decision. @param work returns whether it has changed anything */
+async function decide(
+  context: Context,
+  id: string,
+  decision: 'assigned' | 'written_off' | 'returned',
+  data: { accountId?: string; returnTxId?: string; reason: string },
+  work: (tx: Transaction, payment: Payment) => Promise<boolean>,
+): Promise<Payment> {
+  const present = await findPayment(context, id);
+  const { accountId, orderNumber, status } = present;
+  if (decision !== 'written_off' && status === 'UNMATCHED')
+    await requireOnChain(context, present, decision === 'returned');
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, ...new Set([accountId, data.accountId ?? accountId]));
+    const type: EventType = `payment.${decision}`;
+    if (await work(tx, (await lock(tx, Payment, { id }))!))
+      await recordByOperator(tx, context, id, { type, data: { accountId, orderNumber, ...data } });
+    return (await find(tx, Payment, { id }))!;
   });
 }
 
-/** The error for a decision that the state of a payment does not allow. */
-export const refuseState = (status: string, decided: string, wanted: string): ApiError =>
-  new ApiError('validation_failed', `A payment that is ${status} cannot be ${decided}.`, {
-    errors: [{ field: 'id', code: 'wrong_state', message: `Only a payment that is ${wanted} can be ${decided}.` }],
-  });
-
 /** @throws ApiError not_found */
-async function lockPayment(tx: Transaction, id: string): Promise<Payment> {
-  const { accountId } = found(isId('pay', id) && (await find(tx, Payment, { id })));
-  await lockAccount(tx, accountId);
-  return (await lock(tx, Payment, { id }))!;
+async function findPayment({ db }: Context, id: string): Promise<Payment> {
+  return found(isId('pay', id) && (await find(db, Payment, { id })));
+}
+
+/**
+ * @param mustBeFinal whether the chain must not be able to remove it any more, because its coins go back
+ * @throws ApiError validation_failed if the chain has removed the payment, or can; or if it lacks confirmations. unavailable if
+ * the chain does not tell
+ */
+export async function requireOnChain(
+  { db, provisioning }: Context,
+  { id, network, height, ...payment }: Payment,
+  mustBeFinal: boolean,
+): Promise<void> {
+  const removed = refuse('id', 'wrong_state', 'The chain has removed the payment.');
+  if (height !== null) {
+    if (payment.blockHash === null) throw removed;
+    // Without blocks the operator has begun the chain anew, and nothing counts confirmations.
+    const tip = await FIND_TIP.first(db, [network]);
+    const confirmations = tip && tip.height - height + 1;
+    const coin = provisioning.payments.coins().find(({ code }) => code === payment.coin);
+    if (coin && confirmations !== undefined && confirmations < coin.confirmationsRequired)
+      throw refuse(
+        'id',
+        'not_final',
+        `The payment has ${confirmations} of ${coin.confirmationsRequired} confirmations.`,
+      );
+  }
+  const signed = await READ_PAYMENT.first(db, [id]);
+  let isFinal = payment.finalAt !== null;
+  if (signed) {
+    const { x402 } = provisioning.payments;
+    if (!x402?.isOurs(signed))
+      throw new ApiError('unavailable', `The operator has configured no node of ${network}.`, { retryAfter: 5 });
+    const silent = () => {
+      throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
+    };
+    const settlement = await x402.observe(signed).catch(silent);
+    if (settlement.state !== 'settled') throw removed;
+    if (mustBeFinal) isFinal = await x402.isFinal(settlement.txId).catch(silent);
+  }
+  if (mustBeFinal && !isFinal)
+    throw refuse('id', 'not_final', 'The chain can still remove the payment. Send it back when its block is final.');
 }

@@ -9,15 +9,26 @@ import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/error
 import { newOrderNumber } from '../../entities/ids.ts';
 import { canonicalJson } from '../../entities/json.ts';
 import { usdFromMicros } from '../../entities/money.ts';
+import { postAll } from '../../entities/payments/ledger.ts';
+import { isInBalance } from '../../entities/payments/payment.ts';
 import {
   answerPayment,
-  creditX402,
-  lockPayment,
+  lockX402,
   SEALED_ANSWER,
   type X402Payment,
-} from '../../entities/payments/x402-payment.ts';
+} from '../../entities/payments/x402-authorization.ts';
 import { digest } from '../../entities/secrets.ts';
-import type { SignedPayment } from '../../provisioning/index.ts';
+import {
+  type Buyer,
+  challengeOf,
+  creditPosting,
+  decodePayment,
+  receiptOf,
+  refuseUnusable,
+  ruleOf,
+  type SignedPayment,
+  tooManyOpen,
+} from '../../provisioning/index.ts';
 import { requireOpen } from '../accounts/account.ts';
 import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context, countedAs } from '../context.ts';
@@ -66,8 +77,9 @@ export function withChallenge(
   reason: string = code,
 ): ApiError {
   const offer = { amountMicros, url: context.publicUrl + path, description };
-  const challenge = context.provisioning.payments.x402?.challenge(offer, reason);
-  if (!challenge) return new ApiError(code, message, extras);
+  const { x402 } = context.provisioning.payments;
+  if (!x402) return new ApiError(code, message, extras);
+  const challenge = challengeOf(x402.terms, offer, reason);
   return new ApiError(code, message, {
     ...extras,
     requiredMicros: amountMicros,
@@ -84,46 +96,79 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
 
 /**
  * Sells for a signed payment.
- * @throws ApiError invalid_payment, payment_rejected (nothing was taken), payment_nonce_used, idempotency_in_progress, or
- * a refusal of the sale. After a settlement the money is in the balance.
+ * @throws ApiError invalid_payment, payment_rejected (nothing was taken), payment_nonce_used, idempotency_in_progress,
+ * rate_limited, or a refusal of the sale. After a settlement the money is in the balance.
  */
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
-  const payment = x402.decode(header);
+  const payment = decodePayment(header);
   const buyer = {
     accountId: accountOf(context),
     ...spenderOf(context),
     // The answer may have a password, and the chain shows the signature. So the caller is a part of the request.
     requestDigest: digest(canonicalJson([sale.path, sale.input, countedAs(context.viewer!)])).toString('hex'),
+    keyDigest: context.keyDigest,
   };
-  // Verifies in the background, because a refusal of the sale comes first.
-  const verifying = x402.verify(payment);
-  verifying.catch(() => {});
-  let row = await x402.find(payment, buyer);
-  if (!row) {
-    await requireOpen(context.db, context);
-    const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, x402.terms.coin)]);
-    const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
-    // A faster request with the same payment may be the reason why the payment counts as used.
-    row = fault === undefined ? undefined : await x402.find(payment, buyer);
-    if (fault && !row) {
-      await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
-      throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-    }
-    const reserved = row ? undefined : await x402.reserve(payment, { ...buyer, amountMicros }, context.requestId);
-    if (reserved) return settle(context, payment, reserved, sale, true);
-    row ??= (await x402.find(payment, buyer))!;
-  }
   for (const deadline = Date.now() + WAIT_MS; ; ) {
-    if (row.orderNumber) return answered(context, payment, row);
-    if (await x402.lease(row.id, context.requestId)) return settle(context, payment, row, sale, false);
+    let found = await x402.find(payment, buyer);
+    if (!found) {
+      const reserved = await reserve(context, payment, buyer, sale);
+      if (reserved) return settle(context, payment, reserved, sale, true);
+      found = await x402.find(payment, buyer);
+      if (!found) throw tooManyOpen(context.limits.openPayments);
+    }
+    if (found.row.orderNumber) return answered(context, found.payment, found.row);
+    const leased = await x402.lease(found, context.requestId);
+    if (leased) return settle(context, found.payment, { ...found.row, ...leased }, sale, false);
     if (Date.now() > deadline || context.signal.aborted)
       throw new ApiError('idempotency_in_progress', 'Another request is settling the payment.', {
         retryAfter: 1,
       });
     await sleep(POLL_MS);
-    row = (await x402.find(payment, buyer))!;
   }
+}
+
+/**
+ * Verifies a payment and writes its row.
+ * @returns undefined if it has a row, another payment has the idempotency key, or too many are open
+ * @throws ApiError payment_rejected, or an error of `pay`
+ */
+async function reserve(
+  context: Context,
+  payment: SignedPayment,
+  buyer: Buyer,
+  sale: Sale<unknown>,
+): Promise<X402Payment | undefined> {
+  const x402 = available(context);
+  await requireOpen(context.db, context);
+  // Verifies in the background, because a refusal of the sale comes first.
+  const verifying = x402.verify(payment, buyer.accountId);
+  verifying.catch(() => {});
+  const amountMicros = await priceOf(context, sale);
+  const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
+  if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
+  // A faster request with the same payment may be the reason why the payment counts as used.
+  if (await x402.find(payment, buyer)) return undefined;
+  await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
+  const message = ruleOf(fault, payment);
+  throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected', ...(message && { message }) }, fault);
+}
+
+/** @throws ApiError coin_unavailable, or a refusal of the sale */
+async function priceOf(context: Context, sale: Sale<unknown>): Promise<bigint> {
+  const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, available(context).terms.coin)]);
+  return amountMicros;
+}
+
+/**
+ * Refuses a sale again before another send of its payment.
+ * @throws ApiError payment_rejected if the price has changed, or an error of `pay`
+ */
+async function requireSale(context: Context, payment: SignedPayment, sale: Sale<unknown>): Promise<void> {
+  await requireOpen(context.db, context);
+  const amountMicros = await priceOf(context, sale);
+  const fault = await available(context).fault(payment, amountMicros);
+  if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
 }
 
 function refuseForNow(error: unknown): never {
@@ -148,9 +193,18 @@ async function settle<T>(
   isFirst: boolean,
 ): Promise<T> {
   const x402 = available(context);
+  const { openPayments } = context.limits;
+  let sent: { isSent?: boolean; sentTxId?: string | undefined } = {};
+  const checkAgain = async () => {
+    sent = { isSent: false };
+    await requireSale(context, payment, sale);
+    sent = {};
+  };
   let txId: string | undefined;
   try {
-    const settlement = await x402.settle(row, payment, isFirst);
+    const settlement = await x402.settle(row, payment, isFirst ? undefined : checkAgain, openPayments);
+    sent = settlement;
+    if (settlement.state === 'crowded') throw tooManyOpen(openPayments);
     if (settlement.state === 'unsent')
       throw new ApiError('unavailable', 'The service cannot settle the payment at the moment. Send it again.', {
         retryAfter: 5,
@@ -158,19 +212,22 @@ async function settle<T>(
     if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
     if (settlement.state === 'dead') throw rejected(context, sale, row);
     txId = settlement.state === 'settled' ? settlement.txId : undefined;
-    return await context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, txId));
+    return await context.db.transaction((tx) =>
+      fulfil(tx, context, payment, row, sale, { txId, sentTxId: sent.sentTxId }),
+    );
   } catch (error) {
     // Without await: a request with an idempotency key holds a connection, and would wait for a second one.
-    void x402.release(row, context.requestId).catch(() => {});
-    if (txId === undefined || !(error instanceof ApiError)) throw error;
-    receipt(context, row, txId);
+    void x402.release(row, context.requestId, sent).catch(() => {});
+    const isSaleRefused = error instanceof ApiError && error.code !== 'payment_nonce_used';
+    if (txId === undefined || !isSaleRefused) throw error;
+    receipt(context, payment, row, txId);
     throw refusedAfterPayment(error, row);
   }
 }
 
 /** The refusal of a sale after the settlement. The task of the payment credits the balance. */
-function refusedAfterPayment({ code, message, extras }: ApiError, { amountMicros }: X402Payment): ApiError {
-  const paid = `The payment has settled: ${usdFromMicros(amountMicros)} USD go to the balance.`;
+function refusedAfterPayment({ code, message, extras }: ApiError, { units }: X402Payment): ApiError {
+  const paid = `The payment has settled: ${usdFromMicros(BigInt(units))} USD go to the balance.`;
   if (code === 'insufficient_balance')
     return new ApiError('payment_nonce_used', `${paid} The balance does not cover the price any more.`);
   return new ApiError(code, `${message} ${paid} Do not sign another payment: order from the balance.`, extras);
@@ -179,46 +236,46 @@ function refusedAfterPayment({ code, message, extras }: ApiError, { amountMicros
 const rejected = (
   context: Context,
   sale: Sale<unknown>,
-  { amountMicros }: X402Payment,
+  { units }: X402Payment,
   reason = 'invalid_exact_evm_payload_authorization_valid_before',
-): ApiError => withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, reason);
+): ApiError => withChallenge(context, sale, BigInt(units), { code: 'payment_rejected' }, reason);
 
 /** Commits credit, debit, the server or top-up, and the answer together. */
 async function fulfil<T>(
   tx: Transaction,
   context: Context,
   payment: SignedPayment,
-  { id, accountId }: X402Payment,
+  reserved: X402Payment,
   sale: Sale<T>,
-  moved: string | undefined,
+  { txId: moved, sentTxId }: { txId: string | undefined; sentTxId: string | undefined },
 ): Promise<T> {
-  const row = await lockPayment(tx, id, accountId);
+  const row = await lockX402(tx, reserved);
   if (row.orderNumber) return answered(context, payment, row);
   // The task of the payment may know the outcome meanwhile.
-  const txId = moved ?? (row.status === 'SETTLED' ? row.txId! : undefined);
-  const isReversed = row.status === 'REVERSED' || row.status === 'WRITTEN_OFF';
-  if (isReversed || (txId === undefined && row.status === 'FAILED')) throw rejected(context, sale, row);
+  const txId = moved ?? (isInBalance(row) ? row.txId! : undefined);
+  const isOpen = row.status === 'OBSERVED' || isInBalance(row) || (row.status === 'DROPPED' && txId !== undefined);
+  if (!isOpen) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
-  if (txId !== undefined) await creditX402(tx, row, orderNumber);
+  if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
   const answer = await sale.fulfil(tx, orderNumber, txId);
   const text = serialize(answer).toString('base64');
-  const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, id, secretOf(payment));
-  await answerPayment(tx, row, { orderNumber, sealedAnswer, txId });
-  receipt(context, row, txId);
+  const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
+  await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });
+  receipt(context, payment, row, txId);
   return answer;
 }
 
 /** @throws ApiError payment_nonce_used if the service has forgotten the answer */
 function answered<T>(context: Context, payment: SignedPayment, row: X402Payment): T {
   if (!row.sealedAnswer) throw new ApiError('payment_nonce_used', `The payment was for ${row.orderNumber}.`);
-  receipt(context, row, row.txId ?? undefined);
+  receipt(context, payment, row, row.txId ?? undefined);
   const text = SEALED_ANSWER.open(context.vault, row.sealedAnswer, row.id, secretOf(payment));
   return deserialize(Buffer.from(text, 'base64')) as T;
 }
 
-function receipt(context: Context, row: X402Payment, txId: string | undefined): void {
+function receipt(context: Context, { insteadOf }: SignedPayment, row: X402Payment, txId: string | undefined): void {
   if (txId === undefined) return;
-  const value = available(context).receipt(row, txId);
+  const value = receiptOf(row.network, row.payer, txId, insteadOf);
   context.setHeader?.('payment-response', value);
   context.setHeader?.('x-payment-response', value);
 }

@@ -1,11 +1,13 @@
 /** Deletes a server: the resolver refunds it, and a worker destroys its machine. */
+import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
-import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
+import { refund } from '../../entities/payments/withheld.ts';
 import { ERASED, SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
-import { releaseChange, releaseHold } from '../../provisioning/index.ts';
+import { Task } from '../../entities/tasks/task.ts';
+import { chargeUnproven, releaseChange, releaseHold } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { lockServer } from './find.ts';
@@ -16,8 +18,8 @@ export interface DeletedServer {
 }
 
 /**
- * Deletes a server in any status. A server that never ran is refunded in full, any other for the unused whole hours of
- * its month. Deleting again changes nothing.
+ * Deletes a server in any status. A server that never ran is refunded in full, except for hours without proof. Any other is
+ * refunded for the unused whole hours of its month. Deleting again changes nothing.
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
@@ -27,21 +29,21 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     if (present.deleteProtection) throw new ApiError('delete_protected');
     const move = { actor: actorOf(context), set: ERASED };
     const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
-    const refundedMicros = await refund(tx, server);
+    const refundedMicros = await refundServer(tx, server);
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
   });
 }
 
 /** Refunds a server that was deleted at its `updatedAt`. @returns micro-USD */
-async function refund(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
+async function refundServer(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
   if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
-  if (!server.paidUntil) return releaseHold(tx, server);
+  if (!server.paidUntil) {
+    const task = await find(tx, Task, { subject: server.orderNumber });
+    return releaseHold(tx, server, await chargeUnproven(tx, server, task?.data ?? {}));
+  }
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
-  await post(tx, server.accountId, {
-    kind: 'refund',
-    debit: REVENUE,
-    credit: available(server.accountId),
+  await refund(tx, server.accountId, {
     amountMicros,
     externalKey: `refund:${server.orderNumber}`,
     orderNumber: server.orderNumber,

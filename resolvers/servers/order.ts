@@ -101,6 +101,8 @@ const saleOf = (context: Context, order: DecidedOrder): Sale<OrderedServer> => (
     const facts = await readFacts(context.db, accountOf(context), order);
     const priceMicros = priceOf(check(order, facts, context.limits.servers).tier);
     await requireSpendable(context.db, context, priceMicros);
+    // The payment would pay the debt, and not the order.
+    if (facts.owedMicros > 0n) throw insufficientBalance(priceMicros, facts);
     return priceMicros;
   },
   fulfil: (tx, orderNumber, txId) => {
@@ -145,7 +147,7 @@ async function place(
   const isPoor = paid && facts.balanceMicros < priceMicros;
   // A reason other than the balance takes precedence, so it has to be counted first.
   if (isPoor && !facts.isCounted) throw new NoRoom(region);
-  if (isPoor) throw withChallenge(context, OFFER, priceMicros, insufficientBalance(priceMicros, facts.balanceMicros));
+  if (isPoor) throw insufficientFor(context, priceMicros, facts);
   const kind = tier.kind === 'vps' ? 'VPS' : 'DEDICATED';
   const { serviceCode } = order;
   const { credentialId, limitedBy } = spenderOf(context);
@@ -192,7 +194,19 @@ async function place(
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }
 
-export function insufficientBalance(requiredMicros: bigint, balanceMicros: bigint): ApiError {
-  const sentence = `The price is ${usdFromMicros(requiredMicros)} USD, and the balance ${usdFromMicros(balanceMicros)} USD.`;
+/** Offers to pay by x402, unless such a payment would pay the debt of the account. */
+function insufficientFor(context: Context, priceMicros: bigint, facts: Facts): ApiError {
+  const refusal = insufficientBalance(priceMicros, facts);
+  return facts.owedMicros > 0n ? refusal : withChallenge(context, OFFER, priceMicros, refusal);
+}
+
+export function insufficientBalance(
+  requiredMicros: bigint,
+  { balanceMicros, owedMicros }: Pick<Facts, 'balanceMicros' | 'owedMicros'>,
+): ApiError {
+  const [price, balance, debt] = [requiredMicros, balanceMicros, owedMicros].map(usdFromMicros);
+  const sentence = owedMicros
+    ? `The account owes ${debt} USD, because a chain removed a payment. Top up more than the debt first: POST /v1/billing/topups, or the tool create_topup.`
+    : `The price is ${price} USD, and the balance ${balance} USD.`;
   return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
 }

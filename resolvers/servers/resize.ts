@@ -4,7 +4,7 @@ import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { differenceMicros } from '../../entities/money.ts';
-import { lockAvailable } from '../../entities/payments/ledger.ts';
+import { lockAccount } from '../../entities/payments/ledger.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
 import { refuseRenewals, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
@@ -37,9 +37,10 @@ export async function planResize(
   if (server.autoRenew && tier.priceMonthMicros > server.priceMonthMicros) refuseRenewals(context, 'rise');
   const now = await databaseTime(tx);
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, now);
-  const balanceMicros = await lockAvailable(tx, server.accountId);
+  const [balance] = await lockAccount(tx, server.accountId);
+  const { availableMicros: balanceMicros, owedMicros } = balance!;
   await requireSpendable(tx, context, heldMicros);
-  if (balanceMicros < heldMicros) throw insufficientBalance(heldMicros, balanceMicros);
+  if (balanceMicros < heldMicros) throw insufficientBalance(heldMicros, { balanceMicros, owedMicros });
   const resize: Resize = {
     id,
     from: 'STOPPED',

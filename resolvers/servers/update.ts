@@ -116,7 +116,10 @@ interface Begun {
   chargedMicros?: bigint;
 }
 
-/** Plans an operation; undefined where the server is in the requested state. */
+/**
+ * Plans an operation; undefined where the server is in the requested state.
+ * @throws ApiError server_busy, or the reason of a refusal
+ */
 async function begin(
   tx: Transaction,
   context: Context,
@@ -128,6 +131,9 @@ async function begin(
   const tier = operation === 'resize' ? await findTier(tx, asked.serviceCode!) : undefined;
   const status = statusAfter(server.status, operation);
   if (status === server.status) return undefined;
+  // Otherwise, one change after the other would keep an unpaid machine on.
+  if (server.paidUntil! <= (await databaseTime(tx)))
+    throw new ApiError('server_busy', 'The paid time has ended. The service renews or suspends the server now.');
   const from = server.status as ServerChange['from'];
   const id = newId('chg');
   if (rebuild) return { ...rebuild, status, change: { id, from, ...rebuild.change } };

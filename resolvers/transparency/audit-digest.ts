@@ -1,4 +1,4 @@
-/** The published digests of the audit log. Strangers keep them, and so see when somebody wrote the log anew. */
+/** The published digests of the audit log and of the ledger. Strangers keep them, and see when somebody wrote them anew. */
 import { ApiError } from '../../entities/errors.ts';
 import { type AuditDigest, findPublished, publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
 import type { Context } from '../context.ts';

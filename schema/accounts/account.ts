@@ -50,7 +50,17 @@ export const AccountType = objectType<Account>(
 
 const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
   balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
-  pendingUsd: t.expose('pendingMicros', { type: 'Usd', description: 'Top-ups that wait for confirmation.' }),
+  pendingUsd: t.expose('pendingMicros', {
+    type: 'Usd',
+    description: 'Top-ups that wait for confirmation, and refunds that wait until the payments behind them are final.',
+  }),
+  owedUsd: t.field({
+    type: 'Usd',
+    nullable: true,
+    description:
+      'The debt of payments that their chain removed. Later credits pay it first, and orders and renewals wait. Absent without a debt.',
+    resolve: ({ owedMicros }) => owedMicros || null,
+  }),
   currency: t.string({ description: 'Always USD.', resolve: () => 'USD' }),
   monthlyCostUsd: t.expose('monthlyCostMicros', {
     type: 'Usd',

@@ -17,14 +17,18 @@ const AdjustmentType = objectType<Adjusted>('Adjustment', 'A change of a balance
 }));
 const DailyTotalType = objectType<DailyTotal>(
   'DailyTotal',
-  'The sum of the transfers of one kind on a day (UTC).',
+  'The transfers of one kind on a day (UTC), as they changed the money of customers.',
   (t) => ({
     day: t.expose('day', { type: 'DateTime', description: 'The beginning of the day.' }),
     kind: t.exposeString('kind', {
       description: 'topup, bonus, hold, capture, release, renewal, refund or adjustment.',
     }),
     transfers: t.exposeInt('transfers'),
-    totalUsd: t.expose('micros', { type: 'Usd', description: 'The sum, without a sign.' }),
+    creditedUsd: t.expose('creditedMicros', {
+      type: 'Usd',
+      description: 'The sum that accounts of customers received.',
+    }),
+    debitedUsd: t.expose('debitedMicros', { type: 'Usd', description: 'The sum that accounts of customers gave.' }),
   }),
 );
 

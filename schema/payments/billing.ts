@@ -50,7 +50,7 @@ const TopUpStatus = enumType(
   'CONFIRMED is final: the service has credited the balance.',
   TOP_UP_STATUSES,
 );
-const PaymentMode = enumType('PaymentMode', 'The way of payment.', ['CRYPTO', 'X402']);
+export const PaymentMode = enumType('PaymentMode', 'The way of payment.', ['CRYPTO', 'X402']);
 const PaymentException = enumType('PaymentException', 'The deviation of the payment from the quote.', [
   'UNDERPAID',
   'OVERPAID',
@@ -80,7 +80,7 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
   }),
   confirmations: t.exposeInt('confirmations'),
   confirmationsRequired: t.exposeInt('confirmationsRequired'),
-  txIds: t.exposeStringList('txIds'),
+  txIds: t.exposeStringList('txIds', { description: 'The transactions of its first hundred payments.' }),
   paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
   creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'The credited amount, including the bonus.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),

@@ -1,4 +1,4 @@
-/** Payments in coins, gateways and exchange rates, for the operator. */
+/** Payments, gateways and exchange rates, for the operator. */
 import type { Payment } from '../../entities/payments/payment.ts';
 import {
   type ExchangeRateView,
@@ -6,45 +6,59 @@ import {
   listExchangeRates,
   listGateways,
 } from '../../resolvers/payments/gateways.ts';
-import { assignPayment, listPayments, PAYMENT_STATUSES, writeOff } from '../../resolvers/payments/payments.ts';
+import {
+  assign,
+  creditTransaction,
+  giveBack,
+  listPayments,
+  PAYMENT_STATUSES,
+  writeOff,
+} from '../../resolvers/payments/payments.ts';
 import { builder, enumType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
+import { PaymentMode } from './billing.ts';
 
 const PaymentStatus = enumType(
   'PaymentStatus',
-  'SEEN: announced. MINED: in a block. CREDITED: in the balance. UNMATCHED: in another coin than requested, in suspense. ORPHANED: removed by its chain before the credit. REVERSED: removed after the credit. WRITTEN_OFF: reversed, and given up by the operator.',
+  'OBSERVED: announced, or signed by x402. CONFIRMING: in a block. CREDITED: in the balance. FINAL: in the balance, and the chain cannot remove it. UNMATCHED: in suspense until the operator decides. ASSIGNED: credited by the operator. DROPPED: gone before its credit. REVERSED: removed by its chain after its credit. WRITTEN_OFF: given up by the operator. RETURNED: sent back by the operator.',
   PAYMENT_STATUSES,
 );
-const PaymentType = objectType<Payment>(
-  'Payment',
-  'A payment in coins. Its network, transaction and position identify it.',
-  (t) => ({
-    id: t.exposeID('id'),
-    network: t.exposeString('network'),
-    txId: t.exposeString('txId'),
-    position: t.exposeInt('position'),
-    coin: t.exposeString('coin'),
-    address: t.exposeString('address'),
-    accountId: t.exposeID('accountId', { description: 'The account that owns the address.' }),
-    orderNumber: t.exposeID('orderNumber', { description: 'The top-up that owns the address.' }),
-    units: t.exposeString('units', { description: 'The amount in the smallest unit of the coin.' }),
-    status: t.expose('status', { type: PaymentStatus }),
-    height: t.exposeInt('height', { nullable: true, description: 'The height of its block.' }),
-    confirmations: t.exposeInt('confirmations'),
-    creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'Its value when the service credited it.' }),
-    reversedUsd: t.expose('reversedMicros', {
-      type: 'Usd',
-      description: 'The part that the service took out of the balance after the reversal.',
-    }),
-    seenAt: t.expose('seenAt', { type: 'DateTime' }),
-    creditedAt: t.expose('creditedAt', { type: 'DateTime', nullable: true }),
-    missingSince: t.expose('missingSince', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the wallet or processor stopped reporting the credited payment.',
-    }),
+const PaymentType = objectType<Payment>('Payment', 'A payment from any source. Its key identifies it.', (t) => ({
+  id: t.exposeID('id'),
+  mode: t.expose('mode', { type: PaymentMode }),
+  key: t.exposeString('externalKey', {
+    description: 'Names the network, the transaction and the position; with x402 the network, the payer and the nonce.',
   }),
-);
+  network: t.exposeString('network', { description: 'With x402 as in CAIP-2, such as eip155:8453.' }),
+  txId: t.exposeString('txId', { nullable: true, description: 'The transaction that moved it.' }),
+  position: t.exposeInt('position', { nullable: true }),
+  coin: t.exposeString('coin'),
+  address: t.exposeString('address'),
+  accountId: t.exposeID('accountId', {
+    description: 'The account that owns the address, sent the authorization, or got it from the operator.',
+  }),
+  orderNumber: t.exposeID('orderNumber', {
+    nullable: true,
+    description: 'The top-up that owns the address, or the order that x402 paid for.',
+  }),
+  units: t.exposeString('units', { description: 'The amount in the smallest unit of the coin.' }),
+  status: t.expose('status', { type: PaymentStatus }),
+  height: t.exposeInt('height', { nullable: true, description: 'The height of its block.' }),
+  confirmations: t.exposeInt('confirmations'),
+  creditedUsd: t.expose('creditedMicros', {
+    type: 'Usd',
+    description: 'Its value when the service credited it, or put it into suspense.',
+  }),
+  seenAt: t.expose('seenAt', { type: 'DateTime' }),
+  creditedAt: t.expose('creditedAt', { type: 'DateTime', nullable: true }),
+  finalAt: t.expose('finalAt', { type: 'DateTime', nullable: true }),
+  missingSince: t.expose('missingSince', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the wallet or processor stopped reporting the credited payment.',
+  }),
+  returnTxId: t.exposeString('returnTxId', { nullable: true, description: 'The transaction that sent it back.' }),
+}));
 const PaymentPage = pageOf('Payment', PaymentType);
 
 const ChainType = objectType<GatewayView['chains'][number]>('Chain', 'The progress of reading a chain.', (t) => ({
@@ -94,12 +108,11 @@ builder.queryFields((t) => ({
   payments: t.field({
     type: PaymentPage,
     scope: 'operator',
-    description:
-      'Payments in coins of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
+    description: 'The payments of all accounts, newest first. The operator decides about UNMATCHED and REVERSED ones.',
     args: {
       ...pageArgs(),
       status: t.arg({ type: PaymentStatus, description: 'Only payments in this state.' }),
-      orderNumber: t.arg({ type: 'ID', description: 'Only payments of this top-up.' }),
+      orderNumber: t.arg({ type: 'ID', description: 'Only payments of this top-up or server.' }),
     },
     resolve: (_, { status, orderNumber, ...page }, context) => listPayments(context, page, { status, orderNumber }),
   }),
@@ -118,26 +131,56 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const REASON = { type: 'Line', required: true, description: 'The reason, kept with the event.' } as const;
+
 builder.mutationFields((t) => ({
   assignPayment: t.field({
     type: PaymentType,
     scope: 'operator',
-    description: 'Assigns a payment in another coin to the account that owns its address.',
+    description: 'Assigns an unmatched payment to an account, if its chain still has it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),
+      accountId: t.arg({
+        type: 'ID',
+        description: 'The id of the account. Absent: the one that owns the address, or sent the authorization.',
+      }),
+      reason: t.arg(REASON),
     },
-    resolve: (_, { id, reason }, context) => assignPayment(context, id, reason),
+    resolve: (_, { id, ...given }, context) => assign(context, id, given),
   }),
   writeOffPayment: t.field({
     type: PaymentType,
     scope: 'operator',
     description:
-      'Writes off a payment that its chain has removed. If the chain mines it again, the service credits it.',
+      'Writes off a reversed or unmatched payment. If the chain mines a reversed one again, the service credits it.',
     args: {
-      id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed payment.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),
+      id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed or unmatched payment.' }),
+      reason: t.arg(REASON),
     },
     resolve: (_, { id, reason }, context) => writeOff(context, id, reason),
+  }),
+  returnPayment: t.field({
+    type: PaymentType,
+    scope: 'operator',
+    description:
+      'Keeps that you sent an unmatched payment back that its chain cannot remove any more. The service sends nothing.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
+      txId: t.arg({ type: 'Line', required: true, description: 'The transaction that sent the coins back.' }),
+      reason: t.arg(REASON),
+    },
+    resolve: (_, { id, txId: returnTxId, reason }, context) => giveBack(context, id, { returnTxId, reason }),
+  }),
+  creditTransaction: t.field({
+    type: [PaymentType],
+    scope: 'operator',
+    description:
+      'Reads a transaction from its chain. Its payments to addresses of top-ups are then settled like all others.',
+    args: {
+      network: t.arg({ type: 'Line', required: true, description: 'The network of a gateway, such as base.' }),
+      txId: t.arg({ type: 'Line', required: true, description: 'The transaction.' }),
+      reason: t.arg(REASON),
+    },
+    resolve: (_, given, context) => creditTransaction(context, given),
   }),
 }));

@@ -28,6 +28,7 @@ scalar(
 scalar('CoinCode', 'The code of a coin, in upper or lower case.', text(1, 32), {
   parse: (value: string) => value.toUpperCase(),
 });
+scalar('Month', 'A month, in UTC.', text(7, 7, { pattern: '^2[0-9]{3}-(0[1-9]|1[0-2])$' }), { example: '2026-11' });
 scalar('AlertDays', 'A number of days, 0 to 30.', { type: 'integer', format: 'int32', minimum: 0, maximum: 30 });
 scalar(
   'X402Payment',

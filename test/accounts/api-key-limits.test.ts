@@ -2,6 +2,7 @@ import { createClient } from 'graphql-ws';
 import { describe, expect, it } from 'vitest';
 import WebSocket from 'ws';
 import { newId } from '../../entities/ids.ts';
+import { asOwner } from '../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { graphqlClient, restClient } from '../setup/spawn.ts';
 
@@ -168,7 +169,9 @@ describe('An API key with spend_limit_usd', () => {
     const account = await newAccount();
     await account.fund(50);
     const { plaintext, key_id } = (await make(account, { spend_limit_usd: 6 })).body;
-    await db.query(
+    // The triggers count the transfer into its own month and day.
+    await asOwner(
+      db,
       `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description, credential_id, created_at)
         values ($1, $2, 'hold', 'available:' || $2, 'held:' || $2, 6000000, $1, 'x', $3,
           date_trunc('month', now(), 'UTC') - interval '1 millisecond')`,

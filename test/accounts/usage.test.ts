@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { idFloor } from '../../entities/ids.ts';
 import { rangeOf } from '../../resolvers/accounts/usage.ts';
+import { asOwner } from '../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 
 const { db, newAccount, publicUrl } = await startFreehold();
@@ -23,7 +24,8 @@ async function customer(): Promise<TestAccount & { server: string }> {
 let made = 0;
 async function entry(accountId: string, at: Date, micros: number): Promise<void> {
   const id = `${idFloor('xfr', at.getTime())}${String(++made).padStart(16, '0')}`;
-  await db.query(
+  await asOwner(
+    db,
     `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description, created_at)
       values ($1, $2, 'adjustment', 'revenue', 'available:' || $2, $3, $1, 'Adjustment', $4)`,
     [id, accountId, micros, at],

@@ -16,7 +16,8 @@ const UNSEALED = [
   'secret_key.id',
   'session.access_digest',
   'session.refresh_digest',
-  'x402_payment.signature_digest',
+  'x402_authorization.key_digest',
+  'x402_authorization.signature_digest',
 ];
 /** Columns of the audit chain. */
 const AUDIT = /^audit_/;

@@ -1,4 +1,5 @@
 /** Requests for a server in a status, from its owner or from the clock. */
+import { available, lockAvailable, post, withheld } from '../../entities/payments/ledger.ts';
 import type { ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/billing/renew.ts';
 import { resumeAffordable, retrySuspended } from '../../provisioning/servers/steps/resume.ts';
@@ -38,4 +39,17 @@ export const DUE = `paid_until = now() - interval '1 second'`;
 export const paid: Ask = [
   'SUSPENDED',
   ({ db, accountId }) => db.transaction((tx) => retrySuspended(tx, [accountId], RESUME_TASK)),
+];
+/** Lets the whole balance wait for a payment that is final meanwhile, and lets the clock of renewals tick. */
+export const released: Ask = [
+  'SUSPENDED',
+  async ({ db, accountId }) => {
+    await db.transaction(async (tx) => {
+      const [debit, credit] = [available(accountId), withheld(accountId)];
+      const amountMicros = await lockAvailable(tx, accountId);
+      const common = { kind: 'refund', externalKey: 'waiting', description: 'test' } as const;
+      await post(tx, accountId, { ...common, debit, credit, amountMicros });
+    });
+    await schedule(db, [RENEWAL_PROCESS]);
+  },
 ];

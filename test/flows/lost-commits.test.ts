@@ -1,6 +1,6 @@
 /** Orders while answers of the database get lost. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { available, gateway, post } from '../../entities/payments/ledger.ts';
+import { ADJUSTMENT, available, post } from '../../entities/payments/ledger.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { type Fault, startFaultProxy } from '../setup/fault-proxy.ts';
 import { startFreehold } from '../setup/freehold.ts';
@@ -20,7 +20,7 @@ async function fund(accountId: string, usd: number) {
   await db.transaction((tx) =>
     post(tx, accountId, {
       kind: 'topup',
-      debit: gateway('test'),
+      debit: ADJUSTMENT,
       credit: available(accountId),
       amountMicros: BigInt(usd) * 1_000_000n,
       externalKey: `test:${accountId}`,

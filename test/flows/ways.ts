@@ -4,7 +4,7 @@ import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish } from '../setup/customer-shop.ts';
-import { type Ask, DUE, paid, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
+import { type Ask, DUE, paid, released, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 
 export interface Way {
   /** `process:step`, or just the step for the server process. Together the ways have all steps of both processes. */
@@ -240,6 +240,17 @@ export const WAYS: Record<string, Way> = {
     calls: ['power'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING'), paid],
+    ends: 'RUNNING',
+    transfers: ['hold', 'capture', 'renewal', 'capture'],
+    events: [...ORDERED, 'suspended', 'running', 'renewed'],
+    journal: ['create', 'off', 'on'],
+    leavesUsd: 8,
+  },
+  'a final payment behind the refunds of an account with a suspended server': {
+    steps: ['renewals:release', 'renewals:resume-account'],
+    calls: ['power'],
+    via: 'SUSPENDED',
+    asks: [suspendFrom('RUNNING'), released],
     ends: 'RUNNING',
     transfers: ['hold', 'capture', 'renewal', 'capture'],
     events: [...ORDERED, 'suspended', 'running', 'renewed'],

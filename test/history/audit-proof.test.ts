@@ -64,6 +64,7 @@ describe('The audit log', () => {
     await sign();
     expect(await prove()).toEqual({
       entries: 7,
+      transfers: 0,
       signatures: 2,
       foreignSignatures: 0,
       latest: { digest: expect.stringMatching(/^[0-9a-f]{64}$/), signedAt: expect.any(Date) },

@@ -1,10 +1,12 @@
 /** Each kind of event in the contract's table: the test causes it, and a webhook verifies its message. */
 import { describe, expect, it } from 'vitest';
+import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { EVENT_TYPES, type EventType } from '../../entities/history/event.ts';
 import { eventually } from '../setup/freehold.ts';
 import { type Received, verify } from '../setup/receiver.ts';
 import { CAUSES } from './event-causes.ts';
 import { db, other, owner, receiver, secret } from './event-world.ts';
+import { OPERATOR_CAUSES } from './operator-event-causes.ts';
 
 /**
  * Events outside of the contract's table. The tests of OAuth cover its clients, and those of
@@ -43,10 +45,14 @@ const BEYOND: EventType[] = [
   ...([
     'balance.adjusted',
     'payment.unmatched',
+    'payment.held',
+    'payment.late',
     'payment.assigned',
     'payment.reversed',
     'payment.restored',
     'payment.written_off',
+    'payment.returned',
+    'payment.looked_up',
     'payment.missing',
     'payment.found',
     'gateway.warned',
@@ -54,7 +60,7 @@ const BEYOND: EventType[] = [
 ];
 
 it('each kind of event has a test', () => {
-  expect(EVENT_TYPES.filter((type) => !CAUSES[type] && !BEYOND.includes(type))).toEqual([]);
+  expect(EVENT_TYPES.filter((type) => !CAUSES[type] && !OPERATOR_CAUSES[type] && !BEYOND.includes(type))).toEqual([]);
 });
 
 /** Waits for the message of an event that was absent before its cause. */
@@ -95,4 +101,26 @@ describe('The event', () => {
     if (everybody) await told(other.received, known, type, subject);
     else expect(other.received.filter(({ body }) => body.id === message.body.id)).toEqual([]);
   });
+
+  it.each(Object.entries(OPERATOR_CAUSES))(
+    '%s is in the log of the operator, and reaches no webhook',
+    async (type, cause) => {
+      const subject = await cause();
+      const events = await db.query<{ accountId: string }>(
+        `select account_id as "accountId" from event where type = $1 and subject = $2`,
+        [type, subject],
+      );
+      expect(events).toEqual([{ accountId: OPERATOR_ACCOUNT }]);
+      const audited = await db.query(
+        'select actor_type as actor from audit_entry where action = $1 and account_id = $2 and resource_id = $3',
+        [type, OPERATOR_ACCOUNT, subject],
+      );
+      expect(audited).toEqual([{ actor: 'operator' }]);
+      const sent = await db.query(
+        'select 1 from webhook_delivery join event on event.id = event_id where event.type = $1',
+        [type],
+      );
+      expect(sent).toEqual([]);
+    },
+  );
 });

@@ -6,7 +6,6 @@ import { proveBooks } from '../../entities/payments/books.ts';
 import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { Payment } from '../../entities/payments/payment.ts';
 import { TopUp } from '../../entities/payments/top-up.ts';
-import { X402Payment } from '../../entities/payments/x402-payment.ts';
 import { asSuperuser, newDatabase, truncate } from '../setup/database.ts';
 
 let db: Database;
@@ -21,7 +20,10 @@ const unmatched = newId('pay');
 
 /** Correct books: a paid top-up with its bonus, and a payment in suspense. */
 beforeEach(async () => {
-  await truncate(db, 'transfer, usage_day, spending_month, balance, payment, top_up');
+  await truncate(
+    db,
+    'transfer, usage_day, spending_month, balance, payment, x402_authorization, top_up, payout, movement',
+  );
   await db.transaction((tx) => openBalance(tx, account));
   await db.source.manager.insert(TopUp, {
     ...{ id: newId('top'), accountId: account, orderNumber: topUpNumber, status: 'CONFIRMED', mode: 'CRYPTO' },
@@ -29,10 +31,11 @@ beforeEach(async () => {
     ...{ amountCrypto: '1', receivedCrypto: '1', rateMicros: 100n, confirmations: 1, confirmationsRequired: 1 },
   });
   const paid = { accountId: account, orderNumber: topUpNumber, network: 'bitcoin', address: 'a', units: '1' };
-  const seen = { coin: 'BTC', seenAt: new Date(), position: 0 };
+  const seen = { mode: 'CRYPTO' as const, coin: 'BTC', seenAt: new Date(), position: 0 };
+  const [one, two] = ['pay:bitcoin:one:0', 'pay:bitcoin:two:0'];
   await db.source.manager.insert(Payment, [
-    { ...paid, ...seen, id: payment, txId: 'one', status: 'CREDITED', creditedMicros: 100n },
-    { ...paid, ...seen, id: unmatched, txId: 'two', status: 'UNMATCHED', creditedMicros: 7n },
+    { ...paid, ...seen, id: payment, externalKey: one, txId: 'one', status: 'CREDITED', creditedMicros: 100n },
+    { ...paid, ...seen, id: unmatched, externalKey: two, txId: 'two', status: 'UNMATCHED', creditedMicros: 7n },
   ]);
   const common = { orderNumber: topUpNumber, description: 'test' };
   const credit = available(account);
@@ -46,7 +49,7 @@ beforeEach(async () => {
         debit: gateway('bitcoin'),
         credit,
         amountMicros: 100n,
-        externalKey: 'pay:bitcoin:one:0',
+        externalKey: one,
       },
       { ...common, kind: 'bonus', debit: BONUS, credit, amountMicros: 2n, externalKey: 'bonus:1' },
       {
@@ -55,7 +58,7 @@ beforeEach(async () => {
         debit: gateway('bitcoin'),
         credit: SUSPENSE,
         amountMicros: 7n,
-        externalKey: 'pay:bitcoin:two:0',
+        externalKey: two,
       },
     ),
   );
@@ -69,11 +72,31 @@ describe('The proof of the books', () => {
   it.each([
     ['balance', account, `update balance set available_micros = available_micros + 1`],
     ['payment', payment, `update payment set credited_micros = 99 where tx_id = 'one'`],
-    ['payment', payment, `update payment set tx_id = 'three' where tx_id = 'one'`],
+    ['payment', payment, `update payment set external_key = 'pay:bitcoin:three:0' where tx_id = 'one'`],
     ['transfer', expect.stringMatching(/^xfr_/), `delete from payment where tx_id = 'one'`],
-    ['transfer', expect.stringMatching(/^xfr_/), `update payment set status = 'ORPHANED' where tx_id = 'one'`],
+    ['transfer', expect.stringMatching(/^xfr_/), `update payment set status = 'DROPPED' where tx_id = 'one'`],
     ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
     ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
+    [
+      'payout',
+      'gateway:bitcoin BTC',
+      `update payment set status = 'FINAL', final_at = now(), units = '5' where tx_id = 'one';
+        insert into payout (id, key, account_id, status, source, network, coin, decimals, address, units, amount_micros, reason)
+        values ('out_1', 'key', '${account}', 'REQUESTED', 'gateway:bitcoin', 'bitcoin', 'BTC', 8, 'x', '6', 20, 'test');
+        insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        values ('xfr_1', '${account}', 'adjustment', 'available:${account}', 'payouts', 20, 'payout:out_1', 'test');
+        update balance set available_micros = available_micros - 20`,
+    ],
+    [
+      'payout',
+      account,
+      `insert into payout (id, key, account_id, status, source, network, coin, decimals, address, units, amount_micros, reason)
+        values ('out_1', 'key', '${account}', 'REQUESTED', 'wallet:bitcoin', 'bitcoin', 'BTC', 8, 'x', '1', 20, 'test');
+        insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        values ('xfr_1', '${account}', 'adjustment', 'available:${account}', 'payouts', 20, 'payout:out_1', 'test');
+        update balance set available_micros = available_micros - 20`,
+    ],
+    ['balance', account, `update top_up set bonus_micros = 3`],
     ['usage_day', account, `update usage_day set total_micros = total_micros + 1`],
     ['spending_month', 'key_1', `insert into spending_month values ('key_1', '2026-01-01', 1)`],
   ])('names the first wrong row: %s', async (table, row, damage) => {
@@ -116,10 +139,10 @@ describe('The proof of the books', () => {
       ...{ creditedMicros: 5n, crypto: 'USDC', network: 'eip155:1', amountCrypto: '5', receivedCrypto: '5' },
       ...{ rateMicros: 1n, confirmations: 1, confirmationsRequired: 1 },
     });
-    const paid = { network: 'eip155:1', payer: '0x3', nonce: '0x4', asset: '0x5', payTo: '0x6' };
-    await db.source.manager.insert(X402Payment, {
-      ...{ ...money, ...paid, id: newId('pay'), orderNumber, status: 'SETTLED', validBefore: new Date() },
-      ...{ signatureDigest: Buffer.alloc(32), requestMac: Buffer.alloc(32), leaseUntil: new Date() },
+    await db.source.manager.insert(Payment, {
+      ...{ id: newId('pay'), mode: 'X402', externalKey: 'x402:eip155:1:0x3:0x4', network: 'eip155:1', coin: 'USDC' },
+      ...{ address: '0x6', accountId: account, orderNumber, units: '5', status: 'CREDITED', creditedMicros: 5n },
+      seenAt: new Date(),
     });
     await db.transaction((tx) =>
       post(tx, account, {
@@ -128,7 +151,6 @@ describe('The proof of the books', () => {
       }),
     );
     expect(await proveBooks(db)).toMatchObject({ balanced: true, firstFault: null });
-    await truncate(db, 'x402_payment');
   });
 
   it('names a failed server that still holds money', async () => {

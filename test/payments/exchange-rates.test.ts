@@ -11,10 +11,10 @@ import {
 } from '../../provisioning/payments/exchange-rates/source.ts';
 import { newDatabase } from '../setup/database.ts';
 
-const answers: Record<string, { status?: number; body: unknown }> = {};
+const answers: Record<string, { status?: number; body: unknown; headers?: Record<string, string> }> = {};
 const server = createServer((request, response) => {
-  const { status = 200, body } = answers[request.url!] ?? { status: 404, body: {} };
-  response.writeHead(status, { 'content-type': 'application/json', location: '/kraken' });
+  const { status = 200, body, headers } = answers[request.url!] ?? { status: 404, body: {} };
+  response.writeHead(status, { 'content-type': 'application/json', location: '/kraken', ...headers });
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 });
 await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -40,7 +40,9 @@ beforeEach(() => {
   answers['/coinbase'] = { body: { data: { currency: 'USD', rates: { BTC: '0.00001666', XMR: '0.00625' } } } };
   answers['/gecko'] = { body: { bitcoin: { usd: 60010 }, monero: { usd: 1.61e2 } } };
 });
-const ask = (source: ExchangeRateSource) => fetchExchangeRates(source, AbortSignal.timeout(5_000));
+const fetchRates = (source: ExchangeRateSource) => fetchExchangeRates(source, AbortSignal.timeout(5_000));
+const ask = async (source: ExchangeRateSource) =>
+  new Map([...(await fetchRates(source))].map(([coin, { micros }]) => [coin, micros]));
 
 describe('A source of exchange rates', () => {
   it('is read without rounding from texts, from numbers, and from coins for a dollar', async () => {
@@ -82,6 +84,15 @@ describe('A source of exchange rates', () => {
     await expect(ask(GECKO)).rejects.toThrow();
   });
 
+  it.each([1_700_000_000, '1700000000', 1_700_000_000_000, '2023-11-14T22:13:20Z'])(
+    'tells the time of its rate as %j',
+    async (time) => {
+      answers['/gecko'] = { body: { bitcoin: { usd: 60000, at: time }, monero: { usd: 160, at: 'soon' } } };
+      const found = await fetchRates({ ...GECKO, times: { BTC: '/bitcoin/at', XMR: '/monero/at' } });
+      expect([...found]).toEqual([['BTC', { micros: 60_000_000_000n, at: new Date(1_700_000_000_000) }]]);
+    },
+  );
+
   it('is read by a JSON pointer (RFC 6901)', () => {
     const document = { 'a/b': { 'm~n': [1, 2] }, __proto__: null };
     expect(valueAt(document, '/a~1b/m~0n/1')).toBe(2);
@@ -107,6 +118,37 @@ describe('Exchange rates', () => {
     expect(faults).toHaveLength(1);
     expect(agreedRate((await freshRates(db)).get('BTC')!)).toBeNull();
     await db.query(`update coin_rate set observed_at = now() - interval '11 minutes'`);
+    expect((await freshRates(db)).size).toBe(0);
+  });
+
+  it('are as old as their source says: a frozen source goes stale, and so does one behind a cache', async () => {
+    const db = await newDatabase(afterAll);
+    const gecko = { ...GECKO, times: { BTC: '/bitcoin/at', XMR: '/monero/at' } };
+    const process = exchangeRatesProcess([KRAKEN, gecko], () => {});
+    const tick = async (kraken: Record<string, string>, geckoMinutes: number) => {
+      const at = Date.now() / 1000 - 60 * geckoMinutes;
+      answers['/kraken']!.headers = kraken;
+      answers['/gecko'] = { body: { bitcoin: { usd: 60010, at }, monero: { usd: 160, at } } };
+      const { commit } = await process.steps.start!({ aborted: new AbortController().signal } as never);
+      await db.transaction((tx) => commit!(tx) as Promise<unknown>);
+      return (await freshRates(db)).get('BTC')?.length ?? 0;
+    };
+    const ago = (minutes: number) => new Date(Date.now() - 60_000 * minutes).toUTCString();
+    expect(await tick({}, 0)).toBe(2);
+    expect(await tick({}, 11)).toBe(1);
+    expect(await tick({}, -9)).toBe(2);
+    expect(await tick({ date: ago(11) }, 0)).toBe(1);
+    expect(await tick({ date: ago(0), age: '660' }, 0)).toBe(1);
+    expect(await tick({ date: ago(9) }, 9)).toBe(2);
+  });
+
+  it('of a source whose time is far in the future are not kept', async () => {
+    const db = await newDatabase(afterAll);
+    answers['/kraken']!.headers = { date: new Date(Date.now() + 660_000).toUTCString() };
+    const { commit } = await exchangeRatesProcess([KRAKEN], () => {}).steps.start!({
+      aborted: new AbortController().signal,
+    } as never);
+    await db.transaction((tx) => commit!(tx) as Promise<unknown>);
     expect((await freshRates(db)).size).toBe(0);
   });
 });

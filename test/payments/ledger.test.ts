@@ -184,11 +184,27 @@ describe('A transfer', () => {
     ['of zero', { amountMicros: '0' }],
     ['from an account to itself', { credit: GATEWAY }],
     ['of an unknown kind', { kind: 'gift' }],
+    ['from an account that the ledger does not have', { debit: 'treasury' }],
+    ['from a gateway without a name', { debit: 'gateway:' }],
+    ['to an account of another customer', { credit: 'available:acct_other' }],
+    ['to the held money of another customer', { credit: 'held:acct_other' }],
   ])('cannot be %s, by SQL either', async (_, wrong) => {
     const { kind, debit, credit, amountMicros } = { ...topUp('acct', 1n), ...wrong };
     const insert = `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
       values ($1, 'acct', $2, $3, $4, $5, $1, '')`;
     await expect(db.query(insert, [newKey(), kind, debit, credit, amountMicros])).rejects.toThrow(/check constraint/);
+  });
+});
+
+describe('The balance of an account with transfers', () => {
+  it('cannot be deleted, and no transfer can be of an account without one', async () => {
+    const account = await newAccount(5n);
+    await expect(asOwner(db, `delete from balance where account_id = '${account}'`)).rejects.toThrow(
+      /transfer_balance/,
+    );
+    await expect(posted(newId('acct'), topUp(account, 1n))).rejects.toThrow();
+    const other = newId('acct');
+    await expect(posted(other, topUp(other, 1n))).rejects.toThrow(/transfer_balance/);
   });
 });
 

@@ -69,8 +69,8 @@ describe('A payment in another coin than the requested one', () => {
     await eventually(async () => (await other.rest('GET', '/v1/account/balance')).body.balance_usd === 51);
     const id = newId('pay');
     await db.query(
-      `insert into payment (id, network, tx_id, position, coin, address, account_id, order_number, units, status, credited_micros, seen_at)
-        values ($1, 'bitcoin', 'other', 0, 'LTC', 'x', $2, $3, '5', 'UNMATCHED', 5000000, now())`,
+      `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, order_number, units, status, credited_micros, seen_at)
+        values ($1, 'CRYPTO', 'pay:bitcoin:other:0', 'bitcoin', 'other', 0, 'LTC', 'x', $2, $3, '5', 'UNMATCHED', 5000000, now())`,
       [id, otherId, body.order_number],
     );
     await db.query(
@@ -84,13 +84,42 @@ describe('A payment in another coin than the requested one', () => {
     expect((await operator(ASSIGN, { id })).errors[0].message).toContain('The chain has removed the payment.');
     await db.query(`update payment set block_hash = 'seven' where id = $1`, [id]);
     for (let i = 0; i < 2; i++)
-      expect((await operator(ASSIGN, { id })).data.assignPayment).toEqual({ status: 'CREDITED', creditedUsd: 5 });
+      expect((await operator(ASSIGN, { id })).data.assignPayment).toEqual({ status: 'ASSIGNED', creditedUsd: 5 });
     expect((await other.rest('GET', '/v1/account/balance')).body.balance_usd).toBe(56);
     expect((await operator('{ books { balanced } }')).data.books.balanced).toBe(true);
     expect(await db.query(`select type from event where subject = $1`, [id])).toEqual([{ type: 'payment.assigned' }]);
     const credited = await operator(`{ payments(orderNumber: "${body.order_number}", limit: 200) { data { id } } }`);
     const first = credited.data.payments.data.find((one: { id: string }) => one.id !== id);
     expect((await operator(ASSIGN, { id: first.id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('is returned by the operator, once', async () => {
+    const id = newId('pay');
+    await db.query(
+      `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, credited_micros, seen_at, final_at)
+        values ($1, 'CRYPTO', 'pay:bitcoin:wrong:0', 'bitcoin', 'wrong', 0, 'LTC', 'x', $2, '5', 'UNMATCHED', 5000000, now(), now())`,
+      [id, otherId],
+    );
+    await db.query(
+      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        values ($1, $2, 'topup', 'gateway:bitcoin', 'suspense', 5000000, 'pay:bitcoin:wrong:0', 'test')`,
+      [newId('xfr'), otherId],
+    );
+    const RETURN = `mutation ($id: ID!, $txId: Line!) {
+      returnPayment(id: $id, txId: $txId, reason: "By mistake") { mode key status returnTxId } }`;
+    for (let i = 0; i < 2; i++)
+      expect((await operator(RETURN, { id, txId: 'back' })).data.returnPayment).toEqual({
+        ...{ mode: 'CRYPTO', key: 'pay:bitcoin:wrong:0', status: 'RETURNED', returnTxId: 'back' },
+      });
+    expect((await operator(RETURN, { id, txId: 'another' })).errors[0].extensions.code).toBe('validation_failed');
+    expect((await operator('{ books { balanced } }')).data.books.balanced).toBe(true);
+  });
+
+  it('is not looked up where the driver cannot', async () => {
+    const { errors } = await operator(
+      'mutation { creditTransaction(network: "bitcoin", txId: "other", reason: "It is hers") { id } }',
+    );
+    expect(errors[0].message).toBe('No driver can look up transactions of bitcoin.');
   });
 
   it.each(['nothing', 'pay_00000000000000000000000000'])('is not found under an unknown id: %s', async (id) => {
@@ -111,10 +140,25 @@ describe('The operator sees', () => {
     expect(data.rates[0]).toEqual({ coin: 'BTC', rateUsd: 60_000, sources: [] });
   });
 
-  it('the transfers of each day', async () => {
-    const { data } = await operator('{ dailyTotals(days: 2) { day kind transfers totalUsd } }');
-    const adjustments = data.dailyTotals.find(({ kind }: { kind: string }) => kind === 'adjustment');
-    expect(adjustments.day).toMatch(/T00:00:00/);
-    expect(adjustments.transfers).toBeGreaterThan(2);
+  it('the transfers of each day, whose sums have a sign', async () => {
+    const adjustments = async () => {
+      const { data } = await operator('{ dailyTotals(days: 2) { day kind transfers creditedUsd debitedUsd } }');
+      return data.dailyTotals.find(({ kind }: { kind: string }) => kind === 'adjustment');
+    };
+    const before = await adjustments();
+    expect(before.day).toMatch(/T00:00:00/);
+    expect(before.transfers).toBeGreaterThan(2);
+    const { id } = await newAccount();
+    for (const [amountUsd, key] of [
+      [100, 'sum'],
+      [-100, 'difference'],
+    ])
+      await operator(
+        `mutation { adjustBalance(accountId: "${id}", amountUsd: ${amountUsd}, reason: "Sign", key: "${key}") { balanceUsd } }`,
+      );
+    expect(await adjustments()).toMatchObject({
+      ...{ transfers: before.transfers + 2, creditedUsd: before.creditedUsd + 100 },
+      debitedUsd: before.debitedUsd + 100,
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
-import { available, gateway, held, openBalance, type Posting, post } from '../../entities/payments/ledger.ts';
+import { ADJUSTMENT, available, held, openBalance, type Posting, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabase } from '../setup/database.ts';
 
 const db = await newDatabase(afterAll);
@@ -14,7 +14,7 @@ const hold = (amountMicros: bigint, more: Partial<Posting> = {}): Posting => ({
   ...more,
 });
 await db.transaction((tx) => openBalance(tx, account));
-await posted({ ...common(), kind: 'topup', debit: gateway('x'), credit: free, amountMicros: 100n });
+await posted({ ...common(), kind: 'topup', debit: ADJUSTMENT, credit: free, amountMicros: 100n });
 
 it('A release takes back its hold in the month of the hold, once', async () => {
   const spender = { credentialId: newId('key'), limitedBy: newId('key') };

@@ -9,7 +9,7 @@ import { linkEntries } from '../../entities/history/audit-link.ts';
 import { publishedOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
-import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
+import { ADJUSTMENT, available, openBalance, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { SECRET_KEY, VAULT } from '../setup/vault.ts';
@@ -31,7 +31,7 @@ it('npm run verify reports balanced books, or the wrong rows', async () => {
   await db.transaction((tx) => openBalance(tx, account));
   await db.transaction((tx) =>
     post(tx, account, {
-      ...{ kind: 'topup', debit: gateway('test'), credit: available(account), amountMicros: 5_000_000n },
+      ...{ kind: 'topup', debit: ADJUSTMENT, credit: available(account), amountMicros: 5_000_000n },
       ...{ externalKey: 'one', description: 'test' },
     }),
   );
@@ -67,6 +67,43 @@ it.each([
   expect(output).toMatch(
     /^WRONG: (audit_entry|transfer): a view, a rule, a policy or another schema may hide rows\. Remove it\.$/m,
   );
+});
+
+it.each([
+  [
+    'the function public.unnest',
+    `create function public.unnest(text[]) returns setof text language plpgsql stable as $$
+      begin if current_query() not like '%pg_class%' then return query select pg_catalog.unnest($1); end if; end $$;
+    alter table audit_entry enable row level security;
+    create policy hide on audit_entry using (current_query() like '%from audit_link left join%')`,
+  ],
+  [
+    'the operator public.=',
+    `create function public.never(text, text[]) returns boolean language sql immutable as 'select false';
+      create operator public.= (leftarg = text, rightarg = text[], function = public.never)`,
+  ],
+  [
+    'the function public.action',
+    `alter table audit_entry rename column action to action_was;
+      create function public.action(audit_entry) returns text language sql stable as 'select $1.action_was'`,
+  ],
+  [
+    'the function public.actor_type',
+    `alter table audit_entry rename column actor_type to actor_type_was;
+      create function public.actor_type(given record) returns text language plpgsql stable as
+        $$ begin return to_jsonb(given) ->> 'actor_type_was'; end $$`,
+  ],
+  [
+    'the function pg_catalog.encode',
+    `set allow_system_table_mods = on; create schema aside; alter function pg_catalog.encode(bytea, text) set schema aside;
+      create function pg_catalog.encode(bytea, text) returns text language sql immutable as 'select aside.encode($1, $2)'`,
+  ],
+])('npm run verify names %s, which stands in for one of PostgreSQL', async (name, sql) => {
+  const { url, db } = await auditedDatabase();
+  await asSuperuser(db, sql);
+  const { code, output } = await verify(url);
+  expect(code).toBe(1);
+  expect(output).toContain(`WRONG: ${name} stands in for one of PostgreSQL, and may hide rows. Remove it.`);
 });
 
 /** A database with one entry in the audit log of an account. */

@@ -1,31 +1,8 @@
 /** A database of the first versions. It lacks the migrations from 0013 on, and its values have no key id. */
 import { createCipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import pg from 'pg';
-import { inject } from 'vitest';
-import { administer, withDatabase } from '../setup/postgres.ts';
+import { databaseBefore } from '../setup/migration.ts';
 
-const FOLDER = join(import.meta.dirname, '../../entities/database/migrations');
-
-export async function firstVersion(onEnd: (end: () => Promise<void>) => void): Promise<{ url: string; db: pg.Client }> {
-  const name = `freehold_test_${randomBytes(6).toString('hex')}`;
-  await administer(inject('postgresUrl'), `create database ${name}`);
-  onEnd(() => administer(inject('postgresUrl'), `drop database ${name} with (force)`));
-  const url = withDatabase(inject('postgresUrl'), name);
-  const db = new pg.Client({ connectionString: url });
-  await db.connect();
-  onEnd(() => db.end());
-  await db.query('create table migrations (id serial primary key, timestamp bigint not null, name varchar not null)');
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql') && file < '0013');
-  for (const file of files.sort()) {
-    await db.query(readFileSync(join(FOLDER, file), 'utf8'));
-    const [, number, noun] = /^(\d{4})-(.+)\.sql$/.exec(file)!;
-    const migration = `${noun}-${number!.padStart(13, '0')}`;
-    await db.query('insert into migrations (timestamp, name) values ($1, $2)', [Number(number), migration]);
-  }
-  return { url, db };
-}
+export const firstVersion = (onEnd: (end: () => Promise<void>) => void) => databaseBefore('0013', onEnd);
 
 /** Seals as the first versions did. */
 export function sealFirst(key: Buffer, plaintext: string, context: string): Buffer {

@@ -20,7 +20,8 @@ export const asSuperuser = (db: Queryable, sql: string, parameters: unknown[] = 
   send(db, sql, parameters, 'replica');
 
 /** Sends SQL as a role that owns the tables, whose triggers watch it. */
-export const asOwner = (db: Queryable, sql: string): Promise<void> => send(db, sql, [], 'origin');
+export const asOwner = (db: Queryable, sql: string, parameters: unknown[] = []): Promise<void> =>
+  send(db, sql, parameters, 'origin');
 
 async function send(db: Queryable, sql: string, parameters: unknown[], as: 'replica' | 'origin'): Promise<void> {
   const [found] = await db.query<{ name: string }>('select current_database() as name');
@@ -34,8 +35,8 @@ async function send(db: Queryable, sql: string, parameters: unknown[], as: 'repl
   }
 }
 
-/** Empties tables, also those that are append-only. */
-export const truncate = (db: Queryable, tables: string): Promise<void> => asSuperuser(db, `truncate ${tables}`);
+/** Empties tables, also append-only ones, and those that refer to them. */
+export const truncate = (db: Queryable, tables: string): Promise<void> => asSuperuser(db, `truncate ${tables} cascade`);
 
 /** Opens a copy of the migrated template. */
 export async function newDatabase(

@@ -2,6 +2,8 @@
 import pg from 'pg';
 
 export interface Query {
+  /** The database that got it. */
+  database: string | undefined;
   text: string;
   values: unknown[];
 }
@@ -13,8 +15,9 @@ export async function queriesOf(work: () => Promise<unknown>): Promise<Query[]> 
   const found: Query[] = [];
   prototype.query = function (this: unknown, ...given) {
     const [first, second] = given as [string | { text: string; values?: unknown[] }, unknown];
-    if (typeof first === 'string') found.push({ text: first, values: Array.isArray(second) ? second : [] });
-    else found.push({ text: first.text, values: first.values ?? [] });
+    const { database } = this as pg.Client;
+    if (typeof first === 'string') found.push({ database, text: first, values: Array.isArray(second) ? second : [] });
+    else found.push({ database, text: first.text, values: first.values ?? [] });
     return query.apply(this, given);
   };
   try {

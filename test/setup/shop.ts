@@ -3,7 +3,7 @@ import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/books.ts';
-import { available, gateway, openBalance, post } from '../../entities/payments/ledger.ts';
+import { ADJUSTMENT, available, openBalance, post } from '../../entities/payments/ledger.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Provisioning, type ProvisioningOptions } from '../../provisioning/index.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
@@ -32,6 +32,8 @@ export const LIMITS: Context['limits'] = {
   agentEntries: 10,
   agentChangesPerHour: 60,
   pendingTopups: 5,
+  unpaidTopupsPerDay: 30,
+  openPayments: 5,
   sessions: 100,
   oauthClients: 20,
 };
@@ -101,7 +103,7 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
   const worker = provisioning.newWorker();
   const fund = (accountId: string, amountMicros: bigint) =>
     db.transaction(async (tx) => {
-      const sides = { debit: gateway('test'), credit: available(accountId) };
+      const sides = { debit: ADJUSTMENT, credit: available(accountId) };
       await post(tx, accountId, {
         kind: 'topup',
         ...sides,

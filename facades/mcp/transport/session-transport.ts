@@ -82,7 +82,8 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
 
   /** In a batch, this message may precede the call that it cancels. So the SDK reads the whole batch first. */
   #noticeCancelled(message: JSONRPCMessage): void {
-    if (!('method' in message) || message.method !== 'notifications/cancelled') return;
+    // With an id, it is a call of an unknown method.
+    if (!('method' in message) || message.method !== 'notifications/cancelled' || 'id' in message) return;
     const { requestId, reason } = (message.params ?? {}) as { requestId?: RequestId; reason?: unknown };
     // The SDK ignores the message then.
     if (requestId === undefined || (reason !== undefined && typeof reason !== 'string')) return;

@@ -7,11 +7,12 @@ import type { Database } from '../../../entities/database/database.ts';
 import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import { findAll, insert, remove } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { ChainBlock, FIND_TIP, KEEP_CHAIN } from '../../../entities/payments/chain.ts';
-import { moveObserved, UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
+import { ChainBlock, FIND_TIP } from '../../../entities/payments/chain.ts';
+import { UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
 import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
-import type { Block, ChainReader } from '../drivers/driver.ts';
+import type { Block, ChainNode, FindDeposits } from '../drivers/driver.ts';
 import { writeObserved } from './observed-payments.ts';
+import { joinOutputs } from './outputs.ts';
 
 /** Reads of one step. Between steps the worker renews its lease and credits payments. */
 const READS_MAX = 100;
@@ -22,50 +23,103 @@ const BLOCKS_BEFORE = 20;
 /** Readers may read blocks this deep in ranges, because reorganisations hardly reach them. */
 const DEPTH = 64;
 
-/** `waiting`: the node is behind, because it has fewer blocks than the worker has read. */
-export type Progress = 'behind' | 'reached' | 'waiting';
+/** A node that claims to have replaced blocks. The worker believes it when a second look finds the same. */
+export interface Doubt {
+  /** The height of the last block that the node shares with those that were read. */
+  height: number;
+  /** The head of the node. */
+  head: number;
+}
+
+export interface Progress {
+  /** `waiting`: the node is behind the blocks that were read, or replaces some of them. */
+  state: 'behind' | 'reached' | 'waiting';
+  head: number;
+  /** The height of the last block that the worker has read. */
+  height: number;
+  doubt?: Doubt;
+  /** The problem that the chain has had until now; null: none. */
+  problem: string | null;
+}
 
 type Tip = Pick<ChainBlock, 'height' | 'hash'>;
 
-/** Reads new blocks, up to a limit. @throws Error if it is another chain than before */
-export async function readBlocks(db: Database, reader: ChainReader, signal: AbortSignal): Promise<Progress> {
-  const head = await reader.head(signal);
-  const before = await tipOf(db, reader.network);
-  if (before?.hash === head.hash) return keep(db, reader, head.height, head.height, 'reached');
-  if (before && before.height > head.height) return keep(db, reader, head.height, before.height, 'waiting');
-  // Read after the head: a customer with a later address cannot have paid in one of these blocks.
-  const addresses = await depositAddressesOf(db, reader.network);
-  let tip = before && (await lastOnChain(db, reader, before, signal));
+/**
+ * Reads new blocks from one node, up to a limit.
+ * @param doubted the doubt of the look before, if it had one
+ * @throws Error if it is another chain than before, or lacks a final block
+ */
+export async function readBlocks(
+  db: Database,
+  network: string,
+  node: ChainNode,
+  doubted: Doubt | undefined,
+  signal: AbortSignal,
+): Promise<Progress> {
+  const head = await node.head(signal);
+  const before = await tipOf(db, network);
+  const progress = (state: Progress['state'], height: number): Progress => ({
+    ...{ state, height, head: head.height },
+    problem: before?.problem ?? null,
+  });
+  if (before?.hash === head.hash) return progress('reached', head.height);
+  // A node tells which blocks were replaced only when its head is above them. Until then it may just be late.
+  if (before && before.height >= head.height) return progress('waiting', before.height);
+  const last = before && (await lastOnChain(db, network, node, before, signal));
+  if (last && last.height < before.height) {
+    const doubt = { height: last.height, head: head.height };
+    const isSure = doubted?.height === doubt.height && doubted.head <= doubt.head;
+    if (!isSure) return { ...progress('waiting', before.height), doubt };
+    await db.transaction((tx) => removeBlocks(tx, network, last, before));
+  }
+  let tip: Tip | undefined = last;
   for (let reads = 0; !tip || tip.height < head.height; reads++) {
-    const next = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);
-    if (reads === READS_MAX) return keep(db, reader, head.height, next - 1, 'behind');
-    const blocks = await readNext(reader, next, head.height, addresses, signal);
-    const parent = tip?.hash;
-    if (parent !== undefined && blocks[0]!.parent !== parent) return 'behind';
-    if (!(await db.transaction((tx) => writeBlocks(tx, reader.network, blocks, parent)))) return 'behind';
+    const next: number = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);
+    if (reads === READS_MAX) return progress('behind', next - 1);
+    const blocks = await readNext(node, next, head.height, findDepositsIn(db), signal).catch((fault) => {
+      signal.throwIfAborted();
+      // The blocks before are a success, so that the worker does not rest for longer each time.
+      if (!reads) throw fault;
+    });
+    if (!blocks) return progress('behind', next - 1);
+    const parent: string | undefined = tip?.hash;
+    const isNext = parent === undefined || blocks[0]!.parent === parent;
+    if (!isNext || !(await db.transaction((tx) => writeBlocks(tx, network, blocks, parent))))
+      return progress('behind', next - 1);
     tip = blocks.at(-1)!;
   }
-  return keep(db, reader, head.height, tip.height, 'reached');
+  return progress('reached', tip.height);
 }
 
 /** Reads the next block, or several deep ones at once if the reader can. */
 async function readNext(
-  reader: ChainReader,
+  node: ChainNode,
   next: number,
   head: number,
-  addresses: ReadonlySet<string>,
+  find: FindDeposits,
   signal: AbortSignal,
 ): Promise<Block[]> {
-  const to = Math.min(next + (reader.rangeMax ?? 1) - 1, head - DEPTH);
-  if (reader.range && to > next) return reader.range(next, to, addresses, signal);
-  return [await reader.block(next, addresses, signal)];
+  const to = Math.min(next + (node.rangeMax ?? 1) - 1, head - DEPTH);
+  if (node.range && to > next) return node.range(next, to, find, signal);
+  return [await node.block(next, find, signal)];
 }
 
-/** Finds the last known block that is still on the chain, and removes those above it. */
-async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: AbortSignal): Promise<Tip> {
-  const isOn = async ({ height, hash }: Tip) => (await reader.hash(height, signal)) === hash;
+/** Finds the last known block that the node still has. */
+async function lastOnChain(
+  db: Database,
+  network: string,
+  node: ChainNode,
+  tip: Tip & { finalHeight: number | null },
+  signal: AbortSignal,
+): Promise<Tip> {
+  const isOn = async ({ height, hash }: Tip) => {
+    const found = await node.hash(height, signal);
+    if (found === undefined)
+      throw new Error(`The node lacks the block ${height} of ${network}, which is below its head.`);
+    return found === hash;
+  };
   if (await isOn(tip)) return tip;
-  const kept = await findAll(db, ChainBlock, { network: reader.network }, { height: 'ASC' });
+  const kept = await findAll(db, ChainBlock, { network }, { height: 'ASC' });
   let [shared, gone] = [-1, kept.length - 1];
   while (gone - shared > 1) {
     const middle = (shared + gone) >> 1;
@@ -73,17 +127,22 @@ async function lastOnChain(db: Database, reader: ChainReader, tip: Tip, signal: 
     else gone = middle;
   }
   const last = kept[shared];
-  if (!last) throw new Error(`${reader.network} is another chain than before: it has none of the known blocks.`);
-  await db.transaction((tx) => removeBlocks(tx, reader.network, last, tip));
+  if (!last) throw new Error(`${network} is another chain than before: the node has none of the known blocks.`);
+  const { height, hash } = kept[gone]!;
+  if (last.height < (tip.finalHeight ?? 0))
+    throw new Error(`${network} is another chain than before: the node lacks the final block ${height}, ${hash}.`);
   return last;
 }
 
 /** The highest block that the worker has read. */
-export const tipOf = (db: Queryable, network: string): Promise<Tip | undefined> => FIND_TIP.first(db, [network]);
+export const tipOf = (db: Queryable, network: string) => FIND_TIP.first(db, [network]);
+
+/** Locks the chain, so that no other transaction changes its blocks. */
+export const lockChain = (tx: Transaction, network: string) => LOCK_NAME.all(tx, [`follow:${network}`]);
 
 /** Locks the chain. @returns whether its tip still has that hash: if not, another worker was faster */
 async function lockTip(tx: Transaction, network: string, hash: string | undefined): Promise<boolean> {
-  await LOCK_NAME.all(tx, [`follow:${network}`]);
+  await lockChain(tx, network);
   return (await tipOf(tx, network))?.hash === hash;
 }
 
@@ -93,35 +152,22 @@ async function writeBlocks(tx: Transaction, network: string, blocks: readonly Bl
   const rows = blocks.map(({ height, hash }) => ({ network, height, hash }));
   await insert(tx, ChainBlock, rows);
   await remove(tx, ChainBlock, { network, height: LessThan(rows.at(-1)!.height - BLOCKS_KEPT) });
-  for (const block of blocks) {
-    const payments = block.payments.map((payment) => ({ at: block.at, ...payment }));
-    await writeObserved(tx, { network, block }, payments);
-  }
+  for (const block of blocks)
+    await writeObserved(tx, { network, block }, await joinOutputs(tx, network, block.payments));
   return true;
 }
 
 async function removeBlocks(tx: Transaction, network: string, last: Tip, tip: Tip): Promise<void> {
   if (!(await lockTip(tx, network, tip.hash))) return;
   await remove(tx, ChainBlock, { network, height: MoreThan(last.height) });
-  const unmined = await UNMINE_PAYMENTS.all(tx, [network, last.height]);
-  const open = unmined.flatMap(({ id, status }) => (status === 'MINED' ? [id] : []));
-  await moveObserved(tx, 'SEEN', open);
+  for (const unmine of UNMINE_PAYMENTS) await unmine.all(tx, [network, last.height]);
 }
 
-/** Keeps how far the worker has read the chain. */
-async function keep<P extends Progress>(
-  db: Database,
-  { network }: ChainReader,
-  head: number,
-  height: number,
-  progress: P,
-): Promise<P> {
-  await KEEP_CHAIN.all(db, [network, head, height, progress === 'reached']);
-  return progress;
-}
-
-/** The addresses of the network that the worker watches. */
-export async function depositAddressesOf(db: Database, network: string): Promise<ReadonlySet<string>> {
-  const rows = await FIND_DEPOSIT_ADDRESSES.all(db, [network]);
-  return new Set(rows.map(({ walletAddress }) => walletAddress));
-}
+/** Finds addresses of top-ups of all times and networks. */
+export const findDepositsIn =
+  (db: Database): FindDeposits =>
+  async (addresses) => {
+    const given = [...new Set([...addresses].map((one) => one.toLowerCase()))];
+    const rows = given.length ? await FIND_DEPOSIT_ADDRESSES.all(db, [given]) : [];
+    return new Map(rows.map(({ walletAddress }) => [walletAddress.toLowerCase(), walletAddress]));
+  };

@@ -1,5 +1,7 @@
 /** The health of a gateway: whether it answers, and how far the worker has read its chains. */
+import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
+import { Chain } from '../../../entities/payments/chain.ts';
 import type { ChainReader, PaymentDriver } from '../drivers/driver.ts';
 import type { X402Driver, X402Health } from '../drivers/x402/driver.ts';
 import { tipOf } from './blocks.ts';
@@ -15,6 +17,8 @@ export interface ChainHealth {
   height: number | null;
   /** Blocks that the worker has yet to read; null: the node does not answer. */
   lagBlocks: number | null;
+  /** The reason why the worker cannot read it or settle its payments; null: none. */
+  problem: string | null;
 }
 
 export interface Gateway {
@@ -36,7 +40,8 @@ export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: A
     ...(driver.chains ?? []).map((reader) => chainOf(db, reader, signal)),
   ]);
   const { name, simulated } = driver;
-  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, warning: null, chains };
+  const warning = chains.find(({ problem }) => problem)?.problem ?? null;
+  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, warning, chains };
 }
 
 /** The health of x402. Its name is that of its events, independent of the driver. */
@@ -53,11 +58,12 @@ export async function x402GatewayOf(driver: X402Driver, aborted: AbortSignal): P
 
 async function chainOf(db: Queryable, reader: ChainReader, signal: AbortSignal): Promise<ChainHealth> {
   const { network } = reader;
-  const tip = await tipOf(db, network);
-  const head = await reader.head(signal).catch(() => null);
+  const [tip, chain] = [await tipOf(db, network), await find(db, Chain, { network })];
+  const head = await reader.nodes.ask(signal, (node) => node.head(signal)).catch(() => null);
   return {
     network,
     height: tip?.height ?? null,
     lagBlocks: head && tip ? Math.max(0, head.height - tip.height) : null,
+    problem: chain?.problem ?? null,
   };
 }

@@ -2,19 +2,19 @@
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
 import {
-  markMissing,
-  moveObserved,
-  orphanPayments,
+  DROP_PAYMENTS,
+  MARK_MISSING,
+  MOVE_OBSERVED,
   WRITE_OBSERVED,
 } from '../../../entities/payments/observed-payment.ts';
 import type { Block, ObservedPayment } from '../drivers/driver.ts';
-import { tell } from '../top-ups/credit.ts';
+import { tell } from '../suspense.ts';
 
 /** The origin of observed payments. */
 export interface Origin {
   network: string;
   /** The block that contains them. */
-  block?: Pick<Block, 'height' | 'hash'>;
+  block?: Pick<Block, 'height' | 'hash' | 'at'>;
   /** The top-up that the worker asked about. Absent: the address names it. */
   orderNumber?: string;
 }
@@ -30,31 +30,24 @@ export async function writeObserved(
   payments: readonly ObservedPayment[],
 ): Promise<string[]> {
   if (!payments.length) return [];
-  const given = payments.map(({ units, at, ...payment }) => ({
+  const given = payments.map(({ units, at = block?.at, minedAt = block?.at, ...payment }) => ({
     ...payment,
     id: newId('pay'),
     units: String(units),
     at: at ?? null,
+    minedAt: minedAt ?? null,
     confirmations: payment.confirmations ?? 0,
   }));
   const [height, hash] = [block?.height ?? null, block?.hash ?? null];
   const rows = await WRITE_OBSERVED.all(tx, [JSON.stringify(given), network, orderNumber ?? null, height, hash]);
-  const isMined = ({ confirmations }: { confirmations: number }) => block !== undefined || confirmations > 0;
-  const mined = rows.filter((row) => isMined(row) && ['SEEN', 'ORPHANED'].includes(row.status));
-  // An announcement takes no payment out of its block: the chain sync notices removed blocks itself.
-  const before = orderNumber === undefined ? ['ORPHANED'] : ['ORPHANED', 'MINED'];
-  const seen = rows.filter((row) => !isMined(row) && before.includes(row.status));
-  await moveObserved(tx, 'MINED', idsOf(mined));
-  await moveObserved(tx, 'SEEN', idsOf(seen));
+  const ids = rows.map(({ id }) => id);
+  if (ids.length) for (const move of MOVE_OBSERVED) await move.all(tx, [ids]);
   return orderNumbersOf(rows);
 }
 
-/** Orphans uncredited payments that the gateway does not report any more. @returns the order numbers of their top-ups */
-export const orphanUnobserved = async (
-  db: Queryable,
-  { network, orderNumber }: Pick<Origin, 'network' | 'orderNumber'>,
-  payments: readonly ObservedPayment[],
-): Promise<string[]> => orderNumbersOf(await orphanPayments(db, network, orderNumber, payments));
+/** Drops uncredited payments that the gateway does not report any more. @returns the order numbers of their top-ups */
+export const dropUnobserved = async (db: Queryable, origin: Origin, reported: readonly ObservedPayment[]) =>
+  orderNumbersOf(await DROP_PAYMENTS.all(db, reportOf(origin, reported)));
 
 /**
  * Tells the operator once when a gateway stops reporting credited payments of a top-up, and again when it resumes.
@@ -62,14 +55,16 @@ export const orphanUnobserved = async (
  * a transaction only in its next block after a reorganisation. A person decides about the balance and the account.
  * @param payments all payments of the top-up
  */
-export async function tellUnreported(
-  tx: Transaction,
-  { network, orderNumber }: Pick<Origin, 'network'> & { orderNumber: string },
-  payments: readonly ObservedPayment[],
-): Promise<void> {
-  for (const payment of await markMissing(tx, network, orderNumber, payments))
+export async function tellUnreported(tx: Transaction, origin: Origin, payments: readonly ObservedPayment[]) {
+  for (const payment of await MARK_MISSING.all(tx, reportOf(origin, payments)))
     await tell(tx, payment, payment.missingSince ? 'payment.missing' : 'payment.found');
 }
 
-const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
-const orderNumbersOf = (rows: readonly { orderNumber: string }[]) => [...new Set(rows.map((row) => row.orderNumber))];
+const reportOf = ({ network, orderNumber }: Origin, reported: readonly ObservedPayment[]): unknown[] => [
+  ...[network, orderNumber ?? null],
+  ...[reported.map(({ txId }) => txId), reported.map(({ position }) => position)],
+];
+/** A payment that the operator gave to another account has no top-up. */
+const orderNumbersOf = (rows: readonly { orderNumber: string | null }[]) => [
+  ...new Set(rows.flatMap(({ orderNumber }) => orderNumber ?? [])),
+];

@@ -3,6 +3,8 @@
  * holds no key that can spend. Some drivers read chains block by block (`chains`). The others report the payments of each
  * invoice (`observe`).
  */
+import type { Nodes } from './nodes.ts';
+
 export interface Coin {
   /** Such as BTC or USDC-BASE. */
   code: string;
@@ -12,8 +14,12 @@ export interface Coin {
   /** The decimals of the coin's own unit. */
   decimals: number;
   confirmationsRequired: number;
+  /** Confirmations of a final payment. Absent: those of the credit. Readers of chains leave it out. */
+  finalConfirmations?: number;
   /** Whether the coin stands for a US dollar. */
   pegged: boolean;
+  /** Micro-USD: a larger payment waits for the operator. Absent: none waits. */
+  holdAboveMicros?: bigint;
   /** Micro-USD for one coin, where the rate needs no source. */
   fixedRateMicros?: bigint;
 }
@@ -62,6 +68,15 @@ export interface ObservedPayment {
   confirmations?: number;
   /** The time of the payment, if the chain tells. */
   at?: Date | undefined;
+  /** The time of its block. Absent: it came into a block when the worker saw that. */
+  minedAt?: Date | undefined;
+}
+
+/** The announced payments of a chain. */
+export interface Announced {
+  payments: ObservedPayment[];
+  /** Whether they are all: a reader may need several calls after its start. */
+  isComplete: boolean;
 }
 
 export interface Block {
@@ -70,31 +85,60 @@ export interface Block {
   /** The hash of the block before. */
   parent: string;
   at: Date;
-  /** The payments to the given addresses. */
+  /** The payments to deposit addresses. */
   payments: ObservedPayment[];
 }
 
-/** Reads one chain. The worker repeats calls that throw. */
+/** Finds the deposit addresses among these, in any spelling. Returns their own spelling by lower case. */
+export type FindDeposits = (addresses: Iterable<string>) => Promise<ReadonlyMap<string, string>>;
+
+export interface TokenCode {
+  /** In lower case. */
+  contract: string;
+  /** SHA-256 in hexadecimal digits. */
+  codeHash: string;
+}
+
+/** Reads one chain. */
 export interface ChainReader {
   readonly network: string;
   /** Seconds between two polls. Default: the poll interval of the worker. */
   readonly pollSeconds?: number;
+  readonly nodes: Nodes<ChainNode>;
+}
+
+/** Reads a chain through one node. The worker repeats calls that throw. */
+export interface ChainNode {
   /** The highest block. @throws Error if the node is of another chain */
   head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
-  /** The hash of the block at that height on the present chain; undefined: none. */
+  /** The hash of the block at that height on the present chain; undefined: the node has none. */
   hash(height: number, signal: AbortSignal): Promise<string | undefined>;
-  /** A block with the payments to these addresses. @throws if the chain has changed meanwhile */
-  block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block>;
   /**
-   * Reads many deep blocks at once: the first, the last, and each with payments to these addresses. Absent: the worker
+   * A block with the payments to deposit addresses. The number of these does not change the number of requests.
+   * @throws if the chain has changed meanwhile
+   */
+  block(height: number, find: FindDeposits, signal: AbortSignal): Promise<Block>;
+  /**
+   * Reads many deep blocks at once: the first, the last, and each with payments to deposit addresses. Absent: the worker
    * reads block by block.
    * @throws if the chain has changed meanwhile
    */
-  range?(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]>;
+  range?(from: number, to: number, find: FindDeposits, signal: AbortSignal): Promise<Block[]>;
   /** The most blocks that a range may have now. */
   readonly rangeMax?: number;
-  /** Announced payments to these addresses in no block yet. Absent: the chain does not show them. */
-  announced?(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]>;
+  /** Announced payments to deposit addresses in no block yet. Absent: the chain does not show them. */
+  announced?(find: FindDeposits, signal: AbortSignal): Promise<Announced>;
+  /** The highest block that the chain cannot remove. Absent or undefined: the chain does not tell, and depth decides. */
+  finalHeight?(signal: AbortSignal): Promise<number | undefined>;
+  /**
+   * The tokens of the chain whose code the operator has not pinned, with the hash of their code. Absent: it has none.
+   * @throws Error if a token has other decimals than the operator says, or other code than the pinned one
+   */
+  tokenCodes?(signal: AbortSignal): Promise<TokenCode[]>;
+  /** The units that these addresses have together, by the code of the coin. Absent: the driver cannot tell. */
+  balances?(addresses: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, bigint>>;
+  /** The block of a transaction; undefined: the node finds none. Absent: the driver cannot look up transactions. */
+  heightOf?(txId: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
 /** A request that claims to come from a payment processor. */
@@ -126,6 +170,8 @@ export interface PaymentDriver {
    * @param deposit an unused number of the source
    */
   open(invoice: Invoice, deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget>;
+  /** The address of a number of its source, for drivers whose chains x402 may use. */
+  depositAddress?(deposit: number): Promise<string>;
   /** Whether it can report payments now. The worker asks twice a minute. Absent: it counts as reachable. */
   reachable?(signal: AbortSignal): Promise<boolean>;
   /** The chains that it reads block by block. */

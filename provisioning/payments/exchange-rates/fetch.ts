@@ -27,7 +27,9 @@ export const exchangeRatesProcess = (
           onError(new Error(`The source ${name} reports no rates.`, { cause: answer.reason }));
           return [];
         }
-        return [...answer.value].map(([coin, rateMicros]) => ({ coin, source: name, rate_micros: String(rateMicros) }));
+        return [...answer.value].map(([coin, { micros, at }]) => ({
+          ...{ coin, source: name, rate_micros: String(micros), at },
+        }));
       });
       const commit = (tx: Transaction) => KEEP_RATES.all(tx, [JSON.stringify(rates)]);
       return hop('start', { afterSeconds: TICK_SECONDS, commit });

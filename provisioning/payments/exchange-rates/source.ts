@@ -9,9 +9,23 @@ export interface ExchangeRateSource {
   url: string;
   /** JSON Pointers (RFC 6901) to the rates, by the code of the coin. */
   coins: Record<string, string>;
+  /**
+   * JSON Pointers to the times of the rates, by the code of the coin. A time is in seconds or milliseconds since the epoch, or
+   * in RFC 3339. Without a pointer, the time is that of the answer, by its headers Date and Age.
+   */
+  times?: Record<string, string>;
   /** Whether its rates are coins for one dollar, and not dollars for one coin. */
   inverse: boolean;
 }
+
+export interface FetchedRate {
+  /** Micro-USD for one coin. */
+  micros: bigint;
+  /** When the source had the rate, by its own clock. Undefined: it does not tell. */
+  at: Date | undefined;
+}
+
+const POINTER = { type: 'string', pattern: '^(/([^~/]|~[01])*)*$' };
 
 /** JSON Schema of a source in the operator's file. */
 export const EXCHANGE_RATE_SOURCE_SCHEMA = closedObject(['name', 'url', 'coins'], {
@@ -20,8 +34,9 @@ export const EXCHANGE_RATE_SOURCE_SCHEMA = closedObject(['name', 'url', 'coins']
   coins: {
     type: 'object',
     minProperties: 1,
-    additionalProperties: { type: 'string', pattern: '^(/([^~/]|~[01])*)*$' },
+    additionalProperties: POINTER,
   },
+  times: { type: 'object', additionalProperties: POINTER },
   inverse: { type: 'boolean', default: false },
 });
 
@@ -30,23 +45,43 @@ const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const RATE_MICROS_MAX = 10n ** 15n;
 
 /**
- * Asks a source, and leaves out coins without a plausible rate.
- * @returns micro-USD for one coin, by its code
+ * Asks a source, and leaves out coins without a plausible rate or time.
+ * @returns the rates by the code of the coin
  * @throws if it does not answer JSON with 200
  */
 export async function fetchExchangeRates(
   source: ExchangeRateSource,
   signal: AbortSignal,
-): Promise<Map<string, bigint>> {
+): Promise<Map<string, FetchedRate>> {
   const response = await fetch(source.url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`${source.name} answers ${response.status}.`);
   const answer: unknown = JSON.parse(await textOf(response));
+  const answeredAt = timeOf(response.headers);
   return new Map(
     Object.entries(source.coins).flatMap(([coin, pointer]) => {
-      const rate = rateOf(valueAt(answer, pointer), source.inverse);
-      return rate === undefined ? [] : [[coin, rate] as const];
+      const micros = rateOf(valueAt(answer, pointer), source.inverse);
+      const timePointer = source.times?.[coin];
+      const at = timePointer === undefined ? answeredAt : dateOf(valueAt(answer, timePointer));
+      if (micros === undefined || (timePointer !== undefined && !at)) return [];
+      return [[coin, { micros, at }] as const];
     }),
   );
+}
+
+/** When the source made the answer. A cache on the way tells how long it has kept the answer. */
+function timeOf(headers: Headers): Date | undefined {
+  const at = Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(at) ? undefined : new Date(at - 1000 * (Number(headers.get('age')) || 0));
+}
+
+/** Greater numbers are milliseconds: as seconds they would be after the year 5000. */
+const SECONDS_MAX = 1e11;
+
+/** Reads a time from JSON. */
+function dateOf(value: unknown): Date | undefined {
+  const number = typeof value === 'number' || /^\d+(\.\d+)?$/.test(`${value}`) ? Number(value) : Number.NaN;
+  const at = new Date(Number.isNaN(number) ? String(value) : number > SECONDS_MAX ? number : number * 1000);
+  return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
 async function textOf(response: Response): Promise<string> {

@@ -5,11 +5,12 @@
 import { type ChangedColumns, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
+import { recordAll } from '../../../entities/history/record.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
 import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
-import { keepPayments, LOCK_PAYMENTS, type Payment } from '../../../entities/payments/payment.ts';
+import { isInBalance, keepPayments, LOCK_DUE_PAYMENTS, type Payment } from '../../../entities/payments/payment.ts';
 import {
-  bonusMicros,
+  earnedMicros,
   FIND_TOP_UP_ACCOUNTS,
   LOCK_COIN_TOP_UPS,
   TOP_UP_LIFECYCLE,
@@ -18,59 +19,81 @@ import {
 } from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
-import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
+import { confirmationsOf, type ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
-import { bonusPosting, creditPayment, restorePayment, type SettlementBatch, suspendPayment } from './credit.ts';
+import { bonusPosting, creditPayment, lateNews, type SettlementBatch, suspendPayment } from './credit.ts';
 
-/** @param exchangeRates the present rates of all coins. The payments of a top-up wait while its coin is not among them. */
-export async function settleTopUp(
-  tx: Transaction,
-  orderNumber: string,
-  exchangeRates: ExchangeRates,
-): Promise<TopUp | undefined> {
-  return (await settleTopUps(tx, [orderNumber], exchangeRates))[0];
+/** Payments of one transaction. More would hold its locks for long. */
+const PAYMENTS_MAX = 500;
+
+export interface Settled {
+  topUps: TopUp[];
+  /** Whether further payments wait for another settlement. */
+  isPartial: boolean;
 }
 
-/** Settles many top-ups in fewer statements than one by one. */
+/**
+ * Settles many top-ups in fewer statements than one by one.
+ * @param exchangeRates the present rates of all coins. The payments of a top-up wait while its coin is not among them.
+ */
 export async function settleTopUps(
   tx: Transaction,
   orderNumbers: readonly string[],
   exchangeRates: ExchangeRates,
-): Promise<TopUp[]> {
+): Promise<Settled> {
   const { accountIds, now } = (await FIND_TOP_UP_ACCOUNTS.first(tx, [orderNumbers]))!;
   await lockAccount(tx, ...accountIds);
+  const coins = [...exchangeRates.keys()];
+  const rated = new Map([...exchangeRates].filter(([, { spotMicros }]) => spotMicros !== null));
+  const payments = await LOCK_DUE_PAYMENTS.all(tx, [orderNumbers, coins, confirmationsOf(rated), PAYMENTS_MAX]);
   const found = await LOCK_COIN_TOP_UPS.all(tx, [orderNumbers]);
   const known = found.filter(({ crypto }) => exchangeRates.has(crypto));
-  const payments = await LOCK_PAYMENTS.all(tx, [known.map(({ orderNumber }) => orderNumber)]);
   const statuses = new Map(payments.map(({ id, status }) => [id, status]));
   const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
   const all = known.map((row): Settling => {
     const { decimals } = exchangeRates.get(row.crypto)!;
-    const [own, others] = [[] as Payment[], [] as Payment[]];
-    for (const payment of paid.get(row.orderNumber) ?? []) (payment.coin === row.crypto ? own : others).push(payment);
-    return { topUp: row, own, others, decimals };
+    const { liveUnits, creditedUnits, quotedUnits, liveTxIds, ...others } = row;
+    const [live, credited, quoted] = [BigInt(liveUnits), BigInt(creditedUnits), BigInt(quotedUnits)];
+    const sums: Sums = { ...others, live, credited, quoted, txIds: liveTxIds };
+    return { topUp: row, due: paid.get(row.orderNumber) ?? [], sums, decimals };
   });
   await moveAll(tx, all.map(begin));
-  const batch: SettlementBatch = { tx, now, exchangeRates, postings: [] };
-  const conclusions: Conclusion[] = [];
-  for (const one of all) conclusions.push(conclude(one, batch, await settlePayments(one, batch)));
+  const batch: SettlementBatch = { now, exchangeRates, postings: [], news: [], late: [] };
+  const conclusions = all.map((one) => conclude(one, batch, settlePayments(one, batch)));
   await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await show(tx, settling.topUp, set);
-  await keepPayments(
-    tx,
-    payments.filter(({ id, status }) => statuses.get(id) !== status),
-  );
+  const settled = payments.filter(({ id, status }) => statuses.get(id) !== status);
+  await keepPayments(tx, settled);
   await postAll(tx, batch.postings);
+  await recordAll(tx, [...batch.news, ...lateNews(batch.late)]);
   const credited = batch.postings.filter(({ kind }) => kind === 'topup').map(({ accountId }) => accountId);
   await retrySuspended(tx, credited, RESUME_TASK);
-  return all.map(({ topUp }) => topUp);
+  return { topUps: all.map(({ topUp }) => topUp), isPartial: payments.length === PAYMENTS_MAX && settled.length > 0 };
 }
 
-/** A locked top-up with its payments: those in its coin, and others. */
+/** The payments of a top-up in its coin. */
+interface Sums {
+  openPayments: number;
+  creditedPayments: number;
+  /** Units of open payments, and of those in the balance. */
+  live: bigint;
+  /** Units in the balance. */
+  credited: bigint;
+  /** Units that were credited at the quoted rate. */
+  quoted: bigint;
+  paidMicros: bigint;
+  leastConfirmations: number | null;
+  firstSeenAt: Date | null;
+  lastCreditedSeenAt: Date | null;
+  /** The transactions of the first live payments. */
+  txIds: string[];
+}
+
+/** A locked top-up with payments to settle. */
 interface Settling {
   topUp: TopUp;
-  own: Payment[];
-  others: Payment[];
+  due: Payment[];
+  sums: Sums;
   decimals: number;
 }
 
@@ -92,75 +115,92 @@ async function moveAll(tx: Transaction, conclusions: readonly Conclusion[]): Pro
 }
 
 /** @returns micro-USD that are credited by now */
-async function settlePayments({ topUp, own, others }: Settling, batch: SettlementBatch): Promise<bigint> {
+function settlePayments({ topUp, due, sums }: Settling, batch: SettlementBatch): bigint {
   let { creditedMicros } = topUp;
-  for (const payment of own.filter((one) => isDue(one, topUp)))
-    creditedMicros += creditPayment(batch, topUp, payment, own);
-  // The operator may have assigned payments in another coin before they were reversed.
-  for (const payment of [...own, ...others].filter((one) => isReversed(one) && one.blockHash !== null))
-    if (payment.confirmations >= topUp.confirmationsRequired) await restorePayment(batch, payment);
-  for (const payment of others) if (isDue(payment, topUp)) await suspendPayment(batch, payment);
+  for (const payment of due) {
+    if (!isDue(payment, topUp, batch.exchangeRates)) continue;
+    if (payment.coin !== topUp.crypto) suspendPayment(batch, payment);
+    else {
+      creditedMicros += creditPayment(batch, topUp, payment, sums.quoted);
+      if (!isOpen(payment)) count(sums, payment);
+    }
+  }
   return creditedMicros;
 }
 
-const isOpen = ({ status }: Payment): boolean => status === 'SEEN' || status === 'MINED';
-const isReversed = ({ status }: Payment): boolean => status === 'REVERSED' || status === 'WRITTEN_OFF';
-const isDue = (payment: Payment, { confirmationsRequired }: TopUp): boolean =>
-  isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
-const isLive = (payment: Payment): boolean => isOpen(payment) || payment.status === 'CREDITED';
+const isOpen = ({ status }: Payment): boolean => status === 'OBSERVED' || status === 'CONFIRMING';
+/** Another transaction may have taken the payment out of its block until it was locked. */
+function isDue(payment: Payment, topUp: TopUp, exchangeRates: ExchangeRates): boolean {
+  const { confirmationsRequired } = payment.coin === topUp.crypto ? topUp : exchangeRates.get(payment.coin)!;
+  return isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
+}
+
+/** Counts an open payment that is now in the balance or in suspense. */
+function count(sums: Sums, payment: Payment): void {
+  const { units, quotedUnits, creditedMicros, seenAt, txId } = payment;
+  sums.openPayments--;
+  sums.quoted += BigInt(quotedUnits!);
+  if (!isInBalance(payment)) {
+    sums.live -= BigInt(units);
+    sums.txIds = sums.txIds.filter((shown) => shown !== txId);
+    return;
+  }
+  sums.creditedPayments++;
+  sums.credited += BigInt(units);
+  sums.paidMicros += creditedMicros;
+  if (!sums.lastCreditedSeenAt || seenAt > sums.lastCreditedSeenAt) sums.lastCreditedSeenAt = seenAt;
+}
 
 /** The first payment reopens a top-up that was over. It is late, unless the service only noticed it late. */
 function begin(settling: Settling): Conclusion {
-  const { topUp, own } = settling;
-  const first = own.find(isLive);
-  if (!first || topUp.status === 'CONFIRMING' || topUp.status === 'CONFIRMED')
+  const { topUp, sums } = settling;
+  if (!sums.firstSeenAt || topUp.status === 'CONFIRMING' || topUp.status === 'CONFIRMED')
     return { settling, to: undefined, set: {} };
-  const late = topUp.status === 'CANCELLED' || first.seenAt > topUp.expiresAt!;
+  const late = topUp.status === 'CANCELLED' || sums.firstSeenAt > topUp.expiresAt!;
   return { settling, to: 'CONFIRMING', set: { ...seenOf(settling), ...(late && { paymentException: 'LATE' }) } };
 }
 
 function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bigint): Conclusion {
-  const { topUp, own, decimals } = settling;
-  const live = own.filter(isLive);
-  const credited = live.filter(({ status }) => status === 'CREDITED');
-  const creditedUnits = sumOf(credited);
+  const { topUp, sums, decimals } = settling;
   const dueUnits = parseUnits(topUp.amountCrypto, decimals);
   const isOver = topUp.expiresAt! <= batch.now || topUp.paymentException === 'LATE';
   const set = { ...seenOf(settling), creditedMicros };
   if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
-  if (topUp.status === 'CONFIRMING' && isOver && !live.length) return { settling, to: 'EXPIRED', set };
-  const isComplete = creditedUnits >= dueUnits || (isOver && credited.length > 0 && credited.length === live.length);
-  const paymentException = exceptionOf(topUp, credited, creditedUnits, dueUnits);
+  const { openPayments, creditedPayments, credited } = sums;
+  if (topUp.status === 'CONFIRMING' && isOver && !openPayments && !creditedPayments)
+    return { settling, to: 'EXPIRED', set };
+  const isComplete = credited >= dueUnits || (isOver && creditedPayments > 0 && !openPayments);
+  const paymentException = exceptionOf(topUp, sums, dueUnits);
   if (topUp.status === 'CONFIRMING' && isComplete)
-    return { settling, to: 'CONFIRMED', set: { ...set, paymentException, ...confirm(batch, topUp, creditedMicros) } };
+    return {
+      settling,
+      to: 'CONFIRMED',
+      set: { ...set, paymentException, ...confirm(batch, settling, creditedMicros) },
+    };
   return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
 }
 
-function exceptionOf(topUp: TopUp, credited: Payment[], creditedUnits: bigint, dueUnits: bigint) {
-  if (topUp.paymentException === 'LATE' || credited.some(({ seenAt }) => seenAt > topUp.expiresAt!)) return 'LATE';
-  if (creditedUnits > dueUnits) return 'OVERPAID';
-  return creditedUnits < dueUnits ? 'UNDERPAID' : null;
+function exceptionOf({ paymentException, expiresAt }: TopUp, { lastCreditedSeenAt, credited }: Sums, dueUnits: bigint) {
+  if (paymentException === 'LATE' || (lastCreditedSeenAt && lastCreditedSeenAt > expiresAt!)) return 'LATE';
+  if (credited > dueUnits) return 'OVERPAID';
+  return credited < dueUnits ? 'UNDERPAID' : null;
 }
 
 /** The columns of a top-up that show its payments. */
-function seenOf({ topUp, own, decimals }: Settling): ChangedColumns<TopUp> {
-  const live = own.filter(isLive);
-  const open = live.filter(isOpen).map(({ confirmations }) => confirmations);
-  const lowest = live.length ? Math.min(topUp.confirmationsRequired, ...open) : 0;
+function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
+  const { live, openPayments, creditedPayments, leastConfirmations, txIds } = sums;
+  const required = topUp.confirmationsRequired;
   return {
-    receivedCrypto: formatUnits(sumOf(live), decimals),
-    confirmations: lowest,
-    txIds: [...new Set(live.map(({ txId }) => txId))],
+    receivedCrypto: formatUnits(live, decimals),
+    // Payments that this settlement credits have no fewer confirmations than required.
+    confirmations: openPayments || creditedPayments ? Math.min(required, leastConfirmations ?? required) : 0,
+    txIds: [...new Set(txIds)],
   };
 }
-const sumOf = (payments: Payment[]): bigint => payments.reduce((sum, { units }) => sum + BigInt(units), 0n);
 
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-
-/** Posts the bonus: for the credited amount, and at most for the requested one. */
-function confirm({ now, postings }: SettlementBatch, topUp: TopUp, creditedMicros: bigint): ChangedColumns<TopUp> {
-  const full = creditedMicros >= topUp.amountMicros;
-  const bonus = full ? topUp.bonusMicros : least(topUp.bonusMicros, bonusMicros(creditedMicros));
+/** Posts the bonus for the payments in the balance. The chain may have removed others after their credit. */
+function confirm({ now, postings }: SettlementBatch, { topUp, sums }: Settling, creditedMicros: bigint) {
+  const bonus = earnedMicros(topUp, sums.paidMicros);
   postings.push(bonusPosting(topUp, bonus));
   return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: now };
 }

@@ -9,10 +9,14 @@ import {
 } from '@x402/core/http';
 import { PaymentPayloadSchema } from '@x402/core/schemas';
 import { ApiError } from '../../../entities/errors.ts';
-import { type Authorization, isSameHex, type X402Terms } from '../drivers/x402/driver.ts';
+import type { Coin } from '../drivers/driver.ts';
+import { type Authorization, isSameHex, TIMEOUT_SECONDS, type X402Terms } from '../drivers/x402/driver.ts';
 
-/** The time that a payment may take. Clients sign for so long. */
-const TIMEOUT_SECONDS = 300;
+/**
+ * The service refuses authorizations that end later, because it watches each one to its end. The rest above the time for
+ * which clients sign allows for their clocks.
+ */
+const VALID_SECONDS_MAX = 2 * TIMEOUT_SECONDS;
 /** The service refuses authorizations that end sooner: the settlement takes time. */
 const MARGIN_SECONDS = 6;
 
@@ -24,6 +28,8 @@ export interface SignedPayment {
   accepted: { asset: string; payTo: string; amount: string } | undefined;
   authorization: Authorization;
   signature: `0x${string}`;
+  /** The nonce of a later payment with the same idempotency key. The request sent that one, and goes on with this one. */
+  insteadOf?: string;
 }
 
 /** The sale that a challenge names. */
@@ -84,8 +90,7 @@ function readAuthorization(given: unknown): Authorization {
   };
 }
 
-/** The end of the year 9999, which the database can still keep. */
-const SECONDS_MAX = 253_402_300_799n;
+const VALID_BEFORE = 'invalid_exact_evm_payload_authorization_valid_before';
 
 /** How a payment differs from the terms, as a reason of x402; undefined: it fits. The driver checks the signature. */
 export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicros: bigint): string | undefined {
@@ -98,10 +103,15 @@ export function mismatchOf(terms: X402Terms, payment: SignedPayment, amountMicro
     return 'invalid_exact_evm_recipient_mismatch';
   if (authorization.value !== amountMicros) return 'invalid_exact_evm_payload_authorization_value_mismatch';
   if (authorization.validAfter > nowSeconds) return 'invalid_exact_evm_payload_authorization_valid_after';
-  if (authorization.validBefore < nowSeconds + BigInt(MARGIN_SECONDS) || authorization.validBefore > SECONDS_MAX)
-    return 'invalid_exact_evm_payload_authorization_valid_before';
-  return undefined;
+  const restSeconds = authorization.validBefore - nowSeconds;
+  return restSeconds < MARGIN_SECONDS || restSeconds > VALID_SECONDS_MAX ? VALID_BEFORE : undefined;
 }
+
+/** The rule that a refused payment breaks, with its value, where the reason of x402 does not tell. */
+export const ruleOf = (fault: string, { authorization: { validBefore } }: SignedPayment): string | undefined =>
+  fault === VALID_BEFORE
+    ? `validBefore is ${validBefore}. It must be between ${MARGIN_SECONDS} and ${VALID_SECONDS_MAX} seconds ahead. Nothing was taken.`
+    : undefined;
 
 /** @param error the reason of the answer; clients of version 1 require a string */
 export function challengeOf(terms: X402Terms, { amountMicros, url, description }: Offer, error: string): Challenge {
@@ -121,6 +131,25 @@ export function challengeOf(terms: X402Terms, { amountMicros, url, description }
   };
 }
 
-/** The value of PAYMENT-RESPONSE, and of X-PAYMENT-RESPONSE. */
-export const receiptOf = (network: string, payer: string, transaction: string): string =>
-  encodePaymentResponseHeader({ success: true, transaction, network: network as `${string}:${string}`, payer });
+/**
+ * The value of PAYMENT-RESPONSE, and of X-PAYMENT-RESPONSE.
+ * @param unusedNonce the nonce of a payment of the same request that the service did not use
+ */
+export const receiptOf = (network: string, payer: string, transaction: string, unusedNonce?: string): string =>
+  encodePaymentResponseHeader({
+    success: true,
+    transaction,
+    network: network as `${string}:${string}`,
+    payer,
+    ...(unusedNonce !== undefined && { extensions: { unusedNonce } }),
+  });
+
+/** The coin of x402 if no gateway has it. It pays for requests, but for no invoice. */
+export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
+  code,
+  name: `${code} by x402`,
+  network: networkV1,
+  decimals: 6,
+  confirmationsRequired: 1,
+  pegged: true,
+});

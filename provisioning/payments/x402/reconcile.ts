@@ -1,7 +1,11 @@
 /**
- * Watches a payment by x402 until its outcome is final. The ledger credits it once, by the request or by this task. A
+ * Watches a payment by x402 until its block is final. The ledger credits it once, by the request or by this task. A
  * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
  * before that, the money stays in the balance. The repeated request then makes the server or top-up.
+ *
+ * A reorganisation may remove a credited payment. Then the worker settles it again, which the same signature allows. It
+ * reverses the payment only when the chain can never move it. Then the signature has expired, or the payer has used it
+ * otherwise.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
@@ -15,47 +19,47 @@ import {
   IS_SPENDER_DELETED,
   lockAvailable,
   post,
+  postAll,
   type Spender,
 } from '../../../entities/payments/ledger.ts';
+import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
 import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
-import {
-  creditX402,
-  lockPayment,
-  moveX402,
-  READ_PAYMENT,
-  type X402Payment,
-} from '../../../entities/payments/x402-payment.ts';
+import { lockX402, READ_PAYMENT, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/steps/resume.ts';
 import { serverTask } from '../../servers/steps/task.ts';
-import { Conflict, done, hop, nap, type Process } from '../../tasks/tasks.ts';
-import { TOP_UP_LANE } from '../top-ups/await-payment.ts';
+import { Conflict, done, hop, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { creditPosting, reversePayment } from '../suspense.ts';
+import { PAYMENT_LANE } from '../task.ts';
 import { bonusPosting } from '../top-ups/credit.ts';
-import { checkFinality } from './finality.ts';
 import type { X402 } from './x402.ts';
 
 /** The worker polls credited payments so many times less often than open ones. */
 const FINALITY_POLL_FACTOR = 4;
+/** Misses in a row before the worker acts on a removed payment, because one node may lag behind another. */
+const MISSED_MAX = 3;
 /** The worker settles again only after this time, because the first settlement may take so long. */
 const AGAIN_AFTER_MS = 10_000;
 
 export const x402Process = (db: Database, x402: X402, pollSeconds: number): Process => ({
-  lane: TOP_UP_LANE,
+  lane: PAYMENT_LANE,
   attemptsMax: Number.MAX_SAFE_INTEGER,
   backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
   steps: {
     watch: async ({ subject, data }) => {
       const payment = await READ_PAYMENT.first(db, [subject]);
-      if (payment?.status !== 'SETTLING' && (payment?.status !== 'SETTLED' || payment.finalAt)) return done();
+      const isCredited = payment && isInBalance(payment);
+      if (!payment || payment.status === 'FINAL' || (payment.status !== 'OBSERVED' && !isCredited)) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
-      if (payment.status === 'SETTLED') {
+      if (isCredited) {
         const seconds = Math.max(FINALITY_POLL_FACTOR * pollSeconds, restSeconds(payment, pollSeconds));
         return checkFinality(x402, payment, data, seconds);
       }
       const settlement = await x402.observe(payment);
+      if (settlement.state !== 'settled') await x402.countRevertedGas(payment);
       if (settlement.state === 'open') {
         // An order waits for the payment, and no request settles it any more: the settling party may have been away.
         if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);
@@ -67,23 +71,43 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
   },
 });
 
+/** A step of the task of a credited payment. @param missed how often in a row the chain did not have it */
+async function checkFinality(
+  x402: X402,
+  payment: X402Payment,
+  { missed = 0 }: { missed?: number },
+  seconds: number,
+): Promise<Outcome> {
+  const settlement = await x402.observe(payment);
+  if (settlement.state === 'settled') {
+    const { txId } = settlement;
+    if (!(await x402.isFinal(txId))) return nap(seconds, { data: { missed: 0 } });
+    const set = { txId, finalAt: expression('now()') };
+    return done({ commit: async (tx) => void (await movePayment(tx, payment, 'FINAL', set)) });
+  }
+  if (missed + 1 >= MISSED_MAX) {
+    if (settlement.state === 'dead') return done({ commit: (tx) => reversed(tx, payment) });
+    await x402.settleAgain(payment);
+  }
+  return nap(seconds, { data: { missed: missed + 1 } });
+}
+
 type ReadPayment = X402Payment & { readAt: Date };
 
 /** Whether the worker should settle the payment again: no request does, and the last settlement has had its time. */
 const isDue = ({ leaseUntil, createdAt, readAt }: ReadPayment): boolean =>
   leaseUntil <= readAt && readAt.getTime() - createdAt.getTime() > AGAIN_AFTER_MS;
 
-/** The pause grows with the age of the payment: some authorizations are valid for years. */
+/** The pause grows with the age of the payment, to a minute before its authorization ends. */
 const restSeconds = ({ createdAt, readAt }: ReadPayment, pollSeconds: number): number =>
   Math.max(pollSeconds, Math.min(300, (readAt.getTime() - createdAt.getTime()) / 10_000));
 
-async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: string): Promise<void> {
-  const payment = await lockPayment(tx, id, accountId);
-  if (payment.status !== 'SETTLING') return;
-  const { orderNumber } = payment;
+async function settled(tx: Transaction, watched: X402Payment, txId: string): Promise<void> {
+  const payment = await lockX402(tx, watched);
+  if (payment.status !== 'OBSERVED') return;
+  const { accountId, orderNumber } = payment;
+  await creditX402(tx, payment, txId);
   const server = orderNumber?.startsWith('SRV') ? await LOCK_PENDING_SERVER.first(tx, [orderNumber]) : undefined;
-  await moveX402(tx, payment, 'SETTLED', { txId });
-  await creditX402(tx, payment, orderNumber ?? undefined);
   const refusal = server && (await refusalOf(tx, server, payment));
   if (refusal) await failServer(tx, server.orderNumber, refusal);
   else if (server) await hold(tx, server, payment);
@@ -92,11 +116,23 @@ async function settled(tx: Transaction, { id, accountId }: X402Payment, txId: st
   await retrySuspended(tx, [accountId], RESUME_TASK);
 }
 
-async function failed(tx: Transaction, { id, accountId }: X402Payment): Promise<void> {
-  const payment = await lockPayment(tx, id, accountId);
+/** Credits a payment that the chain has moved. The statement of a paid request moves the payment itself. */
+async function creditX402(tx: Transaction, payment: X402Payment, txId: string): Promise<void> {
+  const micros = BigInt(payment.units);
+  await movePayment(tx, payment, 'CREDITED', { txId, creditedMicros: micros, creditedAt: expression('now()') });
+  await postAll(tx, [creditPosting(payment, micros)]);
+}
+
+async function reversed(tx: Transaction, watched: X402Payment): Promise<void> {
+  const payment = await lockX402(tx, watched);
+  if (isInBalance(payment)) await reversePayment(tx, payment);
+}
+
+async function failed(tx: Transaction, watched: X402Payment): Promise<void> {
+  const payment = await lockX402(tx, watched);
   const { status, orderNumber } = payment;
-  if (status !== 'SETTLING') return;
-  await moveX402(tx, payment, 'FAILED');
+  if (status !== 'OBSERVED') return;
+  await movePayment(tx, payment, 'DROPPED');
   if (orderNumber?.startsWith('TOP')) await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'EXPIRED', { actor: SYSTEM });
   if (orderNumber?.startsWith('SRV'))
     await failServer(tx, orderNumber, 'The payment was never settled. Nothing was taken.');

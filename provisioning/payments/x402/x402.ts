@@ -5,160 +5,173 @@
  * process.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
-import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
-import { lockAccount, type Spender } from '../../../entities/payments/ledger.ts';
+import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
+import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
 import {
-  FIND_SIGNED_PAYMENT,
+  COUNT_WASTED_GAS,
+  END_SEND,
   FORGET_ANSWERS,
+  findSigned,
   LEASE_PAYMENT,
+  lockX402,
   RELEASE_PAYMENT,
+  REOPEN_PAYMENT,
   RESERVE_PAYMENT,
-  SEALED_PAYMENT,
   SEALED_REQUEST,
+  START_SEND,
   type X402Payment,
-} from '../../../entities/payments/x402-payment.ts';
-import { digest, type Vault } from '../../../entities/secrets.ts';
+  x402Key,
+} from '../../../entities/payments/x402-authorization.ts';
+import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
-import type { Coin } from '../drivers/driver.ts';
-import type { Authorization, Exclusive, Settlement, Settling, X402Driver, X402Terms } from '../drivers/x402/driver.ts';
-import {
-  type Challenge,
-  challengeOf,
-  decodePayment,
-  mismatchOf,
-  type Offer,
-  receiptOf,
-  type SignedPayment,
-} from './message.ts';
-import { suspendX402 } from './suspense.ts';
-import { x402Task } from './task.ts';
+import { Turns } from '../../../entities/turns.ts';
+import type { Exclusive, Settlement, Settling, X402Driver } from '../drivers/x402/driver.ts';
+import { suspensePosting, tell } from '../suspense.ts';
+import { x402Task } from '../task.ts';
+import { type Buyer, type Found, findEarlier, requireSame, signatureDigest } from './earlier.ts';
+import { exclusiveOf } from './exclusive.ts';
+import { mismatchOf, type SignedPayment } from './message.ts';
+import { refuseUnusable, tooMuchGas } from './refusal.ts';
+import { authorizationKeyOf, openPayment, sealPayment } from './sealed.ts';
 
 /** A request leases a payment for so long. Then a repeated request takes over. */
 const LEASE_SECONDS = 60;
 const SETTLE_TIMEOUT_MS = 20_000;
 const VERIFY_TIMEOUT_MS = 20_000;
+/** How often the service sends a payment. A second time may help if the first transaction was lost or reverted. */
+const SENDS_MAX = 2;
+/** The same for a payment that a reorganisation removed after its credit. */
+const SENDS_MAX_CREDITED = 4;
 /** When the worker first asks the chain about a payment, because the request may have died. */
 const WATCH_AFTER_SECONDS = 5;
 
-/** The payer and the paid request. */
-export interface Reservation extends Spender {
-  accountId: string;
-  amountMicros: bigint;
-  /** SHA-256 in hex. */
-  requestDigest: string;
-}
+/** Open: not known yet. Refused and unsent: the chain has moved nothing. Crowded: too many payments are open. */
+type Outcome = (Settlement | { state: 'refused'; reason: string } | { state: 'unsent' | 'crowded' }) & {
+  /** Whether the signature has left the service, or gas was wasted. */
+  isSent?: boolean;
+  /** The sent transaction of an open outcome. */
+  sentTxId?: string | undefined;
+};
 
-/** Open: not known yet. Refused and unsent: the chain has moved nothing. */
-type Outcome = Settlement | { state: 'refused'; reason: string } | { state: 'unsent' };
+const OPEN: Settlement = { state: 'open' };
 
 export class X402 {
   readonly #db: Database;
   readonly #driver: X402Driver;
   readonly #vault: Vault;
-  /** The exclusive work of this process. */
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #exclusive: Exclusive;
+  /** Verifications run the code of wallets on a node. So those of one account wait for each other. */
+  readonly #verifications = new Turns({
+    places: 16,
+    placesOfGroup: 2,
+    waiting: 200,
+    waitingOfGroup: 24,
+    refusal: 'The service verifies other payments of the account. Wait for one of them. Nothing was taken.',
+  });
 
   /** @param db not the database of a request, because the rows must be committed at once */
   constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
     this.#vault = vault;
+    this.#exclusive = exclusiveOf(db, `x402 ${driver.terms.network}`);
   }
 
   get terms() {
     return this.#driver.terms;
   }
 
-  challenge(offer: Offer, error: string): Challenge {
-    return challengeOf(this.terms, offer, error);
-  }
-
-  /** @throws ApiError invalid_payment */
-  decode(header: string): SignedPayment {
-    return decodePayment(header);
-  }
-
-  receipt({ network, payer }: X402Payment, txId: string): string {
-    return receiptOf(network, payer, txId);
-  }
-
   /** The reason why a payment cannot be settled; undefined: it can. @throws if the driver cannot tell at the moment */
-  async verify(payment: SignedPayment): Promise<string | undefined> {
+  async verify(payment: SignedPayment, accountId: string): Promise<string | undefined> {
     const { authorization, signature } = payment;
     const mismatch = mismatchOf(this.terms, payment, authorization.value);
-    return mismatch ?? this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
+    const verify = () => this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
+    return mismatch ?? this.#verifications.run(accountId, verify);
   }
 
   /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws if the driver cannot tell at the moment */
-  async fault(payment: SignedPayment, amountMicros: bigint, verifying = this.verify(payment)) {
+  async fault(payment: SignedPayment, amountMicros: bigint, verifying?: Promise<string | undefined>) {
     return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
 
   /**
-   * The row of a repeated payment.
-   * @throws ApiError payment_nonce_used if it paid for another request, or is in suspense
+   * A repeated payment, or the one of an earlier request with the same idempotency key. A key never takes two payments.
+   * @throws ApiError payment_nonce_used if it paid for another request, or can buy nothing. idempotency_key_reused if the key
+   * was used otherwise. rate_limited if it is new, and payer or account wasted too much gas
    */
-  async find(
-    payment: SignedPayment,
-    { accountId, requestDigest }: Reservation | Omit<Reservation, 'amountMicros'>,
-  ): Promise<X402Payment | undefined> {
-    const row = await FIND_SIGNED_PAYMENT.first(this.#db, this.#key(payment));
-    const same =
-      !row ||
-      (row.accountId === accountId &&
-        row.sealedRequest !== null &&
-        SEALED_REQUEST.open(this.#vault, row.sealedRequest, row.id) === requestDigest &&
-        row.signatureDigest.equals(signatureDigest(payment)));
-    if (!same) throw new ApiError('payment_nonce_used');
-    if (row?.status === 'UNMATCHED') throw inSuspense();
-    return row;
+  async find(payment: SignedPayment, buyer: Buyer): Promise<Found | undefined> {
+    const payer = payment.authorization.from.toLowerCase();
+    const { row, wastedGas } = await findSigned(this.#db, this.#key(payment), payer, buyer.accountId);
+    if (!row && wastedGas >= (this.#driver.revertedGasMax ?? Number.POSITIVE_INFINITY)) throw tooMuchGas(wastedGas);
+    if (row) requireSame(this.#vault, row, payment, buyer);
+    const earlier =
+      !row || row.status === 'DROPPED' ? await findEarlier(this.#db, this.#vault, payment, buyer) : undefined;
+    return earlier ?? (row && { row, payment });
   }
 
-  /** Writes the row of a payment, leased to a request, and starts its task. @returns undefined if the row exists */
+  /**
+   * Writes the row of a payment, leased to a request, and starts its task.
+   * @param openMax the limit of open payments of payer and account; null: any number
+   * @returns undefined if the row exists, another one has the idempotency key, or the limit is reached
+   */
   async reserve(
     payment: SignedPayment,
-    reservation: Reservation,
+    buyer: Buyer,
     requestId: string,
+    openMax: number | null,
     db: Queryable = this.#db,
   ): Promise<X402Payment | undefined> {
-    const { accountId, credentialId, limitedBy, amountMicros, requestDigest } = reservation;
+    const { from, nonce, value, validBefore } = payment.authorization;
+    const { accountId, credentialId, limitedBy, requestDigest, keyDigest } = buyer;
+    const { network, coin, asset, payTo } = this.terms;
     const id = newId('pay');
     return RESERVE_PAYMENT.first(db, [
-      ...[id, ...this.#key(payment), accountId, credentialId, limitedBy],
-      ...[this.terms.asset.toLowerCase(), this.terms.payTo.toLowerCase(), amountMicros],
-      ...[Number(payment.authorization.validBefore), signatureDigest(payment)],
-      ...[SEALED_REQUEST.seal(this.#vault, requestDigest, id), requestId],
-      SEALED_PAYMENT.seal(this.#vault, `${payment.authorization.validAfter} ${payment.signature}`, id),
-      LEASE_SECONDS,
+      ...[id, this.#key(payment), network, accountId, coin, payTo.toLowerCase(), value],
+      ...[from.toLowerCase(), nonce.toLowerCase(), asset.toLowerCase(), Number(validBefore), signatureDigest(payment)],
+      SEALED_REQUEST.seal(this.#vault, requestDigest, id),
+      sealPayment(this.#vault, payment, id),
+      ...[credentialId, limitedBy, LEASE_SECONDS, requestId, openMax, keyDigest ?? null],
       ...startTaskParameters({ ...x402Task({ id, accountId }), afterSeconds: WATCH_AFTER_SECONDS }),
     ]);
   }
 
   /**
    * Puts a payment into suspense that the chain had moved before the service received it. Any reader of the chain could have
-   * sent it.
+   * sent it. With an invalid signature the payment gets no row: the sender has not even seen it.
    * @throws ApiError payment_nonce_used if the chain had moved it; another error if the driver cannot tell
    */
-  async keepUnmatched(payment: SignedPayment, buyer: Omit<Reservation, 'amountMicros'>, requestId: string) {
+  async keepUnmatched(payment: SignedPayment, buyer: Buyer, requestId: string) {
     const { from, nonce, to, value: amountMicros, validBefore } = payment.authorization;
     if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const settlement = await this.#driver.observe({ payer: from, nonce, payTo: to, amountMicros, ...times });
-    if (settlement.state !== 'settled') return;
+    if (settlement.state !== 'settled' || !(await this.#isSigned(payment, buyer.accountId))) return;
     await this.#db.transaction(async (tx) => {
       await lockAccount(tx, buyer.accountId);
-      const row = await this.reserve(payment, { ...buyer, amountMicros }, requestId, tx);
-      if (row) await suspendX402(tx, row, settlement.txId);
+      const row = await this.reserve(payment, buyer, requestId, null, tx);
+      if (!row) return;
+      const set = { txId: settlement.txId, creditedMicros: amountMicros };
+      const unmatched = await movePayment(tx, row, 'UNMATCHED', set);
+      await postAll(tx, [suspensePosting(unmatched, amountMicros)]);
+      await tell(tx, unmatched, 'payment.unmatched');
+      await RELEASE_PAYMENT.first(tx, [row.id, requestId, 1, null]);
     });
-    throw inSuspense();
+    throw refuseUnusable('UNMATCHED');
   }
 
-  /** Leases the payment to a request. @returns false if another request has leased or answered it */
-  async lease(id: string, requestId: string): Promise<boolean> {
-    return (await LEASE_PAYMENT.first(this.#db, [id, requestId, LEASE_SECONDS])) !== undefined;
+  /** Whether the payer has signed a payment. @throws if the driver cannot tell at the moment */
+  #isSigned({ authorization, signature }: SignedPayment, accountId: string): Promise<boolean> {
+    return this.#verifications.run(accountId, () => this.#driver.isSigned(authorization, signature));
+  }
+
+  /**
+   * Leases the payment to a request. A dropped one of an earlier request gives way to that of the request itself.
+   * @returns its state, with this send; undefined: another request has it
+   */
+  lease({ row: { id }, payment: { insteadOf } }: Found, requestId: string) {
+    return LEASE_PAYMENT.first(this.#db, [id, requestId, LEASE_SECONDS, insteadOf !== undefined]);
   }
 
   /** Forgets answers after a day, because they may contain passwords. The payment stays used. */
@@ -166,37 +179,84 @@ export class X402 {
     await FORGET_ANSWERS.all(this.#db);
   }
 
-  /** Ends the lease of a request, and lets the worker ask the chain now. */
-  async release({ id, accountId }: X402Payment, requestId: string): Promise<void> {
+  /**
+   * Ends the lease of a request. The worker asks the chain now. If the signature has never left the service, the payment is
+   * dropped instead. A repeated request opens it again.
+   */
+  async release(
+    row: X402Payment,
+    requestId: string,
+    { isSent = true, sentTxId }: Pick<Outcome, 'isSent' | 'sentTxId'>,
+  ): Promise<void> {
     await this.#db.transaction(async (tx) => {
-      await RELEASE_PAYMENT.all(tx, [id, requestId]);
-      await startTask(tx, x402Task({ id, accountId }));
+      const locked = await lockX402(tx, row);
+      const released = await RELEASE_PAYMENT.first(tx, [row.id, requestId, isSent ? 0 : 1, sentTxId ?? null]);
+      const isUnsent = released?.sends === 0 && locked.status === 'OBSERVED' && locked.orderNumber === null;
+      if (isUnsent) await movePayment(tx, locked, 'DROPPED');
+      else await startTask(tx, x402Task(row));
     });
   }
 
   /**
    * Settles a payment, unless it is settled.
-   * @param isFirst whether no request has tried before
+   * @param check refuses the sale again before a repeated send. Undefined: no request has tried before
+   * @param openMax the limit of open payments of payer and account, for a dropped payment
    */
-  async settle(row: X402Payment, { authorization, signature }: SignedPayment, isFirst: boolean): Promise<Outcome> {
+  async settle(
+    row: X402Payment,
+    payment: SignedPayment,
+    check: (() => Promise<void>) | undefined,
+    openMax: number,
+  ): Promise<Outcome> {
     // The balance has the money, even if a reorganisation removes the payment.
-    if (row.status === 'SETTLED') return { state: 'settled', txId: row.txId! };
-    const before: Settlement = isFirst ? { state: 'open' } : await this.#driver.observe(row);
-    if (before.state !== 'open') return before;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive };
-    // Ignores errors and asks the chain.
-    const { refused, unsent, txId } = await this.#driver
-      .settle(authorization, signature, options)
-      .catch((): Settling => ({}));
-    const after = await this.#driver.observe(row, txId).catch((): Settlement => ({ state: 'open' }));
-    if (after.state !== 'open') return after;
-    if (unsent) return { state: 'unsent' };
-    return refused === undefined ? after : { state: 'refused', reason: refused };
+    if (isInBalance(row)) return { state: 'settled', txId: row.txId! };
+    const key = authorizationKeyOf(row);
+    const before = check ? await this.#driver.observe(key).catch(() => undefined) : OPEN;
+    if (!before) return { state: 'unsent', isSent: false };
+    if (before.state !== 'open' || row.sends > SENDS_MAX) return before;
+    await check?.();
+    // The next transaction replaces the sent one.
+    await this.countRevertedGas(row).catch(() => {});
+    if (row.status === 'DROPPED' && !(await this.#reopen(row, payment, openMax)))
+      return { state: 'crowded', isSent: false };
+    const { refused, unsent, txId, wastedGas } = await this.#send(row, payment);
+    const after = await this.#driver.observe(key, txId).catch(() => OPEN);
+    const isSent = !unsent || wastedGas !== undefined;
+    if (after.state !== 'open') return { ...after, isSent };
+    if (refused !== undefined) return { state: 'refused', reason: refused, isSent };
+    return unsent ? { state: 'unsent', isSent } : { ...after, isSent, sentTxId: txId };
+  }
+
+  /** Lets the driver settle, and counts wasted gas. It ignores errors: the caller asks the chain. */
+  async #send(
+    { id }: X402Payment,
+    { authorization, signature }: Pick<SignedPayment, 'authorization' | 'signature'>,
+    again = false,
+  ): Promise<Settling> {
+    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again };
+    const settling = await this.#driver.settle(authorization, signature, options).catch((): Settling => ({}));
+    if (settling.wastedGas !== undefined) await COUNT_WASTED_GAS.all(this.#db, [id, null, settling.wastedGas]);
+    return settling;
+  }
+
+  /** Opens a dropped payment. @returns false if payer or account have too many open ones */
+  #reopen(row: X402Payment, payment: SignedPayment, openMax: number): Promise<boolean> {
+    return this.#db.transaction(async (tx) => {
+      const reopened = await REOPEN_PAYMENT.first(tx, [row.id, sealPayment(this.#vault, payment, row.id), openMax]);
+      if (reopened) await startTask(tx, { ...x402Task(row), afterSeconds: WATCH_AFTER_SECONDS });
+      return reopened !== undefined;
+    });
   }
 
   /** Asks the chain for the outcome. */
   observe(row: X402Payment): Promise<Settlement> {
-    return this.#driver.observe(row, row.txId ?? undefined);
+    return this.#driver.observe(authorizationKeyOf(row), row.txId ?? row.sentTxId ?? undefined);
+  }
+
+  /** Counts the gas of the sent transaction if it has reverted. */
+  async countRevertedGas({ id, sentTxId }: X402Payment): Promise<void> {
+    const gas = sentTxId === null ? undefined : await this.#driver.revertedGas?.(sentTxId);
+    if (gas !== undefined) await COUNT_WASTED_GAS.all(this.#db, [id, sentTxId, gas]);
   }
 
   /** Whether the configured chain and asset are those of the payment. */
@@ -209,55 +269,18 @@ export class X402 {
     return this.#driver.isFinal(txId);
   }
 
-  /** Settles a payment again that an order depends on. It ignores errors, because the task asks the chain later. */
-  async settleAgain({ id, payer, payTo, amountMicros, validBefore, nonce, sealedPayment }: X402Payment): Promise<void> {
-    if (!sealedPayment) return;
-    const opened = SEALED_PAYMENT.open(this.#vault, sealedPayment, id);
-    const [validAfter, signature] = opened.split(' ') as [string, `0x${string}`];
-    const authorization = {
-      from: payer,
-      to: payTo,
-      nonce,
-      value: amountMicros,
-      validAfter: BigInt(validAfter),
-      validBefore: BigInt(validBefore.getTime()) / 1000n,
-    } as Authorization;
-    const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again: true };
-    await this.#driver.settle(authorization, signature, options).catch(() => {});
+  /**
+   * Settles a payment again that an order depends on, unless it was sent often enough. An order that no longer stands, or
+   * whose account is in debt, no longer depends on it. The task asks the chain later.
+   */
+  async settleAgain(row: X402Payment): Promise<void> {
+    const sendsMax = isInBalance(row) ? SENDS_MAX_CREDITED : SENDS_MAX;
+    if (!row.sealedPayment || !(await START_SEND.first(this.#db, [row.id, sendsMax]))) return;
+    const { unsent, txId, wastedGas } = await this.#send(row, openPayment(this.#vault, row), true);
+    await END_SEND.all(this.#db, [row.id, unsent && wastedGas === undefined ? 1 : 0, txId ?? null]);
   }
 
-  /** Runs one work at a time in this process, then in all processes. Waiting in the process takes no connection. */
-  readonly #exclusive: Exclusive = (work) =>
-    new Promise((resolve, reject) => {
-      let done: ReturnType<typeof work> | undefined;
-      const locked = async (tx: Transaction) => {
-        await LOCK_NAME.all(tx, [`x402 ${this.terms.network}`]);
-        // The database may repeat the transaction, but the work runs once.
-        done ??= work();
-        // The caller need not wait for the end of the transaction, which commits nothing.
-        await done.then(resolve);
-      };
-      this.#queue = this.#queue.then(() => this.#db.transaction(locked)).catch(reject);
-    });
-
-  #key({ authorization: { from, nonce } }: SignedPayment): string[] {
-    return [this.terms.network, from.toLowerCase(), nonce.toLowerCase()];
+  #key({ authorization: { from, nonce } }: SignedPayment): string {
+    return x402Key(this.terms.network, from, nonce);
   }
 }
-
-/** The coin of x402 if no gateway has it. It pays for requests, but for no invoice. */
-export const x402CoinOf = ({ coin: code, network, networkV1 = network }: X402Terms): Coin => ({
-  code,
-  name: `${code} by x402`,
-  network: networkV1,
-  decimals: 6,
-  confirmationsRequired: 1,
-  pegged: true,
-});
-
-const inSuspense = () =>
-  new ApiError(
-    'payment_nonce_used',
-    'The chain moved this payment before it was sent. The operator decides who receives the money.',
-  );
-const signatureDigest = ({ signature }: SignedPayment): Buffer => digest(signature.toLowerCase());

@@ -1,19 +1,22 @@
 /**
  * Renews servers when their paid time ends. One transaction renews many: their transfers, paid times, events and audit
- * entries exist together or not at all. Servers with a change in progress wait until they are stable.
+ * entries exist together or not at all. A change of the power without money for the machine is given up.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { FIND_RELEASABLE, releaseWithheld } from '../../../entities/payments/withheld.ts';
 import {
   FIND_DUE_SERVERS,
   FIND_SOLVENT_ACCOUNTS,
   FIND_UNPAID_SERVERS,
   LOCK_DUE_SERVERS,
 } from '../../../entities/servers/renewal.ts';
+import { CHANGING } from '../../../entities/servers/server.ts';
 import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
+import { fallBack } from '../steps/change.ts';
 import { RESUME_SUBJECT, resumeAccount, retrySuspended } from '../steps/resume.ts';
 import { expire, suspend } from '../steps/suspend.ts';
 import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable } from './charge.ts';
@@ -28,7 +31,10 @@ const HOUR_MS = 3_600_000;
 /** The task that resumes the suspended servers of one account. */
 export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step: 'resume-account' } as const;
 
-/** Renews servers that are due, resumes suspended ones that can be paid again, and deletes those that stayed unpaid. */
+/**
+ * Renews servers that are due, resumes suspended ones that can be paid again, and deletes those that stayed unpaid. It also
+ * releases refunds whose payments became final.
+ */
 export function renewalProcess(db: Database): Process {
   return periodic({
     start: async () => {
@@ -46,7 +52,16 @@ export function renewalProcess(db: Database): Process {
       const servers = await FIND_UNPAID_SERVERS.all(db, [CHUNK + 1]);
       const orderNumbers = servers.slice(0, CHUNK).map(({ orderNumber }) => orderNumber);
       const commit = (tx: Transaction) => expire(tx, orderNumbers);
-      return servers.length > CHUNK ? hop('expire', { commit }) : hop('start', { afterSeconds: TICK_SECONDS, commit });
+      return hop(servers.length > CHUNK ? 'expire' : 'release', { commit });
+    },
+    release: async () => {
+      const accounts = await FIND_RELEASABLE.all(db, [CHUNK]);
+      const accountIds = accounts.map(({ accountId }) => accountId);
+      const commit = async (tx: Transaction) => {
+        await releaseWithheld(tx, accountIds);
+        await retrySuspended(tx, accountIds, RESUME_TASK);
+      };
+      return accountIds.length ? hop('release', { commit }) : hop('start', { afterSeconds: TICK_SECONDS });
     },
     [RESUME_TASK.step]: resumeAccount,
   });
@@ -66,6 +81,10 @@ async function renewDue(tx: Transaction): Promise<void> {
       periodTo: new Date(server.paidUntil!.getTime() + PAID_HOURS * HOUR_MS),
     })),
   );
-  for (const server of others.sort(byOrderNumber))
-    await suspend(tx, server, server.autoRenew ? 'insufficient_balance' : 'not_renewed');
+  for (const server of others.sort(byOrderNumber)) {
+    const { status, autoRenew } = server;
+    const isCut = CHANGING.has(status) && status !== 'REBUILDING';
+    const stable = isCut ? await fallBack(tx, server) : server;
+    await suspend(tx, stable, autoRenew ? 'insufficient_balance' : 'not_renewed');
+  }
 }

@@ -50,13 +50,15 @@ interface Look {
   /** Receives the names of such machines of this round. */
   unasked: string[];
   signal: AbortSignal;
+  /** The time of the database. */
+  now: Date;
 }
 
 type Drivers = Record<'VPS' | 'DEDICATED', HardwareDriver>;
 
 export const observerProcess = (db: Database, drivers: Drivers, onError: (error: unknown) => void): Process =>
   periodic({
-    start: async ({ aborted, data }) => {
+    start: async ({ aborted, data, now }) => {
       const known = (data.orphans ?? {}) as Orphans;
       const heard = new Set((data.unasked ?? []) as string[]);
       const [orphans, unasked]: [Orphans, string[]] = [{}, []];
@@ -64,7 +66,7 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
       for (const driver of new Set(Object.values(drivers))) {
         const kinds = Object.entries(drivers).flatMap(([kind, one]) => (one === driver ? kind : []));
         const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
-        const look = { driver, kinds, known, orphans, heard, unasked, signal };
+        const look = { driver, kinds, known, orphans, heard, unasked, signal, now: now() };
         const commit = await observe(db, look).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
           Object.assign(orphans, known);
@@ -88,7 +90,7 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
 
 /** Observes one engine, and opens its circuit breaker if necessary. @returns the commit of its findings @throws DriverError */
 async function observe(db: Database, look: Look) {
-  const { driver, kinds, known, orphans, heard, signal } = look;
+  const { driver, kinds, known, orphans, heard, signal, now } = look;
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
   const before = await FIND_EXPECTED_MACHINES.all(db, [kinds]);
   const listed = await driver.list(signal);
@@ -109,7 +111,7 @@ async function observe(db: Database, look: Look) {
   const found: Found[] = [
     ...absent,
     ...expected.flatMap((machine) => powerOf(machine, seen.get(nameOf(machine)))),
-    ...old(await unowned(db, listed), known, orphans),
+    ...old(await unowned(db, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = await removedSince(db, driver, signal);
@@ -134,9 +136,9 @@ function powerOf({ order, generation, status }: ExpectedMachine, seen: Observati
 }
 
 /** The orphans that were seen for long enough. `noted` receives when each was first seen. */
-function old(found: Found[], known: Orphans, noted: Orphans): Found[] {
-  for (const one of found.slice(0, ORPHANS_MAX)) noted[nameOf(one)] = known[nameOf(one)] ?? Date.now();
-  return found.filter((one) => Date.now() - (noted[nameOf(one)] ?? Date.now()) >= ORPHAN_SECONDS * 1000);
+function old(found: Found[], known: Orphans, noted: Orphans, nowMs: number): Found[] {
+  for (const one of found.slice(0, ORPHANS_MAX)) noted[nameOf(one)] = known[nameOf(one)] ?? nowMs;
+  return found.filter((one) => nowMs - (noted[nameOf(one)] ?? nowMs) >= ORPHAN_SECONDS * 1000);
 }
 
 /** Machines with our mark that belong to no server. Given-up generations belong to their server. */

@@ -8,7 +8,7 @@ import { REDIRECT_TASK, taskChange } from '../../../entities/tasks/start.ts';
 import { Task } from '../../../entities/tasks/task.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import { completeDeletion } from './delete.ts';
-import { fail, UNDELIVERABLE } from './outcome.ts';
+import { undeliverable } from './outcome.ts';
 import { SERVER_LANE, SERVER_PROCESS } from './task.ts';
 
 /**
@@ -31,7 +31,7 @@ export async function cancelServer(tx: Transaction, orderNumber: string): Promis
   }
   const isOrder = status === 'PENDING' || status === 'PROVISIONING';
   if (!isOrder && !CHANGING.has(status)) return false;
-  if (isOrder) await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
+  if (isOrder) await undeliverable(tx, server);
   await REDIRECT_TASK.all(tx, [orderNumber, isOrder ? 'clean' : 'restore']);
   tx.changed(taskChange(SERVER_LANE));
   return true;

@@ -83,11 +83,12 @@ const DONE: Record<CarriedOut['operation'], string> = {
 };
 
 /** Returns the server to its state before the change, with the reason. */
-export async function fallBack(tx: Transaction, server: Server): Promise<void> {
+export async function fallBack(tx: Transaction, server: Server): Promise<Server> {
   const change = server.change as CarriedOut;
   const { operation, from } = change;
   const failureMessage = `The server could not be ${DONE[operation]}. You were not charged for it. Try again later.`;
   const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };
-  await move(tx, server, from, set, { event: 'server.action_failed', data: { operation } });
+  const stable = await move(tx, server, from, set, { event: 'server.action_failed', data: { operation } });
   if (operation === 'resize') await undoResize(tx, server, change);
+  return stable;
 }

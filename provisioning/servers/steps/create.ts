@@ -1,6 +1,6 @@
 /**
  * The steps from an order to a running server. The money is captured only when the machine has given proof. An order that
- * fails is refunded in full, and its machine is removed.
+ * fails is refunded, and its machine is removed.
  */
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
@@ -9,7 +9,7 @@ import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
 import { destroyAll, restSeconds } from './delete.ts';
-import { fail, isPermanent, move, UNDELIVERABLE } from './outcome.ts';
+import { fail, isPermanent, move, undeliverable } from './outcome.ts';
 import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
 
@@ -30,12 +30,12 @@ export const create: ServerStep = async (task, { server, driver, specOf, proofSe
   } catch (error) {
     // Another host may have room.
     if (server.host && codeOf(error) === 'no_capacity') return hop('replace');
-    if (isPermanent(error))
-      return hop('clean', { commit: (tx) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE) });
+    if (isPermanent(error)) return hop('clean', { commit: (tx) => undeliverable(tx, server) });
     if (isHopeless(error, task.attempts)) return hop('replace');
     throw error;
   }
-  return hop('prove', typeof task.data.proofBy === 'string' ? {} : { data: proofWithin(proofSeconds) });
+  const { proofBy, onSince = task.now() } = task.data;
+  return hop('prove', { data: { onSince, ...(typeof proofBy !== 'string' && proofWithin(task, proofSeconds)) } });
 };
 
 /** Waits until the machine gives proof. From then on the server runs and is billed. */
@@ -43,9 +43,9 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
   const seen = await driver.observe(keyOf(server), task.aborted);
   if (seen.phase !== 'present' || !seen.proven) {
     const { proofBy } = task.data;
-    if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(proofSeconds) });
+    if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(task, proofSeconds) });
     // An unknown state decides nothing.
-    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= Date.now()) return hop(nextRecoveryStep(task));
+    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= task.now().getTime()) return hop(nextRecoveryStep(task));
     // The engine lost the machine after making it, for example in a crash. The worker makes it again.
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);

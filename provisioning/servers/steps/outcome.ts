@@ -2,15 +2,16 @@
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { type Move, transition } from '../../../entities/history/transition.ts';
-import { available, held, isPosted, post } from '../../../entities/payments/ledger.ts';
+import { usdFromMicros } from '../../../entities/money.ts';
+import { available, held, isPosted, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { ERASED, SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { Conflict } from '../../tasks/tasks.ts';
+import { chargeUnproven, type MachineTime } from '../billing/unproven.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 
 const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 /** Whether another attempt would fail as well. */
 export const isPermanent = (error: unknown): boolean => error instanceof DriverError && PERMANENT.has(error.code);
-export const UNDELIVERABLE = 'The machine could not be delivered. The order was refunded in full.';
 
 /** Fails an order whose server never ran, and releases its hold in full. */
 export async function fail(
@@ -23,24 +24,39 @@ export async function fail(
   await releaseHold(tx, server);
 }
 
+/** Fails an order that the worker could not deliver. @param machine the data of its task, if the machine gave no proof */
+export async function undeliverable(tx: Transaction, server: Server, machine: MachineTime = {}): Promise<void> {
+  const chargedMicros = await chargeUnproven(tx, server, machine);
+  const failureMessage = chargedMicros
+    ? `The machine gave no proof. The order was refunded, except for the ${usdFromMicros(chargedMicros)} USD of its hours. One such order a day is free.`
+    : 'The machine could not be delivered. The order was refunded in full.';
+  await move(tx, server, 'FAILED', { failureCode: 'provisioning_failed', failureMessage, ...ERASED });
+  await releaseHold(tx, server, chargedMicros);
+}
+
 /**
  * Releases the held price of an order. Captured money is not held any more, and an order that waits for its payment holds
  * none.
+ * @param chargedMicros the part that is captured instead
  * @returns micro-USD; 0 if the order held none
  */
-export async function releaseHold(tx: Transaction, server: Server): Promise<bigint> {
-  if (!(await isPosted(tx, `hold:${server.orderNumber}`))) return 0n;
-  const amountMicros = server.priceMonthMicros + server.setupFeeMicros;
-  await post(tx, server.accountId, {
-    kind: 'release',
-    debit: held(server.accountId),
-    credit: available(server.accountId),
-    amountMicros,
-    externalKey: `release:${server.orderNumber}`,
-    orderNumber: server.orderNumber,
-    serviceCode: server.serviceCode,
-    description: `${server.serviceCode} was not delivered`,
-  });
+export async function releaseHold(tx: Transaction, server: Server, chargedMicros = 0n): Promise<bigint> {
+  const { accountId, orderNumber, serviceCode } = server;
+  if (!(await isPosted(tx, `hold:${orderNumber}`))) return 0n;
+  const amountMicros = server.priceMonthMicros + server.setupFeeMicros - chargedMicros;
+  const common = { debit: held(accountId), orderNumber, serviceCode };
+  await post(
+    tx,
+    accountId,
+    {
+      ...{ ...common, kind: 'release', credit: available(accountId), amountMicros },
+      ...{ externalKey: `release:${orderNumber}`, description: `${serviceCode} was not delivered` },
+    },
+    {
+      ...{ ...common, kind: 'capture', credit: REVENUE, amountMicros: chargedMicros },
+      ...{ externalKey: `capture:${orderNumber}`, description: `Hours of ${serviceCode} without proof` },
+    },
+  );
   return amountMicros;
 }
 

@@ -16,7 +16,7 @@ import { specOf } from '../placement/spec.ts';
 import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, prove } from './create.ts';
 import { destroy } from './delete.ts';
-import { fail, UNDELIVERABLE } from './outcome.ts';
+import { undeliverable } from './outcome.ts';
 import { remake, replace, restart } from './recovery.ts';
 import { persist, powerOn } from './resume.ts';
 import type { ServerStep } from './step.ts';
@@ -94,7 +94,7 @@ const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
 });
 
 /** Fails an order, or returns a change to its earlier state. The worker never stops to clean up, delete or suspend. */
-async function exhausted({ step, subject }: LeasedTask, tx: Transaction): Promise<string> {
+async function exhausted({ step, subject, data }: LeasedTask, tx: Transaction): Promise<string> {
   const server = await LOCK_SERVER.first(tx, [subject]);
   if (step === 'destroy' || step === 'clean' || !server) return step;
   if (server.status === 'DELETING') return 'destroy';
@@ -104,6 +104,6 @@ async function exhausted({ step, subject }: LeasedTask, tx: Transaction): Promis
   }
   if (server.status === 'SUSPENDED') return persist(tx, server);
   if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
-  await fail(tx, server, 'provisioning_failed', UNDELIVERABLE);
+  await undeliverable(tx, server, data);
   return 'clean';
 }

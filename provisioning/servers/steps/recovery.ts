@@ -1,7 +1,7 @@
 /**
  * Recovery of a machine that gives no proof in time. The worker restarts it, then rebuilds it in place, then replaces it. The
  * next machine has the next generation and another MAC address. The worker replaces a stuck machine at once, and one whose host has no
- * room. In the end the order fails and is refunded in full.
+ * room. In the end the order fails and is refunded.
  *
  * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
  * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order
@@ -12,11 +12,12 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { isBreakerOpen } from '../../../entities/servers/finding.ts';
 import { Server } from '../../../entities/servers/server.ts';
 import { Conflict, hop, type LeasedTask, nap } from '../../tasks/tasks.ts';
+import type { MachineTime } from '../billing/unproven.ts';
 import { DriverError, type DriverErrorCode, type Observation } from '../drivers/driver.ts';
 import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
 import { keyOf } from '../placement/spec.ts';
 import { reportStuck } from '../reconcile/findings.ts';
-import { fail, UNDELIVERABLE } from './outcome.ts';
+import { undeliverable } from './outcome.ts';
 import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
 
@@ -27,8 +28,8 @@ const RECOVERY_STEPS = ['restart', 'remake', 'replace'] as const;
 type RecoveryStep = (typeof RECOVERY_STEPS)[number];
 
 /** The data of a task: the deadline of the proof, and the last recovery step with this generation. */
-export const proofWithin = (seconds: number, tried: RecoveryStep | null = null): object => ({
-  proofBy: new Date(Date.now() + seconds * 1000).toISOString(),
+export const proofWithin = (task: LeasedTask, seconds: number, tried: RecoveryStep | null = null): object => ({
+  proofBy: new Date(task.now().getTime() + seconds * 1000).toISOString(),
   tried,
 });
 
@@ -50,7 +51,7 @@ export function isHopeless(error: unknown, attempts: number): boolean {
 const tryRecovery =
   (step: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
   async (task, work) => {
-    const data = proofWithin(work.proofSeconds, step);
+    const data = proofWithin(task, work.proofSeconds, step);
     try {
       await call(task, work);
     } catch (error) {
@@ -81,10 +82,11 @@ export const replace: ServerStep = async (task, work) => {
     const off = await driver.power(keyOf(server), 'off', `off-${server.generation}`, task.aborted);
     if (off.power !== 'off') return nap(pollSeconds);
   }
-  if (server.generation >= GENERATIONS_MAX) return hop('clean', { commit: (tx) => undeliverable(tx, server) });
+  if (server.generation >= GENERATIONS_MAX)
+    return hop('clean', { commit: (tx) => undeliverable(tx, server, task.data) });
   return hop('create', {
     data: { tried: null, proofBy: null },
-    commit: (tx) => nextGeneration(tx, server, driver.name, seen),
+    commit: (tx) => nextGeneration(tx, work, seen, task.data),
   });
 };
 
@@ -100,16 +102,19 @@ async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promi
 }
 
 /** Claims a host for the next machine of the order. Without room the order fails. */
-async function nextGeneration(tx: Transaction, server: Server, driver: string, seen: Observation): Promise<void> {
+async function nextGeneration(
+  tx: Transaction,
+  { server, driver }: Work,
+  seen: Observation,
+  machine: MachineTime,
+): Promise<void> {
   const { orderNumber, generation } = server;
-  if (seen.phase !== 'absent') await reportStuck(tx, driver, { ...seen, order: orderNumber, generation });
+  if (seen.phase !== 'absent') await reportStuck(tx, driver.name, { ...seen, order: orderNumber, generation });
   await lockHosts(tx, server);
   if (seen.phase === 'absent') await freeGenerations(tx, [server]);
   const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
-  if (host === undefined) return undeliverable(tx, server);
+  if (host === undefined) return undeliverable(tx, server, machine);
   const present = { orderNumber, generation, status: 'PROVISIONING' } as const;
   const updated = await update(tx, Server, present, { generation: generation + 1, host });
   if (!updated) throw new Conflict(`${orderNumber} is not being provisioned any more.`);
 }
-
-const undeliverable = (tx: Transaction, server: Server) => fail(tx, server, 'provisioning_failed', UNDELIVERABLE);

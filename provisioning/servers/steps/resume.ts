@@ -1,7 +1,7 @@
 /**
  * The steps that resume a suspended server. When the balance suffices, the worker holds a month and turns the machine on,
- * if it was on before. With the proof the server returns to its earlier state, the month begins, and the money is captured.
- * Until then it is SUSPENDED, and deletion releases the whole month. No API key's spending limit counts it.
+ * if it was on before. When the engine reports that, the server returns to its earlier state. Then the month begins, and the
+ * money is captured. Until then it is SUSPENDED, and deletion releases the whole month. No API key's spending limit counts it.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
@@ -66,14 +66,16 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
   for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server, 'resume'));
 }
 
-/** Turns the machine on if it was on before, and waits for proof. Otherwise it stays off. */
+/**
+ * Turns the machine on if it was on before. The engine's word suffices: a customer who closes the SSH port would have the
+ * machine without paying. Otherwise the machine stays off.
+ */
 export const powerOn: ServerStep = async (task, { server, driver, pollSeconds }) => {
   const { orderNumber: order, generation, change } = server;
   if (change?.operation !== 'resume') return hop('suspend');
-  const on = change.from === 'RUNNING';
-  const seen = await driver.power({ order, generation }, on ? 'on' : 'off', change.id, task.aborted);
-  const reached = on ? seen.proven : seen.power === 'off';
-  if (seen.phase !== 'present' || !reached) return nap(pollSeconds);
+  const power = change.from === 'RUNNING' ? 'on' : 'off';
+  const seen = await driver.power({ order, generation }, power, change.id, task.aborted);
+  if (seen.phase !== 'present' || seen.power !== power) return nap(pollSeconds);
   return done({ commit: (tx) => resumed(tx, server, change) });
 };
 

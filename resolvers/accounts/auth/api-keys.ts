@@ -10,7 +10,6 @@ import { insert } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { isId, newId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
 import { found } from '../../errors.ts';
@@ -76,10 +75,9 @@ export async function listApiKeys(context: Context, { status = null, ...page }: 
 
 /** Revokes a key and the credentials that it created, even if the caller uses it. @throws ApiError not_found */
 export async function revokeApiKey(context: Context, id: string): Promise<ApiKey> {
-  const accountId = accountOf(context);
   if (!isId('key', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    const accountId = await lockOwnAccount(tx, context, 'while suspended');
     const apiKey = found(await FIND_OWN_API_KEY.first(tx, [id, accountId]));
     if (apiKey.status !== 'ACTIVE') return apiKey;
     const { apiKeys } = await revokeCredentials(tx, accountId, [id], actorOf(context));

@@ -12,9 +12,9 @@ import { ApiError } from '../../../entities/errors.ts';
 import type { Actor } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
+import { lockOwnAccount } from '../account.ts';
 
 export async function listSessions(context: Context, request: PageRequest): Promise<Page<Session>> {
   const parameters = [accountOf(context), afterCursor(request, {}), request.limit + 1];
@@ -24,10 +24,9 @@ export async function listSessions(context: Context, request: PageRequest): Prom
 
 /** Ends a session and its refresh token at once, and the session that replaced it after a refresh. @throws ApiError not_found */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
-  const accountId = accountOf(context);
   if (!isId('tok', id)) throw new ApiError('not_found');
   await context.db.transaction(async (tx) => {
-    await lockAccount(tx, accountId);
+    const accountId = await lockOwnAccount(tx, context, 'while suspended');
     if (!(await endSessions(tx, accountId, [id], 'revoked', actorOf(context)))) throw new ApiError('not_found');
   });
   return { tokenId: id };

@@ -24,10 +24,12 @@ export interface TotpSetup {
 
 /** Creates a seed. Logins need no code until the caller confirms it. @throws ApiError wrong_password or totp_already_enabled */
 export async function setupTotp(context: Context, password: string): Promise<TotpSetup> {
-  const { id: accountId, email } = await requirePassword(context, password);
+  const { id: accountId, email, passwordHash: checked } = await requirePassword(context, password);
   const secret = newSeed();
   await context.db.transaction(async (tx) => {
-    const { totpEnabled } = await lockedOwnAccount(tx, context);
+    const { totpEnabled, passwordHash } = await lockedOwnAccount(tx, context);
+    // Another request may have changed the password since the check.
+    if (passwordHash !== checked) throw new ApiError('wrong_password');
     if (totpEnabled) throw new ApiError('totp_already_enabled');
     await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
   });

@@ -8,6 +8,7 @@ import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { found } from '../../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../../pages.ts';
+import { requireOpen } from '../account.ts';
 
 /** Lists the clients, newest first; the operator reads the clients of all accounts. */
 export const listOauthClients = (context: Context, request: PageRequest): Promise<Page<OauthClient>> =>
@@ -21,6 +22,7 @@ export async function deleteOauthClient(context: Context, id: string): Promise<{
   return context.db.transaction(async (tx) => {
     // Under this lock, the client can neither get nor refresh a token.
     await lockAccount(tx, accountId);
+    await requireOpen(tx, context, 'while suspended');
     const { clients, sessions } = await revokeCredentials(tx, accountId, [id], actorOf(context));
     if (!clients.length) throw new ApiError('not_found');
     return { id, tokensRevoked: sessions.length };

@@ -111,6 +111,7 @@ describe('The second factor of a request', () => {
     expect(refusal(await create({}))).toEqual([403, 'step_up_required']);
     expect(refusal(await create({ totp_code: 'abcd-efgh' }))).toEqual([401, 'invalid_totp']);
     expect((await create({ totp_code: await account.code() })).body.plaintext).toBe(plaintext);
+    expect((await create({ code: await account.code() })).body.plaintext).toBe(plaintext);
   });
 
   it('lets a request with a right code repeat, and accepts no wrong one from a recent login', async () => {

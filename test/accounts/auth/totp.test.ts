@@ -86,6 +86,28 @@ describe('Two-factor authentication', () => {
     );
   });
 
+  it('begins no setup by the old password while the password changes', async () => {
+    const { id, rest, password } = await newAccount();
+    const waiting = (count: number) =>
+      eventually(async () => {
+        const locked = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return (await db.query(locked)).length === count;
+      });
+    const [changed, setup] = await db
+      .transaction(async (tx) => {
+        await tx.query('select from balance where account_id = $1 for update', [id]);
+        const change = { current_password: password, new_password: `${password} and more` };
+        const changed = rest('POST', '/v1/auth/password', change);
+        await waiting(1);
+        const setup = rest('POST', '/v1/auth/totp/setup', { password });
+        await waiting(2);
+        return [changed, setup];
+      })
+      .then((both) => Promise.all(both));
+    expect([changed!.status, setup!.body.code]).toEqual([200, 'wrong_password']);
+    expect(await db.query('select 1 from totp where account_id = $1', [id])).toEqual([]);
+  });
+
   it('accepts no second setup while it is on, and no seed of an earlier setup', async () => {
     const account = await withTotp();
     const again = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });

@@ -9,12 +9,15 @@ const { introspect, newClient, requestToken, tokenOf } = oauthRequests(anonymous
 
 const KEY = { name: 'k', scope: 'read' };
 
-/** Moves the registration and the last use of a client into the past, and makes its task due. */
+/** Moves the registration and the last use of a client into the past, and makes its task due. Its first client made an account. */
 async function age(clientId: string, { registered, used = registered }: { registered: number; used?: number | null }) {
   await db.query(
     `with aged as (
       update oauth_client set created_at = now() - make_interval(secs => $2::float8 * 86400), last_used_at = now() - make_interval(secs => $3::float8 * 86400)
-      where id = $1)
+      where id = $1 returning account_id, created_at),
+    older as (
+      update account set created_at = aged.created_at from aged, oauth_client client
+      where account.id = aged.account_id and client.id = $1 and account.created_at = client.created_at)
     update task set run_at = now() where subject = $1`,
     [clientId, registered, used],
   );
@@ -43,6 +46,21 @@ describe('An OAuth client', () => {
     expect(told).toHaveLength(1);
   });
 
+  it('takes its webhooks with it, and the worker tells of both', async () => {
+    const account = await newAccount();
+    const client = await newClient({ scope: 'full' }, account.rest);
+    const url = 'https://93.184.215.14/';
+    const { body } = await restClient(publicUrl, await tokenOf(client))('POST', '/v1/webhooks', { url });
+    await age(client.client_id, { registered: 31 });
+    await eventually(async () => !(await remain(client.client_id)));
+    const [webhook] = await db.query('select status, disabled_reason from webhook where id = $1', [body.id]);
+    expect(webhook).toEqual({ status: 'DISABLED', disabledReason: 'creator_revoked' });
+    const told = await db.query<{ type: string }>('select type from event where subject = any($1) order by id', [
+      [client.client_id, body.id],
+    ]);
+    expect(told.map(({ type }) => type)).toEqual(expect.arrayContaining(['oauth_client.removed', 'webhook.disabled']));
+  });
+
   it('goes after a day if a stranger registered it and never used it', async () => {
     const [unused, young] = [await newClient(), await newClient()];
     const owned = await newClient({}, (await newAccount()).rest);
@@ -69,6 +87,31 @@ describe('An OAuth client', () => {
     await db.query(`update api_key set status = 'REVOKED', revoked_at = now() where id = $1`, [body.key_id]);
     await age(client.client_id, { registered: 400 });
     await eventually(async () => !(await remain(client.client_id)));
+  });
+
+  it('stays while a payment to its account may come', async () => {
+    const client = await newClient({ scope: 'full' });
+    const body = { amount_usd: 50, crypto: 'BTC' };
+    const topUp = await restClient(publicUrl, await tokenOf(client))('POST', '/v1/billing/topups', body);
+    const about = [topUp.body.order_number];
+    // The simulated payment is as if it had not come yet.
+    await eventually(async () => {
+      const sql = `update balance set available_micros = 0 where available_micros > 0
+        and account_id = (select account_id from top_up where order_number = $1) returning account_id`;
+      return (await db.query(sql, about)).length;
+    });
+    await age(client.client_id, { registered: 400 });
+    expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
+    await db.query(`update top_up set created_at = now() - interval '32 days' where order_number = $1`, about);
+    await age(client.client_id, { registered: 400 });
+    await eventually(async () => !(await remain(client.client_id)));
+  });
+
+  it('stays for thirty days if a client of the same agent registered it, and it was never used', async () => {
+    const first = await newClient({ scope: 'full' });
+    const second = await newClient({}, restClient(publicUrl, await tokenOf(first)));
+    await age(second.client_id, { registered: 2, used: null });
+    expect((await sleeping(second.client_id)).days).toBeCloseTo(28, 0);
   });
 
   it('stays while its account has money', async () => {

@@ -1,5 +1,7 @@
 /** Tests that each refusal of the internal listener has a code, over HTTP, SSE and WebSocket. */
 import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { getIntrospectionQuery } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { bearer } from '../../accounts/oauth/requests.ts';
@@ -44,6 +46,31 @@ const OPERATIONS: [what: string, operation: Operation, code: string][] = [
   [
     'too many introspections',
     { query: `{ ${Array.from({ length: 21 }, (_, i) => `a${i}: __schema { queryType { name } }`).join(' ')} }` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'too much of the schema',
+    {
+      query: `{ __schema { ${Array.from({ length: 70 }, (_, i) => `a${i}: types { name fields { name } }`).join(' ')} } }`,
+    },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'too many names of types',
+    { query: `{ account { ${Array.from({ length: 1_001 }, (_, i) => `a${i}: __typename`).join(' ')} } }` },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'too many names of types within the schema',
+    {
+      query: `{ __schema { types { fields { ...f } } } } fragment f on __Field { ${Array.from({ length: 300 }, (_, i) => `a${i}: __typename`).join(' ')} }`,
+    },
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['one field again and again', { query: `{ account { ${'id '.repeat(900)} } }` }, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'one field again and again in inline fragments',
+    { query: `{ account { ${'... { id } '.repeat(900)} } }` },
     'GRAPHQL_VALIDATION_FAILED',
   ],
   [
@@ -143,6 +170,52 @@ describe('An error has its code', () => {
   });
 });
 
+it('A tool may send the document alone', async () => {
+  const response = await send({ body: '{ account { id } }', headers: { 'content-type': 'application/graphql' } });
+  expect(await response.json()).toEqual({ data: { account: { id: account.id } } });
+});
+
+it('An answer has a limit, which aliases of few fields can exceed', async () => {
+  const names = Array.from({ length: 200 }, (_, i) => `a${i}: description`).join(' ');
+  const query = `{ __schema { types { fields { type { ofType { fields { type { ofType { ${names} } } } } } } } } }`;
+  const errors = await errorsOf(await post({ query }));
+  expect(errors[0]).toMatchObject({
+    message: expect.stringContaining('too large'),
+    extensions: { code: 'BAD_USER_INPUT' },
+  });
+  const overSocket = await overWebSocket({ query });
+  expect(overSocket.errors[0]!.message).toContain('too large');
+});
+
+it('A credential that ends before the body has come reads and ends nothing', async () => {
+  const owner = await newAccount();
+  const { body: key } = await owner.rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'full' });
+  const { body: other } = await owner.rest('POST', '/v1/auth/api-keys', { name: 'other', scope: 'full' });
+  const document = `mutation { revokeApiKey(keyId: "${other.key_id}") { keyId } }`;
+  const asks = ['{ account { id } }', document].map((query) => {
+    const body = JSON.stringify({ query });
+    const headers = { ...bearer(key.plaintext), 'content-type': 'application/json', 'content-length': body.length };
+    const asked = request(graphqlUrl, { method: 'POST', headers });
+    asked.write(body.slice(0, 10));
+    return { asked, rest: body.slice(10) };
+  });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await owner.rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+  for (const { asked, rest } of asks) {
+    asked.end(rest);
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const text = Buffer.concat(await response.toArray()).toString();
+    expect(codesOf(JSON.parse(text).errors)).toEqual(['revoked_credential']);
+  }
+  const { data } = (await owner.rest('GET', '/v1/auth/api-keys')).body;
+  expect(data.find((one: { key_id: string }) => one.key_id === other.key_id).status).toBe('active');
+});
+
+it('A tool reads the whole schema by the query of graphql-js', async () => {
+  const response = await post({ query: getIntrospectionQuery() });
+  expect(Object.keys(((await response.json()) as { data: object }).data)).toEqual(['__schema']);
+});
+
 describe('A request without an operation has an error with a code', () => {
   const JSON_BODY = { 'content-type': 'application/json' };
   const query = '{ account { id } }';
@@ -161,9 +234,9 @@ describe('A request without an operation has an error with a code', () => {
       'BAD_REQUEST',
     ],
     [
-      'variables of a form that are not JSON',
-      () => send({ body: 'query={a}&variables={', headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
-      400,
+      'a form, which browsers send from any page',
+      () => send({ body: 'query={a}', headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+      415,
       'BAD_REQUEST',
     ],
     ['a GET without a query', () => send({ method: 'GET' }), 400, 'BAD_REQUEST'],
@@ -176,13 +249,14 @@ describe('A request without an operation has an error with a code', () => {
     ['variables that are not an object', () => post({ query, variables: [1] }), 400, 'BAD_REQUEST'],
     ['an unknown member', () => post({ query, colour: 'red' }), 400, 'BAD_REQUEST'],
     ['another content type', () => post(query, { 'content-type': 'text/plain' }), 415, 'BAD_REQUEST'],
+    ['a multipart body', () => post('x', { 'content-type': 'multipart/form-data; boundary=b' }), 415, 'BAD_REQUEST'],
+    ['a body above the limit', () => post({ query: 'x'.repeat(200_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
     [
-      'a broken multipart body',
-      () => post('x', { 'content-type': 'multipart/form-data; boundary=b' }),
-      400,
-      'BAD_REQUEST',
+      'a large body without a credential',
+      () => post('x'.repeat(200_000), { authorization: '' }),
+      401,
+      'invalid_credential',
     ],
-    ['a body above the limit', () => post({ query: 'x'.repeat(26_000_000) }), 413, 'REQUEST_ENTITY_TOO_LARGE'],
     ['no credential', () => post({ query }, { authorization: '' }), 401, 'invalid_credential'],
     ['an unknown credential', () => post({ query }, bearer('nonsense')), 401, 'invalid_credential'],
   ];

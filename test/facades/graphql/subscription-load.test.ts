@@ -1,10 +1,13 @@
 /** Many subscriptions of one account. */
+import { once } from 'node:events';
 import { expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { listen } from '../../setup/subscription.ts';
 
 const { newAccount, graphqlUrl } = await startFreehold();
+const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '120' });
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels } } }';
 const CHANGES = 10;
 
@@ -55,4 +58,69 @@ it('Subscriptions of one account share their reads, and each hears the last chan
     (all.length * CHANGES) / 10,
   );
   for (const one of all) one.dispose();
+});
+
+/** Opens a WebSocket with a credential. */
+async function connected(accessToken: string): Promise<WebSocket> {
+  const socket = new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${accessToken}` } }));
+  await once(socket, 'message');
+  return socket;
+}
+const subscribe = (socket: WebSocket, id: number, query: string) =>
+  socket.send(JSON.stringify({ id: String(id), type: 'subscribe', payload: { query } }));
+
+it('A WebSocket whose client reads nothing is closed before its messages fill the memory', async () => {
+  const socket = await connected((await newAccount()).accessToken);
+  socket.pause();
+  const types = [1, 2, 3, 4].map((n) => `t${n}: types { name description fields { name description } }`);
+  for (let id = 0; id < 100; id++) subscribe(socket, id, `{ __schema { ${types.join(' ')} } }`);
+  const received: string[] = [];
+  socket.on('message', (message) => received.push(String(message)));
+  const closed = once(socket, 'close');
+  setTimeout(() => socket.resume(), 5_000);
+  await closed;
+  expect(received.length).toBeLessThan(100);
+});
+
+it('A key has its limit of calls, and the operator has none', async () => {
+  const { graphql } = await limited.newAccount();
+  const codes = [];
+  for (let call = 0; call < 121; call++) codes.push((await graphql('{ account { id } }')).errors?.[0].extensions.code);
+  expect(codes.slice(-2)).toEqual([undefined, 'rate_limited']);
+  for (let call = 0; call < 121; call++)
+    expect((await limited.operator('{ gateways { name } }')).errors).toBeUndefined();
+});
+
+it('A WebSocket has at most a hundred operations that wait', async () => {
+  const socket = await connected((await newAccount()).accessToken);
+  const messages: { id: string; payload: { message: string; extensions: { code: string } }[] }[] = [];
+  socket.on('message', (message) => messages.push(JSON.parse(String(message))));
+  for (let id = 0; id < 400; id++) subscribe(socket, id, '{ account { id } }');
+  await eventually(async () => new Set(messages.map(({ id }) => id)).size === 400);
+  const refused = messages.filter(({ payload }) => Array.isArray(payload)).map(({ payload }) => payload[0]!);
+  expect(new Set(refused.map(({ extensions }) => extensions.code))).toEqual(new Set(['rate_limited']));
+  expect(refused.some(({ message }) => message.includes('operations of this socket wait'))).toBe(true);
+  socket.close();
+});
+
+it('A stranger who sends fragments without end is cut off', async () => {
+  const socket = new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  for (let sent = 0; sent < 200; sent++) socket.send('x', { fin: false });
+  await closed;
+});
+
+it('A stranger who sends messages without a credential is cut off, and so is a flood of pings', async () => {
+  for (const [socket, count] of [
+    [new WebSocket(graphqlUrl.replace('http', 'ws'), 'graphql-transport-ws'), 20],
+    [await connected((await newAccount()).accessToken), 3_000],
+  ] as const) {
+    if (socket.readyState !== WebSocket.OPEN) await once(socket, 'open');
+    const closed = once(socket, 'close');
+    for (let sent = 0; sent < count; sent++) socket.send('{"type":"ping"}', () => {});
+    await closed;
+  }
 });

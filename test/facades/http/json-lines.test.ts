@@ -2,17 +2,20 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
-import { linesStreamer } from '../../../facades/http/json-lines.ts';
-import { UnreadBytes } from '../../../facades/http/unread-bytes.ts';
+import { LINES, type LinesOptions, linesStreamer } from '../../../facades/formats/json-lines.ts';
+import { UnreadBytes, type UnreadLimits } from '../../../facades/http/unread-bytes.ts';
+import { ApiError } from '../../../schema/index.ts';
 
 const KIB = 1024;
 const PAGE = JSON.stringify({ data: [{ text: 'x'.repeat(512 * KIB) }], next_cursor: 'more' });
 
-it('A stream reads no page for a reader that pauses, and ends when too much waits', async () => {
-  const unread = new UnreadBytes({ perProcess: 256 * KIB, stalledMs: 400 });
-  const streamLines = linesStreamer({ readmit: async () => {}, onWrite: unread.note });
+/** Serves a list without end to a reader that pauses. */
+async function serveToPausing({ readmit = async () => {}, ...bounds }: Partial<LinesOptions & UnreadLimits>) {
+  const unread = new UnreadBytes(bounds);
+  const streamLines = linesStreamer({ readmit, onWrite: unread.note });
   let pages = 0;
   const read = async () => {
     pages++;
@@ -23,7 +26,7 @@ it('A stream reads no page for a reader that pauses, and ends when too much wait
   let raw: ServerResponse | undefined;
   app.get('/', async (request, reply) => {
     raw = reply.raw;
-    return reply.send(await streamLines(request, reply.raw, {}, read, new AbortController().signal));
+    return reply.send(await streamLines(request, reply.raw, {}, read, new AbortController().signal, LINES));
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
   onTestFinished(() => app.close());
@@ -32,6 +35,23 @@ it('A stream reads no page for a reader that pauses, and ends when too much wait
     'response',
   )) as [IncomingMessage];
   response.on('error', () => {});
-  await expect.poll(() => raw?.closed, { timeout: 5000 }).toBe(true);
-  expect(pages).toBeLessThan(40);
+  return { pages: () => pages, isClosed: () => raw?.closed };
+}
+
+it('A stream reads no page for a reader that pauses, and ends when too much waits', async () => {
+  const { pages, isClosed } = await serveToPausing({ perProcess: 256 * KIB, stalledMs: 400 });
+  await expect.poll(isClosed, { timeout: 5000 }).toBe(true);
+  expect(pages()).toBeLessThan(40);
+});
+
+it('A stream ends with its credential, although its reader pauses', async () => {
+  let isRevoked = false;
+  const readmit = async () => {
+    if (isRevoked) throw new ApiError('revoked_credential');
+  };
+  const { isClosed } = await serveToPausing({ readmit });
+  await sleep(1_000);
+  expect(isClosed()).toBe(false);
+  isRevoked = true;
+  await expect.poll(isClosed, { timeout: 15_000 }).toBe(true);
 });

@@ -112,6 +112,14 @@ describe('A POST of a session', () => {
     expect(text.split(LARGE)).toHaveLength(3);
   });
 
+  it('answers a call that has the name of a cancellation, and cancels nothing for it', async () => {
+    const { post, held } = await openSession();
+    const named = rpc('notifications/cancelled', { requestId: 1 }, 2);
+    const ids = idsOf(await (await post([tool('large', 1), named])).text());
+    expect(ids.toSorted()).toEqual([1, 2]);
+    expect(held()).toEqual(NOTHING);
+  });
+
   it('cancels by the same type of id only', async () => {
     const { post, release } = await openSession();
     const response = await post(tool('wait', 1));

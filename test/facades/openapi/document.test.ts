@@ -107,6 +107,16 @@ describe('The OpenAPI document', () => {
     expect(schema.anyOf).toEqual([{ $ref: '#/components/schemas/Thing' }, expect.objectContaining({ type: 'object' })]);
   });
 
+  it('has the receipt of a payment in its success, and in each refusal that may follow a settled payment', () => {
+    const receipts = ['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE'];
+    const { responses } = serviceDocument.paths['/v1/servers'].post;
+    expect(Object.keys(responses[200].headers)).toEqual(expect.arrayContaining(receipts));
+    for (const status of [403, 422]) {
+      const { [responses[status].$ref.split('/').at(-1)]: refusal } = serviceDocument.components.responses;
+      expect(Object.keys(refusal.headers)).toEqual(expect.arrayContaining(receipts));
+    }
+  });
+
   it('has the parameters with their types and defaults', () => {
     expect(shopDocument.paths['/v1/things'].get.parameters).toEqual([
       {

@@ -113,6 +113,8 @@ describe('An ip_allowlist', () => {
     expect(await ask('198.51.100.7')).toBe(200);
     expect(await ask('203.0.113.1, 198.51.100.7')).toBe(200);
     expect(await ask('198.51.100.7, 10.9.9.9')).toBe(200);
+    // Some proxies add the port of the caller.
+    expect(await ask('198.51.100.7:4444')).toBe(200);
     expect(await ask('198.51.100.7, 203.0.113.1')).toBe(403);
     expect(await ask('198.51.100.7', '127.0.9.5')).toBe(403);
     for (const nonsense of [
@@ -122,7 +124,8 @@ describe('An ip_allowlist', () => {
       ',',
       'nonsense',
       '198.51.100.7.',
-      '198.51.100.7:80',
+      '198.51.100.7:',
+      '198.51.100.7:80:80',
       '198.51.100.7/0',
       '::',
       'x'.repeat(8000),

@@ -101,6 +101,11 @@ describe('An address', () => {
     ['fc00:dead:beef:4dad::0:29A', 'fc00:dead:beef:4dad::29a'],
     ['fc00:dead:beef:4dad::ffff:29a', 'fc00:dead:beef:4dad::ffff:29a'],
     ['fc00:dead:beef:4dae::1', 'fc00:dead:beef:4dae::/64'],
+    ['192.0.2.7:20000', '192.0.2.7'],
+    ['[2001:db8::1]:443', '2001:db8::/64'],
+    ['[2001:db8::1]', '2001:db8::/64'],
+    ['unknown', 'unreadable'],
+    ['192.0.2.7:20000:1', 'unreadable'],
   ])('%s counts as %s', (address, counted) => {
     expect(networkOf(address)).toBe(counted);
   });

@@ -1,8 +1,9 @@
 /** The reading of a chain through nodes that are not always right. */
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
-import { readBlocks } from '../../../provisioning/payments/chains/blocks.ts';
-import type { Block } from '../../../provisioning/payments/drivers/driver.ts';
+import type { Doubt } from '../../../provisioning/payments/chains/blocks.ts';
+import { look } from '../../../provisioning/payments/chains/look.ts';
+import type { Block, FindDeposits } from '../../../provisioning/payments/drivers/driver.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { openShop } from '../../setup/shop.ts';
 import { Chain, ChainDriver } from './chain.ts';
@@ -15,16 +16,14 @@ class QuickChain extends Chain {
   readonly rangeMax = 500;
   asked = 0;
 
-  override async block(height: number, addresses: ReadonlySet<string>): Promise<Block> {
+  override async block(height: number, find: FindDeposits): Promise<Block> {
     this.asked++;
-    return super.block(height, addresses);
+    return super.block(height, find);
   }
 
-  async range(from: number, to: number, addresses: ReadonlySet<string>): Promise<Block[]> {
+  async range(from: number, to: number, find: FindDeposits): Promise<Block[]> {
     this.asked++;
-    const blocks = await Promise.all(
-      this.blocks.slice(from, to + 1).map(({ height }) => super.block(height, addresses)),
-    );
+    const blocks = await Promise.all(this.blocks.slice(from, to + 1).map(({ height }) => super.block(height, find)));
     return blocks.filter(({ height, payments }) => height === from || height === to || payments.length);
   }
 }
@@ -36,7 +35,12 @@ beforeEach(async () => {
   chain = new QuickChain();
   chain.mine(30);
 });
-const read = () => readBlocks(db, chain, signal);
+let doubted: Doubt | undefined;
+const read = async () => {
+  const { state, doubt } = await look(db, chain, doubted, signal);
+  doubted = doubt;
+  return state;
+};
 const tip = async () =>
   (
     await db.query<{ height: number; hash: string }>(
@@ -60,7 +64,7 @@ describe('A chain', () => {
     expect(await noted()).toEqual({ head: 30, height: 30, reached: true });
     chain.reorganise(5);
     chain.mine(6);
-    expect(await read()).toBe('reached');
+    expect([await read(), await read()]).toEqual(['waiting', 'reached']);
     expect(await tip()).toMatchObject({ height: 31, hash: expect.stringMatching(HASH) });
   });
 
@@ -91,11 +95,11 @@ describe('A chain', () => {
     await paid('address', 'TOP-1');
     chain.mine(15);
     await read();
-    expect(await db.query('select status from payment')).toEqual([{ status: 'MINED' }]);
+    expect(await db.query('select status from payment')).toEqual([{ status: 'CONFIRMING' }]);
     chain.reorganise(15, { lost: true });
     chain.mine(16);
-    await read();
-    expect(await db.query('select status, block_hash from payment')).toEqual([{ status: 'SEEN', blockHash: null }]);
+    for (let looks = 0; looks < 2; looks++) await read();
+    expect(await db.query('select status, block_hash from payment')).toEqual([{ status: 'DROPPED', blockHash: null }]);
     expect(await tip()).toMatchObject({ height: 46, hash: chain.blocks.at(-1)!.hash });
   });
 
@@ -106,12 +110,54 @@ describe('A chain', () => {
     await paid('address', 'TOP-1');
     chain.mine(3_000);
     expect(await read()).toBe('reached');
-    expect(await db.query('select height, status from payment')).toEqual([{ height: 3_031, status: 'MINED' }]);
+    expect(await db.query('select height, status from payment')).toEqual([{ height: 3_031, status: 'CONFIRMING' }]);
     // A dozen ranges, and the last 64 blocks one by one.
     expect(chain.asked).toBeLessThan(12 + 64 + 2);
     chain.reorganise(3);
-    chain.mine(3);
+    chain.mine(4);
+    expect([await read(), await read()]).toEqual(['waiting', 'reached']);
+  });
+});
+
+describe('A block that was read', () => {
+  it('stays while its node has another one of the same height as its head, which may just be late', async () => {
+    await read();
+    const before = await tip();
+    chain.reorganise(1);
+    chain.mine(1);
+    for (let looks = 0; looks < 3; looks++) expect(await read()).toBe('waiting');
+    expect(await tip()).toEqual(before);
+    chain.mine(1);
+    expect([await read(), await read()]).toEqual(['waiting', 'reached']);
+  });
+
+  it('stays while its node only lacks it', async () => {
+    await read();
+    const before = await tip();
+    chain.mine(2);
+    chain.hash = async () => undefined;
+    for (let looks = 0; looks < 3; looks++) await expect(read()).rejects.toThrow('The node lacks the block 30');
+    expect(await tip()).toEqual(before);
+  });
+
+  it('is gone only after two looks in a row have found the same fork under heads that do not sink', async () => {
+    await read();
+    const before = await tip();
+    const { blocks } = chain;
+    for (const depth of [3, 4]) {
+      chain.blocks = [...blocks];
+      chain.reorganise(depth);
+      chain.mine(9 - depth);
+      expect(await read()).toBe('waiting');
+    }
+    chain.reorganise(2);
+    chain.mine(1);
+    expect(await read()).toBe('waiting');
+    expect(await tip()).toEqual(before);
+    chain.blocks = blocks;
+    chain.mine(1);
     expect(await read()).toBe('reached');
+    expect((await tip())!.height).toBe(31);
   });
 });
 

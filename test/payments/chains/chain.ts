@@ -1,14 +1,18 @@
 /** A chain in memory, for which the test mines and reverts blocks, and a driver that reads it. */
 import { createHash } from 'node:crypto';
 import type {
+  Announced,
   Block,
+  ChainNode,
   ChainReader,
   Coin,
+  FindDeposits,
   Invoice,
   ObservedPayment,
   PaymentDriver,
   PaymentTarget,
 } from '../../../provisioning/payments/drivers/driver.ts';
+import { Nodes } from '../../../provisioning/payments/drivers/nodes.ts';
 
 const COIN = { network: 'testnet', decimals: 8, confirmationsRequired: 2, pegged: false };
 export const COINS: readonly Coin[] = [
@@ -16,15 +20,17 @@ export const COINS: readonly Coin[] = [
   { ...COIN, code: 'OTHER', name: 'Another coin of that chain', fixedRateMicros: 1_000_000n },
 ];
 
-type Paid = Omit<ObservedPayment, 'confirmations'>;
+export type Paid = Omit<ObservedPayment, 'confirmations'>;
 
-export class Chain implements ChainReader {
-  readonly network = 'testnet';
+export class Chain implements ChainReader, ChainNode {
+  readonly network: string;
+  readonly nodes = new Nodes<ChainNode>([this]);
   blocks: Block[] = [];
   pool: Paid[] = [];
   #made = 0;
 
-  constructor() {
+  constructor(network = 'testnet') {
+    this.network = network;
     this.mine();
   }
 
@@ -37,13 +43,18 @@ export class Chain implements ChainReader {
     return this.blocks[height]?.hash;
   }
 
-  async block(height: number, addresses: ReadonlySet<string>): Promise<Block> {
-    const block = this.blocks[height]!;
-    return { ...block, payments: block.payments.filter(({ address }) => addresses.has(address)) };
+  async heightOf(txId: string) {
+    return this.blocks.find(({ payments }) => payments.some((one) => one.txId === txId))?.height;
   }
 
-  async announced(addresses: ReadonlySet<string>) {
-    return this.pool.filter(({ address }) => addresses.has(address)).map((one) => ({ ...one, confirmations: 0 }));
+  async block(height: number, find: FindDeposits): Promise<Block> {
+    const block = this.blocks[height]!;
+    return { ...block, payments: await toDeposits(block.payments, find) };
+  }
+
+  async announced(find: FindDeposits): Promise<Announced> {
+    const payments = await toDeposits(this.pool, find);
+    return { payments: payments.map((one) => ({ ...one, confirmations: 0 })), isComplete: true };
   }
 
   /** Announces a payment. @returns the payment as it will be mined */
@@ -70,20 +81,35 @@ export class Chain implements ChainReader {
 
   #hash(kind: string): string {
     return createHash('sha256')
-      .update(`${kind} ${this.#made++}`)
+      .update(`${this.network} ${kind} ${this.#made++}`)
       .digest('hex');
   }
 }
 
+export async function toDeposits(payments: readonly Paid[], find: FindDeposits): Promise<Paid[]> {
+  const deposits = await find(payments.map(({ address }) => address));
+  return payments.filter(({ address }) => deposits.get(address.toLowerCase()) === address);
+}
+
+/** Finds these deposit addresses, without a database. */
+export const finderOf =
+  (deposits: readonly string[]): FindDeposits =>
+  async (addresses) => {
+    const given = new Set([...addresses].map((one) => one.toLowerCase()));
+    return new Map(deposits.map((one) => [one.toLowerCase(), one] as const).filter(([lower]) => given.has(lower)));
+  };
+
 export class ChainDriver implements PaymentDriver {
   readonly name = 'test';
   readonly simulated = false;
-  readonly chains: readonly [Chain];
+  readonly chains: readonly [ChainReader];
   readonly coinList: Coin[];
+  readonly #prefix: string;
 
-  constructor(chain: Chain, coins: readonly Coin[] = COINS) {
+  constructor(chain: ChainReader, coins: readonly Coin[] = COINS) {
     this.chains = [chain];
     this.coinList = coins.map((coin) => ({ ...coin }));
+    this.#prefix = chain.network === 'testnet' ? '' : `${chain.network}-`;
   }
 
   coins() {
@@ -91,11 +117,11 @@ export class ChainDriver implements PaymentDriver {
   }
 
   depositSource() {
-    return 'testnet addresses';
+    return `${this.chains[0].network} addresses`;
   }
 
   async open({ amountCrypto }: Invoice, deposit: number | undefined): Promise<PaymentTarget> {
-    const walletAddress = `address-${deposit}`;
-    return { walletAddress, paymentUri: `testnet:${walletAddress}?amount=${amountCrypto}` };
+    const walletAddress = `${this.#prefix}address-${deposit}`;
+    return { walletAddress, paymentUri: `${this.chains[0].network}:${walletAddress}?amount=${amountCrypto}` };
   }
 }

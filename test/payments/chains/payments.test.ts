@@ -8,7 +8,7 @@ const { shop, chain, driver, sync, open } = await openSyncedShop();
 /** Lets the half hour of a top-up pass. */
 const expire = async (orderNumber: string) => {
   await shop.db.query(
-    `update top_up set expires_at = now() - interval '1 second', created_at = now() - interval '1 hour' where order_number = $1`,
+    `update top_up set expires_at = now() - interval '1 minute', created_at = now() - interval '1 hour' where order_number = $1`,
     [orderNumber],
   );
   await shop.db.query(`update payment set seen_at = now() - interval '1 hour' where order_number = $1`, [orderNumber]);
@@ -49,6 +49,7 @@ describe('A payment', () => {
     }
     chain.mine(3);
     await Promise.all([sync(), sync(), sync()]);
+    await sync();
     expect(await shop.balance(accountId)).toBe(50_000_000n);
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
-import { assignPayment, writeOff } from '../../../resolvers/payments/payments.ts';
+import { assign, writeOff } from '../../../resolvers/payments/payments.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, sync, open, suspense, total } = await openSyncedShop();
@@ -34,7 +34,7 @@ describe('A payment in another coin', () => {
     const [payment] = await shop.db.query<{ id: string }>('select id from payment where order_number = $1', [
       orderNumber,
     ]);
-    await assignPayment(context, payment!.id, 'It is hers');
+    await assign(context, payment!.id, { reason: 'It is hers' });
     expect(await shop.balance(accountId)).toBe(7_000_000n);
     const lost = chain.blocks.slice(-2).flatMap(({ payments }) => payments);
     chain.reorganise(2, { lost: true });
@@ -49,7 +49,7 @@ describe('A payment in another coin', () => {
 });
 
 describe('A reorganisation that reverts a credited payment', () => {
-  it('reverses the rest of the credit and suspends the account, until the payment is mined again', async () => {
+  it('reverses the whole payment, which the account owes until the payment is mined again', async () => {
     const [, { accountId, walletAddress }] = await open();
     const before = await suspense();
     chain.pay(walletAddress!, HALF);
@@ -64,24 +64,28 @@ describe('A reorganisation that reverts a credited payment', () => {
     chain.mine(3);
     await sync();
     expect(await shop.balance(accountId)).toBe(0n);
-    expect((await suspense()) - before).toBe(rest);
-    const suspended = () =>
-      shop.db.query('select 1 from account where id = $1 and suspended_at is not null', [accountId]);
-    expect(await suspended()).toHaveLength(1);
+    expect((await suspense()) - before).toBe(HALF);
+    const debt = () =>
+      shop.db.query(
+        'select owed_micros as micros, suspended_at from balance join account on id = account_id where id = $1',
+        [accountId],
+      );
+    expect(await debt()).toEqual([{ micros: 6_000_000n, suspendedAt: null }]);
     chain.pool = lost.flatMap(({ payments }) => payments);
     chain.mine(2);
     await sync();
     await sync();
     expect(await shop.balance(accountId)).toBe(rest);
+    expect(await debt()).toEqual([{ micros: 0n, suspendedAt: null }]);
     expect(await suspense()).toBe(before);
     expect(await shop.balanced()).toBe(true);
   });
 
   it('lets the operator write the payment off, and still credits it if it comes afterwards', async () => {
     const [context, { accountId, walletAddress }] = await open();
-    const names = ['suspense', 'adjustment', 'gateway:testnet'];
+    const names = ['suspense', 'owed', 'gateway:testnet'];
     const totals = () => Promise.all(names.map(total));
-    const [suspended, lost, came] = (await totals()) as [bigint, bigint, bigint];
+    const [suspended, debts, came] = (await totals()) as [bigint, bigint, bigint];
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
     await sync();
@@ -95,14 +99,14 @@ describe('A reorganisation that reverts a credited payment', () => {
     chain.mine(3);
     await sync();
     for (let i = 0; i < 2; i++) expect((await write()).status).toBe('WRITTEN_OFF');
-    expect(await totals()).toEqual([suspended, lost - 6_000_000n, came]);
+    expect(await totals()).toEqual([suspended, debts - 6_000_000n, came]);
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
     expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
     chain.pool = blocks.flatMap(({ payments }) => payments);
     chain.mine(2);
     await sync();
     expect(await shop.balance(accountId)).toBe(44_000_000n);
-    expect(await totals()).toEqual([suspended, lost, came - 50_000_000n]);
+    expect(await totals()).toEqual([suspended, debts, came - 50_000_000n]);
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 

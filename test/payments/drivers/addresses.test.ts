@@ -96,6 +96,13 @@ describe('A gateway', () => {
     expect(() => open(gateway)).not.toThrow(String((gateway as { xpub: string }).xpub).slice(20, 60) || 'nothing');
   });
 
+  it('holds payments above 10,000 USD, or above the amount of its file', () => {
+    const holdOf = (more: object) =>
+      open({ ...EVM, xpub: XPUB, native: ETHER, ...more })[0]!.coins()[0]!.holdAboveMicros;
+    expect([holdOf({}), holdOf({ holdAboveUsd: 2_500.5 })]).toEqual([10_000_000_000n, 2_500_500_000n]);
+    expect(() => holdOf({ holdAboveUsd: 0 })).toThrow('/gateways/0/holdAboveUsd must be > 0');
+  });
+
   it('cannot read the chain of another gateway', () => {
     const gateway = { ...EVM, xpub: XPUB };
     expect(() => open({ ...gateway, native: ETHER }, { ...gateway, tokens: [token('USDC')] })).toThrow(

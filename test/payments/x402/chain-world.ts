@@ -4,10 +4,10 @@ import { afterAll } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { type Freehold, startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
-import { type Anvil, startAnvil } from '../drivers/evm/anvil.ts';
+import { type Anvil, startAnvil, TOKEN_ABI, USDC } from '../drivers/evm/anvil.ts';
 import { type RpcProxy, startRpcProxy } from '../drivers/evm/rpc-proxy.ts';
 import { PAY_TO, paymentsFileIn } from '../payments-file.ts';
-import { newPayer } from './clients.ts';
+import { newPayer, type Signed } from './clients.ts';
 
 export interface X402World extends Freehold {
   anvil: Anvil;
@@ -17,6 +17,8 @@ export interface X402World extends Freehold {
   environment: Record<string, string>;
   /** Makes a payer with this many micro-USD in coins. */
   newRichPayer(micros?: bigint): Promise<LocalAccount>;
+  /** Submits a signed payment to the chain, as everyone may. */
+  submit(signed: Signed): Promise<void>;
   /** The income of the payee on the chain and in the books, in micro-USD. */
   totals(): Promise<{ chain: bigint; books: bigint }>;
 }
@@ -58,6 +60,11 @@ export async function openX402World(
       minted = minted.then(() => anvil.mint(payer.address, micros));
       await minted;
       return payer;
+    },
+    submit: async ({ payload: { signature, authorization: a } }) => {
+      const args = [a.from, a.to, a.value, a.validAfter, a.validBefore, a.nonce, signature] as never;
+      const call = { address: USDC, abi: TOKEN_ABI, functionName: 'transferWithAuthorization', args } as const;
+      await anvil.mined(await anvil.wallet(5).writeContract({ ...call, chain: anvil.chain }));
     },
     totals: async () => {
       const [{ micros }] = (await freehold.db.query<{ micros: bigint }>(

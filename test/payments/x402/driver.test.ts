@@ -8,6 +8,7 @@ import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driv
 import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
+import { startRpcProxy } from '../drivers/evm/rpc-proxy.ts';
 import { PAY_TO } from '../payments-file.ts';
 import { paymentsFile } from './chain-world.ts';
 import { newPayer } from './clients.ts';
@@ -51,6 +52,15 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     expect(await driver.observe(key)).toEqual({ state: 'settled', txId });
   });
 
+  it('finds a use in the hour before the payment arrived, and no earlier one', async () => {
+    const driver = driverOf(anvil, { logBlocks: 3 });
+    const { key, txId } = await settled(driver);
+    await anvil.control.mine({ blocks: 20 });
+    const arrived = (minutes: number) => ({ ...key, createdAt: new Date(key.createdAt.getTime() + minutes * 60_000) });
+    expect(await driver.observe(arrived(50))).toEqual({ state: 'settled', txId });
+    expect(await driver.observe(arrived(70))).toEqual({ state: 'open' });
+  });
+
   it('accepts a contract wallet with the signature of its owner, and with no other', async () => {
     const driver = driverOf(anvil);
     const [owner, thief] = [newPayer(), newPayer()];
@@ -63,8 +73,38 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     const { authorization, signature } = await signedPayment(driver, { address: wallet.address, signTypedData });
     expect(await driver.verify(authorization, signature, signal)).toBe('invalid_exact_evm_signature');
     expect(await driver.settle(authorization, signature, { signal, exclusive })).toEqual({
+      unsent: true,
       refused: 'invalid_exact_evm_signature',
     });
+  });
+
+  it.each(['transaction underpriced', 'insufficient funds for gas * price + value', 'nonce too low'])(
+    'keeps its transaction if one node failed after it passed it on, and the other says: %s',
+    async (refusal) => {
+      const [one, two] = [await startRpcProxy(anvil.url), await startRpcProxy(anvil.url)];
+      one.before = async (method, params) => {
+        if (method !== 'eth_sendRawTransaction') return;
+        await anvil.client.request({ method, params } as never);
+        throw new Error('lost');
+      };
+      two.refuse = (method) => (method === 'eth_sendRawTransaction' ? refusal : undefined);
+      const driver = driverOf(anvil, { rpcUrls: [one.url, two.url], settleSeconds: 0.5 });
+      const count = () => anvil.client.getTransactionCount({ address: anvil.account(0).address });
+      const before = await count();
+      const { key, txId } = await settled(driver);
+      expect(await driver.observe(key)).toEqual({ state: 'settled', txId });
+      expect(await count()).toBe(before + 1);
+      await Promise.all([one.stop(), two.stop()]);
+    },
+  );
+
+  it('has sent nothing if each node refuses its transaction', async () => {
+    const node = await startRpcProxy(anvil.url);
+    node.refuse = (method) => (method === 'eth_sendRawTransaction' ? 'transaction underpriced' : undefined);
+    const driver = driverOf(anvil, { rpcUrls: [node.url, node.url], settleSeconds: 0.5 });
+    const { txId } = await settled(driver);
+    expect(txId).toBeUndefined();
+    await node.stop();
   });
 
   it('waits for the configured depth of a payment', async () => {

@@ -53,7 +53,7 @@ describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
     await facilitator.stop();
     const { status, body } = await pay();
     expect([status, body.code]).toEqual([503, 'unavailable']);
-    expect(await world.db.query('select from x402_payment where account_id = $1', [account.id])).toEqual([]);
+    expect(await world.db.query('select from payment where account_id = $1', [account.id])).toEqual([]);
     await facilitator.start();
     expect((await pay()).status).toBe(200);
     await expectBalanced();
@@ -66,7 +66,7 @@ describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
     expect([status, body.status]).toEqual([200, 'pending']);
     facilitator.mood = 'honest';
     // Lets some time pass.
-    await world.db.query(`update x402_payment set created_at = now() - interval '20 seconds' where account_id = $1`, [
+    await world.db.query(`update payment set created_at = now() - interval '20 seconds' where account_id = $1`, [
       account.id,
     ]);
     await eventually(async () => {
@@ -75,9 +75,10 @@ describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
     });
     const isKept = async () =>
       (
-        await world.db.query('select 1 from x402_payment where account_id = $1 and sealed_payment is not null', [
-          account.id,
-        ])
+        await world.db.query(
+          'select 1 from x402_authorization join payment on id = payment_id where account_id = $1 and sealed_payment is not null',
+          [account.id],
+        )
       ).length > 0;
     expect(await isKept()).toBe(true);
     await world.anvil.control.mine({ blocks: 70 });
@@ -95,7 +96,7 @@ describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
     const { client, control, balance } = world.anvil;
     const { timestamp } = await client.getBlock();
     await control.increaseTime({ seconds: 400 });
-    await control.mine({ blocks: 1 });
+    await control.mine({ blocks: 70 });
     expect((await client.getBlock()).timestamp).toBeGreaterThan(timestamp + 360n);
     const failed = await eventually(async () => {
       const { body: server } = await account.rest('GET', `/v1/servers/${body.order_number}`);

@@ -1,11 +1,12 @@
 /** A process that accepts a payment for an order, and kills itself with SIGKILL at a given moment. */
 import { join } from 'node:path';
 import { Database } from '../../../entities/database/database.ts';
+import { digest } from '../../../entities/secrets.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 import { MoodyX402, ORDER } from './shop.ts';
 
-const { DATABASE_URL, FOLDER, ACCOUNT, PAYMENT, KILL_MOMENT } = process.env;
+const { DATABASE_URL, FOLDER, ACCOUNT, PAYMENT, KILL_MOMENT, KEY } = process.env;
 
 const die = () => process.kill(process.pid, 'SIGKILL');
 const db = await Database.open(DATABASE_URL!);
@@ -23,5 +24,6 @@ own.transaction = (work) =>
     if (KILL_MOMENT === 'committing') die();
     return result;
   });
-await orderServer({ ...contextOf(shop, ACCOUNT!), db: own }, ORDER, { signature: PAYMENT! });
+const keyDigest = KEY ? digest(KEY) : undefined;
+await orderServer({ ...contextOf(shop, ACCOUNT!), db: own, keyDigest }, ORDER, { signature: PAYMENT! });
 die();

@@ -18,11 +18,11 @@ describe('A kill -9 during a payment', () => {
       };
       const payer = runScript(join(import.meta.dirname, 'killed-payer.ts'), environment, onTestFinished);
       expect(await deathOf(payer)).toBe('SIGKILL');
-      if (moment !== 'reserved') await reconcile(shop, 'SETTLED');
+      if (moment !== 'reserved') await reconcile(shop, 'FINAL');
       const before = (await traces(shop, '')).balance.available;
       expect(before).toBe(moment === 'reserved' || moment === 'committed' ? FUNDS_MICROS : FUNDS_MICROS + PRICE);
       // Ends the lease of the dead request.
-      await shop.db.query('update x402_payment set lease_until = now()');
+      await shop.db.query('update x402_authorization set lease_until = now()');
       const { server, paidBy } = await orderServer(another(shop.context), ORDER, payment);
       await finish(shop, server.orderNumber, 'RUNNING');
       const [counted] = await shop.db.query('select count(*)::int as servers from server');

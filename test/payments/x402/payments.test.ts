@@ -157,6 +157,22 @@ describe('A payment', () => {
     expect(await orders(account)).toBe(0);
   });
 
+  it('is refused if it is valid for more than ten minutes, with the rule and the value', async () => {
+    const account = await newAccount();
+    const challenge = await challenged(account);
+    const { accepts } = JSON.parse(Buffer.from(challenge.headers.get('payment-required')!, 'base64').toString());
+    expect(accepts[0].maxTimeoutSeconds).toBe(300);
+    const late = await sign(challenge, { change: (a) => ({ ...a, maxTimeoutSeconds: 660 }) });
+    const { status, body } = await account.rest('POST', '/v1/servers', ORDER, version2(late));
+    const { validBefore } = late.payload.authorization;
+    expect([status, body.error]).toEqual([402, 'invalid_exact_evm_payload_authorization_valid_before']);
+    expect(body.detail).toBe(
+      `validBefore is ${validBefore}. It must be between 6 and 600 seconds ahead. Nothing was taken.`,
+    );
+    const right = await sign(challenge, { change: (a) => ({ ...a, maxTimeoutSeconds: 590 }) });
+    expect((await account.rest('POST', '/v1/servers', ORDER, version2(right))).status).toBe(200);
+  });
+
   it('is not taken for an impossible order, and can then pay for a possible one', async () => {
     const account = await newAccount();
     const signed = await sign(await challenged(account));
@@ -164,7 +180,7 @@ describe('A payment', () => {
     expect([refused.status, refused.body.code]).toEqual([422, 'unknown_region']);
     const dry = await account.rest('POST', '/v1/servers', { ...ORDER, dry_run: true }, version2(signed));
     expect([dry.status, dry.body.sufficient]).toEqual([200, false]);
-    expect(await db.query('select from x402_payment where account_id = $1', [account.id])).toEqual([]);
+    expect(await db.query('select from payment where account_id = $1', [account.id])).toEqual([]);
     expect((await account.rest('POST', '/v1/servers', ORDER, version2(signed))).status).toBe(200);
   });
 

@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.ts';
-import { X402Payment } from '../../../entities/payments/x402-payment.ts';
-import { writeOffX402Payment } from '../../../resolvers/payments/x402-payments.ts';
+import { Payment } from '../../../entities/payments/payment.ts';
+import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
+import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
+import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
@@ -30,18 +32,26 @@ describe('A credited payment that its chain reverts', () => {
     await shop.db.query(`update task set run_at = now() where process = 'x402'`);
     startWorker(shop, onEnd);
     const find = async () =>
-      (await shop.db.query<X402Payment>(`select ${columnsOf(X402Payment)} from x402_payment`))[0]!;
+      (
+        await shop.db.query<X402Payment>(
+          `select ${columnsOf(Payment)}, ${columnsOf(X402Authorization)} from payment join x402_authorization on payment_id = id`,
+        )
+      )[0]!;
     return { shop, find, orderNumber: server.orderNumber };
   }
 
   it('is sent again with its signature, at no cost for customer or operator', async ({ onTestFinished }) => {
     const { shop, find, orderNumber } = await paidOrder(onTestFinished);
     shop.chain.forget();
-    await eventually(async () => (await shop.chain.observe(await find())).state === 'settled');
+    const settlement = async () => {
+      const { address: payTo, units, ...payment } = await find();
+      return shop.chain.observe({ ...payment, payTo, amountMicros: BigInt(units) });
+    };
+    await eventually(async () => (await settlement()).state === 'settled');
     expect((await find()).finalAt).toBeNull();
     shop.chain.safe = true;
     await eventually(async () => (await find()).finalAt !== null);
-    expect(await find()).toMatchObject({ status: 'SETTLED', sealedPayment: null, orderNumber });
+    expect(await find()).toMatchObject({ status: 'FINAL', sealedPayment: null, orderNumber });
     expect((await traces(shop, orderNumber)).balance.available).toBe(FUNDS_MICROS);
     expect((await proveBooks(shop.db)).balanced).toBe(true);
   });
@@ -65,17 +75,17 @@ describe('A credited payment that its chain reverts', () => {
 
   it('is not reversed on the word of another chain that was configured later', async ({ onTestFinished }) => {
     const { shop, find } = await paidOrder(onTestFinished);
-    await shop.db.query(`update x402_payment set network = 'eip155:1'`);
+    await shop.db.query(`update payment set network = 'eip155:1'`);
     await expireAuthorizations(shop);
     shop.chain.forget();
     await eventually(async () => {
       const [task] = await shop.db.query<{ error: string }>(`select error from task where process = 'x402'`);
       return task?.error?.includes('eip155:1 of 0x036cbd53842c5426634e7929541ec2318f3dcf7e is not configured');
     });
-    expect((await find()).status).toBe('SETTLED');
+    expect((await find()).status).toBe('CREDITED');
   });
 
-  it('is reversed if it never settles again, which suspends the account, until the operator writes it off', async ({
+  it('is reversed if it never settles again, and the account still owes it after the operator has written it off', async ({
     onTestFinished,
   }) => {
     const { shop, find, orderNumber } = await paidOrder(onTestFinished);
@@ -91,20 +101,43 @@ describe('A credited payment that its chain reverts', () => {
     await expireAuthorizations(shop);
     shop.chain.forget();
     await eventually(async () => (await find()).status === 'REVERSED');
-    const { id, reversedMicros } = await find();
-    expect(reversedMicros).toBe(1_000_000n);
+    const { id } = await find();
     expect((await traces(shop, orderNumber)).balance).toEqual({ available: 0n, held: 0n });
-    expect(await db.query('select suspended_at is not null as suspended from account')).toEqual([{ suspended: true }]);
+    const debt = () =>
+      db.query(
+        'select owed_micros as micros, suspended_at from balance join account on id = account_id where id = $1',
+        [accountId],
+      );
+    expect(await debt()).toEqual([{ micros: PRICE - 1_000_000n, suspendedAt: null }]);
     const totals = async () =>
       Object.fromEntries((await proveBooks(db)).totals.map(({ name, micros }) => [name, micros]));
-    expect(await totals()).toMatchObject({ suspense: 1_000_000n, 'gateway:x402:eip155:84532': -PRICE });
+    expect(await totals()).toMatchObject({ suspense: PRICE, 'gateway:x402:eip155:84532': -PRICE });
     for (let i = 0; i < 2; i++)
-      expect((await writeOffX402Payment(context, id, 'It will not come back')).status).toBe('WRITTEN_OFF');
-    expect(await totals()).toMatchObject({ suspense: 0n, 'gateway:x402:eip155:84532': 0n });
+      expect((await writeOff(context, id, 'It will not come back')).status).toBe('WRITTEN_OFF');
+    expect(await totals()).toMatchObject({
+      ...{ suspense: 0n, owed: 1_000_000n - PRICE, 'gateway:x402:eip155:84532': 0n },
+    });
+    expect(await debt()).toEqual([{ micros: PRICE - 1_000_000n, suspendedAt: null }]);
     expect((await proveBooks(db)).firstFault).toBeNull();
     expect(await db.query('select type from event where subject = $1 order by id', [id])).toEqual([
       { type: 'payment.reversed' },
       { type: 'payment.written_off' },
     ]);
   });
+});
+
+it('A payment in suspense goes back only when its block is safe', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  shop.chain.safe = false;
+  const payment = await paymentForOrder(shop.context);
+  const { authorization } = decodePayment(payment.signature!);
+  await shop.chain.settle(authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  expect((await refusalOf(orderServer(shop.context, ORDER, payment))).code).toBe('payment_nonce_used');
+  const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];
+  const back = () => giveBack(shop.context, id, { returnTxId: '0xback', reason: 'By mistake' });
+  expect((await refusalOf(back())).message).toContain('The chain can still remove');
+  shop.chain.safe = true;
+  expect((await back()).status).toBe('RETURNED');
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });

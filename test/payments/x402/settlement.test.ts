@@ -51,7 +51,7 @@ describe('An order with an unknown settlement', () => {
     expect(await traces(shop, orderNumber)).toMatchObject({ transfers: [], addresses: 0, places: 0 });
     expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     await finish(shop, orderNumber, 'RUNNING');
     const { transfers, events, balance } = await traces(shop, orderNumber);
     expect(transfers).toEqual(['topup', 'hold', 'capture']);
@@ -60,7 +60,7 @@ describe('An order with an unknown settlement', () => {
     expect(await orderServer(another(shop.context), ORDER, payment)).toEqual(ordered);
     expect((await verifyBooks(shop.db)).balanced).toBe(true);
     // After a day the service deletes the answer with its password, and keeps the payment.
-    await shop.db.query(`update x402_payment set created_at = now() - interval '25 hours'`);
+    await shop.db.query(`update payment set created_at = now() - interval '25 hours'`);
     await shop.provisioning.payments.x402!.sweep();
     const late = await refusalOf(orderServer(another(shop.context), ORDER, payment));
     expect([late.code, late.message]).toEqual(['payment_nonce_used', `The payment was for ${orderNumber}.`]);
@@ -72,7 +72,7 @@ describe('An order with an unknown settlement', () => {
     shop.chain.mood = 'silent';
     const { server } = await orderServer(shop.context, ORDER, payment);
     await expireAuthorizations(shop);
-    await reconcile(shop, 'FAILED');
+    await reconcile(shop, 'DROPPED');
     const [failed] = await shop.db.query('select status, failure_code from server');
     expect(failed).toEqual({ status: 'FAILED', failureCode: 'payment_failed' });
     const { transfers, events, balance } = await traces(shop, server.orderNumber);
@@ -89,7 +89,7 @@ describe('An order with an unknown settlement', () => {
     const { server } = await orderServer(shop.context, ORDER, payment);
     await shop.db.query('update server set price_month_micros = 1000000000');
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     const [failed] = await shop.db.query('select status, failure_code from server');
     expect(failed).toEqual({ status: 'FAILED', failureCode: 'payment_failed' });
     expect((await traces(shop, server.orderNumber)).balance).toEqual({ available: FUNDS_MICROS + PRICE, held: 0n });
@@ -106,7 +106,7 @@ describe('An order with an unknown settlement', () => {
     shop.chain.mood = 'silent';
     for (const payment of payments) await orderServer(another(context), CHEAP, payment);
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     const servers = await shop.db.query('select status, failure_code, failure_message from server order by status');
     const failed = {
       status: 'FAILED',
@@ -128,7 +128,7 @@ describe('An order with an unknown settlement', () => {
     await orderServer(another(context), CHEAP, payment);
     await asSuperuser(shop.db, 'delete from api_key where id = $1', [context.viewer!.credentialId]);
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     const failureMessage =
       'The credential of the order was deleted before its payment came. The payment is in the balance.';
     expect(await shop.db.query('select status, failure_message from server')).toEqual([
@@ -145,7 +145,7 @@ describe('An order with an unknown settlement', () => {
     const { server } = await orderServer(shop.context, ORDER, payment);
     await takeAll(shop);
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     const [failed] = await shop.db.query('select status, failure_code from server');
     expect(failed).toEqual({ status: 'FAILED', failureCode: 'out_of_stock' });
     const { transfers, addresses, balance } = await traces(shop, server.orderNumber);
@@ -160,7 +160,7 @@ describe('An order with an unknown settlement', () => {
     const { server } = await orderServer(shop.context, ORDER, payment);
     expect((await deleteServer(shop.context, server.orderNumber)).refundedMicros).toBe(0n);
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     await finish(shop, server.orderNumber, 'DELETED');
     const { transfers, balance } = await traces(shop, server.orderNumber);
     expect([transfers, balance]).toEqual([['topup'], { available: FUNDS_MICROS + PRICE, held: 0n }]);
@@ -182,7 +182,7 @@ describe('A top-up with an unknown settlement', () => {
     const { status, orderNumber } = await open(shop);
     expect(status).toBe('CONFIRMING');
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     const { transfers, balance } = await traces(shop, orderNumber);
     expect([transfers, balance.available]).toEqual([['topup', 'bonus'], FUNDS_MICROS + 102_000_000n]);
     const confirmed = await shop.db.source.manager.findOneByOrFail(TopUp, { orderNumber });
@@ -193,7 +193,7 @@ describe('A top-up with an unknown settlement', () => {
     const shop = await openX402Shop(onTestFinished);
     const { orderNumber } = await open(shop);
     await expireAuthorizations(shop);
-    await reconcile(shop, 'FAILED');
+    await reconcile(shop, 'DROPPED');
     const { status } = await shop.db.source.manager.findOneByOrFail(TopUp, { orderNumber });
     expect([status, (await traces(shop, orderNumber)).balance.available]).toEqual(['EXPIRED', FUNDS_MICROS]);
   });
@@ -225,7 +225,7 @@ describe('The service trusts the chain, not the facilitator:', () => {
     shop.chain.mood = 'refuses';
     await refusalOf(orderServer(shop.context, ORDER, payment));
     await settleOnChain(shop);
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
   });
 
@@ -239,13 +239,43 @@ describe('The service trusts the chain, not the facilitator:', () => {
     expect(refused.code).toBe('out_of_stock');
     expect(refused.message).toMatch(/The payment has settled: \d+ USD go to the balance\. Do not sign another/);
     expect(headers).toContain('payment-response');
-    await reconcile(shop, 'SETTLED');
+    await reconcile(shop, 'FINAL');
     expect((await traces(shop, '')).balance.available).toBe(FUNDS_MICROS + PRICE);
     expect(await traces(shop, '')).toMatchObject({ addresses: 0, transfers: [] });
     await shop.db.query('update place set order_number = null');
     const { paidBy } = await orderServer(another(shop.context), ORDER, payment);
     expect([paidBy, (await traces(shop, '')).balance.available]).toEqual(['x402', FUNDS_MICROS]);
   });
+
+  it('the gas of a reverted transaction counts, also when a repeated request sends another', async ({
+    onTestFinished,
+  }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    let sends = 0;
+    shop.chain.settle = async () => {
+      if (!sends++) await takeAll(shop);
+      return { txId: `0x${sends}` } as never;
+    };
+    Object.assign(shop.chain, { revertedGas: async () => 100_000n });
+    expect((await refusalOf(orderServer(shop.context, ORDER, payment))).code).toBe('out_of_stock');
+    await shop.db.query('update place set order_number = null');
+    await eventually(() => orderServer(another(shop.context), ORDER, payment));
+    const counted = await shop.db.query('select sends, sent_tx_id, reverted_gas as gas from x402_authorization');
+    expect(counted).toEqual([{ sends: 2, sentTxId: '0x2', gas: 100_000n }]);
+  });
+});
+
+it('A repeated payment waits while its chain does not answer', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  const payment = await paymentForOrder(shop.context);
+  shop.chain.mood = 'refuses';
+  expect((await refusalOf(orderServer(shop.context, ORDER, payment))).code).toBe('payment_rejected');
+  shop.chain.mood = 'settles';
+  shop.chain.observe = () => Promise.reject(new Error('away'));
+  expect((await refusalOf(orderServer(another(shop.context), ORDER, payment))).code).toBe('unavailable');
+  Reflect.deleteProperty(shop.chain, 'observe');
+  expect((await orderServer(another(shop.context), ORDER, payment)).paidBy).toBe('x402');
 });
 
 it('Copies of a payment at two replicas make one order', async ({ onTestFinished }) => {

@@ -75,16 +75,16 @@ export async function openX402Shop(onEnd: OnEnd): Promise<X402Shop> {
 }
 
 /** Signs the challenge of an error. */
-export async function paymentFor(challenge: ApiError): Promise<PaymentHeaders> {
+export async function paymentFor(challenge: ApiError, payer = newPayer()): Promise<PaymentHeaders> {
   const header = challenge.extras.headers!['payment-required']!;
   const accepted = JSON.parse(Buffer.from(header, 'base64').toString()).accepts[0];
-  const { payload } = await new ExactEvmScheme(newPayer()).createPaymentPayload(2, accepted);
+  const { payload } = await new ExactEvmScheme(payer).createPaymentPayload(2, accepted);
   return { signature: encodePaymentSignatureHeader({ x402Version: 2, accepted, payload } as never) };
 }
 
 /** Returns a signed payment for one order. */
-export async function paymentForOrder(context: Context): Promise<PaymentHeaders> {
-  return paymentFor(await refusalOf(orderServer(context, ORDER, { mode: 'X402' })));
+export async function paymentForOrder(context: Context, payer = newPayer()): Promise<PaymentHeaders> {
+  return paymentFor(await refusalOf(orderServer(context, ORDER, { mode: 'X402' })), payer);
 }
 
 export const refusalOf = (refused: Promise<unknown>): Promise<ApiError> =>
@@ -96,26 +96,27 @@ export const refusalOf = (refused: Promise<unknown>): Promise<ApiError> =>
 /** Settles all payments on the chain without the service. */
 export const settleOnChain = async ({ db, chain }: X402Shop) => {
   const payments = await db.query<{ payer: `0x${string}`; nonce: `0x${string}` }>(
-    'select payer, nonce from x402_payment',
+    'select payer, nonce from x402_authorization',
   );
   chain.mood = 'settles';
   for (const { payer, nonce } of payments) await chain.settle({ from: payer, nonce } as never);
 };
 
 /** Expires every authorization that the chain has not used. */
-export const expireAuthorizations = ({ db }: X402Shop) => db.query('update x402_payment set valid_before = now()');
+export const expireAuthorizations = ({ db }: X402Shop) =>
+  db.query('update x402_authorization set valid_before = now()');
 
 export const another = (context: Context): Context => ({ ...context, requestId: newId('req') });
 
 /** Runs workers until all payments are final. */
-export async function reconcile({ db, provisioning }: X402Shop, status: 'SETTLED' | 'FAILED'): Promise<void> {
+export async function reconcile({ db, provisioning }: X402Shop, status: 'FINAL' | 'DROPPED'): Promise<void> {
   // Makes the checks of the chain due now.
   await db.query(`update task set run_at = now() where process = 'x402'`);
   const worker = provisioning.newWorker({ leaseSeconds: 1 });
   worker.start();
   await eventually(async () => {
     const [left] = await db.query<{ open: number; tasks: number }>(
-      `select (select count(*)::int from x402_payment where status <> $1) as open, (select count(*)::int from task) as tasks`,
+      `select (select count(*)::int from payment where status <> $1) as open, (select count(*)::int from task) as tasks`,
       [status],
     );
     return left!.open + left!.tasks === 0;

@@ -1,10 +1,12 @@
 /** Renewal and suspension of servers whose paid time has ended. The tests move time in the database. */
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { newId } from '../../../entities/ids.ts';
 import type { ServerStatus } from '../../../entities/servers/server.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
+import { contextOf, HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
@@ -82,32 +84,53 @@ describe('A server whose paid time has ended', () => {
     expect(await shop.balance(account)).toBe(0n);
   });
 
-  it.each([
-    'PENDING',
-    'PROVISIONING',
-    'STARTING',
-    'STOPPING',
-    'REBOOTING',
-    'REBUILDING',
-    'RESIZING',
-    'FAILED',
-    'DELETING',
-  ])('is not renewed while it is %s', async (status) => {
+  it.each(['PENDING', 'PROVISIONING', 'RESIZING', 'FAILED', 'DELETING'])(
+    'is not renewed while it is %s',
+    async (status) => {
+      const account = await shop.account(PRICE);
+      const order = await shop.server(account, { status: status as ServerStatus });
+      const before = await shop.read(order);
+      await tick();
+      expect(await shop.read(order)).toEqual(before);
+      expect(await shop.balance(account)).toBe(PRICE);
+    },
+  );
+
+  it.each(['STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING'] as const)('is renewed while it is %s', async (status) => {
     const account = await shop.account(PRICE);
-    const order = await shop.server(account, { status: status as ServerStatus });
-    const before = await shop.read(order);
+    const order = await shop.server(account, { status });
     await tick();
-    expect(await shop.read(order)).toEqual(before);
-    expect(await shop.balance(account)).toBe(PRICE);
+    expect([(await shop.read(order)).status, await shop.balance(account)]).toEqual([status, 0n]);
+    expect(await shop.events(order)).toEqual(['server.renewed']);
   });
 
-  it('is renewed as soon as it is stable', async () => {
-    const account = await shop.account(PRICE);
-    const order = await shop.server(account, { status: 'REBOOTING' });
+  const changing = (status: ServerStatus, operation: 'start' | 'stop' | 'reboot', from: 'RUNNING' | 'STOPPED') =>
+    ({ status, change: { id: newId('chg'), operation, from } }) as const;
+  it.each([
+    changing('STARTING', 'start', 'STOPPED'),
+    changing('STOPPING', 'stop', 'RUNNING'),
+    changing('REBOOTING', 'reboot', 'RUNNING'),
+  ])('is suspended without funds while it is $status, and its machine is turned off', async (set) => {
+    const account = await shop.account(0n);
+    const order = await shop.server(account, set);
     await tick();
+    expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', suspendedFrom: set.change.from, change: null });
+    expect(await shop.events(order)).toEqual(['server.action_failed', 'server.suspended']);
+    await shop.work();
+    const seen = await shop.driver.observe({ order, generation: 1 }, new AbortController().signal);
+    expect([seen.power, (await shop.read(order)).status]).toEqual(['off', 'SUSPENDED']);
+  });
+
+  it('ends its rebuild without funds, and no other change may begin before it is suspended', async () => {
+    const account = await shop.account(0n);
+    const order = await shop.server(account, { status: 'REBUILDING' });
+    await tick();
+    expect((await shop.read(order)).status).toBe('REBUILDING');
     await shop.db.query(`update server set status = 'RUNNING'`);
+    const rebuild = updateServer(contextOf(shop, account), order, { action: 'REBUILD', rootPassword: 'a heron flies' });
+    await expect(rebuild).rejects.toMatchObject({ code: 'server_busy' });
     await tick();
-    expect(await shop.events(order)).toEqual(['server.renewed']);
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
   });
 });
 

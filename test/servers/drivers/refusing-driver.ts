@@ -7,8 +7,11 @@ import {
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 
 export type RefusedCall = 'create' | 'power' | 'rebuild' | 'resize';
-/** A fault of the first machine: `silent` never gives proof of life, `stuck` can be neither finished nor removed. */
-export type Trouble = 'silent' | 'stuck';
+/**
+ * A fault of the first machine: `silent` never gives proof of life, `stuck` can be neither finished nor removed. While it is
+ * `mute`, no machine gives proof.
+ */
+export type Trouble = 'silent' | 'stuck' | 'mute';
 type Parameters_<Call extends RefusedCall> = Parameters<SimulatedDriver[Call]>;
 
 /** A simulated driver that refuses the named calls. */
@@ -30,7 +33,7 @@ export class RefusingDriver extends SimulatedDriver {
   }
   override async observe(...given: Parameters<SimulatedDriver['observe']>): Promise<Observation> {
     const seen = await super.observe(...given);
-    return this.#isInTrouble('silent', given[0]) ? { ...seen, proven: false } : seen;
+    return this.refused.includes('mute') || this.#isInTrouble('silent', given[0]) ? { ...seen, proven: false } : seen;
   }
   override async destroy(...given: Parameters<SimulatedDriver['destroy']>): Promise<Observation> {
     this.#getStuck(given[0]);

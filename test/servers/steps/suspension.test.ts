@@ -1,5 +1,5 @@
 /** The machine of a server that is suspended and resumed, with interruptions. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
@@ -107,6 +107,37 @@ describe('A server that resumes', () => {
     expect(await shop.balanced()).toBe(true);
     const kinds = await shop.db.query('select kind from transfer where order_number = $1 order by id', [order]);
     expect(kinds).toEqual([{ kind: 'renewal' }, { kind: 'capture' }]);
+  });
+
+  it('pays for its month as soon as its machine is on, even if the customer closes the SSH port', async () => {
+    const { account, order } = await suspended();
+    const power = driver.power.bind(driver);
+    driver.power = async (...given) => ({ ...(await power(...given)), proven: false });
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'power'));
+    await shop.fund(account, PRICE);
+    await tick();
+    await shop.work();
+    expect((await seen(order)).power).toBe('on');
+    expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', change: null, suspendedAt: null });
+    expect([await shop.balance(account), await held(account)]).toEqual([0n, 0n]);
+    expect(await shop.balanced()).toBe(true);
+    await shop.db.query(`update server set paid_until = now() where order_number = $1`, [order]);
+    await tick();
+    await shop.work();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    expect((await seen(order)).power).toBe('off');
+  });
+
+  it('is not billed while its engine does not say that its machine is on', async () => {
+    const { account, order } = await suspended();
+    const power = driver.power.bind(driver);
+    driver.power = async (...given) => ({ ...(await power(...given)), phase: 'unknown', power: undefined });
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'power'));
+    await shop.fund(account, PRICE);
+    await tick();
+    await shop.work();
+    expect((await shop.read(order)).status).toBe('SUSPENDED');
+    expect(await held(account)).toBe(PRICE);
   });
 
   it('is turned on after it was turned off, even if it is paid again in between', async () => {

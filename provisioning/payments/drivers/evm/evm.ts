@@ -1,6 +1,7 @@
 /** Coins of an EVM chain: its tokens (ERC-20) and its native coin. Each top-up has its own address. */
 import { ECDH } from 'node:crypto';
 import {
+  type ChainReader,
   type Coin,
   closedObject,
   type GatewayKind,
@@ -9,6 +10,7 @@ import {
   type PaymentTarget,
 } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
+import { Nodes } from '../nodes.ts';
 import { EvmReader } from './reader.ts';
 
 interface NamedCoin {
@@ -19,6 +21,7 @@ interface NamedCoin {
 }
 interface Token extends NamedCoin {
   contract: string;
+  codeHash?: string;
 }
 interface Settings {
   network: string;
@@ -38,14 +41,14 @@ const XPUB = 0x0488b21e;
 export class EvmPayments implements PaymentDriver {
   readonly name = 'evm';
   readonly simulated = false;
-  readonly chains: readonly [EvmReader];
+  readonly chains: readonly [ChainReader];
   readonly #settings: Settings;
   readonly #key: ExtendedKey;
   readonly #coins: readonly Coin[];
 
   constructor(settings: Settings) {
     const { network, chainId, urls, xpub, confirmations, native, tokens, pollSeconds, batchMax, rangeMax } = settings;
-    const contracts = new Map(tokens.map(({ contract, code }) => [contract.toLowerCase(), code]));
+    const contracts = new Map(tokens.map((token) => [token.contract.toLowerCase(), token]));
     if (contracts.size < tokens.length) throw new Error('two tokens have the same contract');
     if (!native && !tokens.length) throw new Error('it has neither tokens nor the native coin');
     this.#settings = settings;
@@ -58,18 +61,8 @@ export class EvmPayments implements PaymentDriver {
       pegged,
       confirmationsRequired: confirmations,
     }));
-    this.chains = [
-      new EvmReader({
-        network,
-        chainId,
-        urls,
-        pollSeconds,
-        batchMax,
-        rangeMax,
-        native: native?.code,
-        tokens: contracts,
-      }),
-    ];
+    const chain = { network, chainId, batchMax, rangeMax, native: native?.code, tokens: contracts };
+    this.chains = [{ network, pollSeconds, nodes: new Nodes(urls.map((url) => new EvmReader({ ...chain, url }))) }];
   }
 
   coins(): readonly Coin[] {
@@ -81,10 +74,9 @@ export class EvmPayments implements PaymentDriver {
     return this.#key.source;
   }
 
-  async open({ coin, amountCrypto }: Invoice, deposit: number): Promise<PaymentTarget> {
+  async depositAddress(deposit: number): Promise<string> {
     // Loads on demand, because loading takes an eighth of a second.
-    const { parseUnits, publicKeyToAddress } = await import('viem/utils');
-    const { chainId, tokens } = this.#settings;
+    const { publicKeyToAddress } = await import('viem/utils');
     const key = ECDH.convertKey(
       Buffer.from(this.#key.publicKey(deposit)),
       'secp256k1',
@@ -92,7 +84,13 @@ export class EvmPayments implements PaymentDriver {
       'hex',
       'uncompressed',
     );
-    const walletAddress = publicKeyToAddress(`0x${key as string}`);
+    return publicKeyToAddress(`0x${key as string}`);
+  }
+
+  async open({ coin, amountCrypto }: Invoice, deposit: number): Promise<PaymentTarget> {
+    const { parseUnits } = await import('viem/utils');
+    const { chainId, tokens } = this.#settings;
+    const walletAddress = await this.depositAddress(deposit);
     const { decimals } = this.#coins.find(({ code }) => code === coin)!;
     const units = parseUnits(amountCrypto, decimals);
     const contract = tokens.find(({ code }) => code === coin)?.contract;
@@ -104,7 +102,7 @@ export class EvmPayments implements PaymentDriver {
   }
 
   async reachable(signal: AbortSignal): Promise<boolean> {
-    await this.chains[0].head(signal);
+    await this.chains[0].nodes.ask(signal, (node) => node.head(signal));
     return true;
   }
 }
@@ -133,12 +131,13 @@ export const EVM: GatewayKind<Settings> = {
       items: closedObject(['code', 'name', 'contract', 'decimals'], {
         ...COIN,
         contract: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+        codeHash: { type: 'string', pattern: '^[0-9a-f]{64}$' },
         decimals: { type: 'integer', minimum: 0, maximum: 36 },
       }),
     },
     pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 2 },
     batchMax: { ...POSITIVE, maximum: 100, default: 10 },
-    rangeMax: { ...POSITIVE, maximum: 10_000, default: 1_000 },
+    rangeMax: { ...POSITIVE, maximum: 10_000, default: 100 },
   }),
   open: (settings) => new EvmPayments(settings),
 };

@@ -3,48 +3,67 @@
  * directly to an address. The reader cannot see native coins that a contract passes on, because they leave no trace in a
  * block.
  */
-import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
-import { type Call, JsonRpc } from '../json-rpc.ts';
-import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, topicOf, transferOf } from './rpc.ts';
+import { createHash } from 'node:crypto';
+import type { Block, ChainNode, FindDeposits, ObservedPayment, TokenCode } from '../driver.ts';
+import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
+import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, transferOf } from './rpc.ts';
 
-/** Addresses of one filter. Nodes refuse longer filters. */
-const TOPICS_MAX = 500;
 /** Full blocks of one range. One full block may have several hundred kilobytes. */
 const FULL_BLOCKS_MAX = 50;
+/** A range grows by this part after each success. Most answers of a busy token would otherwise exceed the limit of the node. */
+const RANGE_GROWTH = 4;
 /** The position of the native coin, which leaves no log in a receipt. */
 const NATIVE_POSITION = -1;
+
+/** decimals() */
+const DECIMALS = '0x313ce567';
+/** balanceOf(address) */
+const BALANCE_OF = '0x70a08231';
+
+export interface EvmToken {
+  /** Of the coin. */
+  code: string;
+  decimals: number;
+  /** SHA-256 of its code in hexadecimal digits. Absent: the operator has not pinned it. */
+  codeHash?: string;
+}
 
 export interface EvmChain {
   network: string;
   chainId: number;
-  urls: readonly string[];
+  url: string;
   batchMax: number;
   rangeMax: number;
-  pollSeconds: number;
   /** The code of the native coin, if the operator accepts it. */
   native: string | undefined;
-  /** The codes of the tokens by their contracts in lower case. */
-  tokens: ReadonlyMap<string, string>;
+  /** By their contracts in lower case. */
+  tokens: ReadonlyMap<string, EvmToken>;
 }
 
-/** The original spelling of addresses by their lower case. */
-type DepositAddresses = ReadonlyMap<string, string>;
+type EvmBlockRead = ReturnType<typeof blockOf>;
 
-export class EvmReader implements ChainReader {
+/** A receipt, and the places of its logs by their positions in the block. */
+type PlacedReceipt = Receipt & { places: ReadonlyMap<string, number> };
+
+/** Blocks as the node gave them, with their transfers to deposit addresses. */
+interface Found {
+  blocks: readonly EvmBlockRead[];
+  transfers: readonly Transfer[];
+  /** The original spelling of deposit addresses by their lower case. */
+  deposits: ReadonlyMap<string, string>;
+}
+
+export class EvmReader implements ChainNode {
   readonly network: string;
-  readonly pollSeconds: number;
   readonly #chain: EvmChain;
   readonly #rpc: JsonRpc;
   /** The present size of ranges. Each failed range halves it. */
   #range: number;
-  /** A cache, because the addresses are the same for many blocks. */
-  readonly #deposits = new WeakMap<ReadonlySet<string>, DepositAddresses>();
 
   constructor(chain: EvmChain) {
-    const { network, chainId, urls, batchMax } = chain;
+    const { network, chainId, url, batchMax } = chain;
     this.#chain = chain;
     this.network = network;
-    this.pollSeconds = chain.pollSeconds;
     this.#range = this.#rangeMax;
     const verify = async (call: <T>(...call: Call) => Promise<T>) => {
       const found = Number(await call<string>('eth_chainId'));
@@ -54,7 +73,7 @@ export class EvmReader implements ChainReader {
       const reading = await call<unknown>('eth_syncing').catch(() => false);
       if (reading) throw new Error('The node still syncs its chain.');
     };
-    this.#rpc = new JsonRpc({ urls, batchMax, verify });
+    this.#rpc = new JsonRpc({ url, batchMax, verify });
   }
 
   get rangeMax(): number {
@@ -74,18 +93,81 @@ export class EvmReader implements ChainReader {
     return (await this.#rpc.call<EvmBlock | null>(signal, ...blockCall(height, false)))?.hash;
   }
 
-  async block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block> {
-    const deposits = this.#lowerCase(addresses);
-    const [block] = await this.#blocks([height], this.#isFull(deposits), signal);
-    // Asks by the hash, because a node without exactly this block then answers with an error.
-    const [logs] = await this.#logs({ blockHash: block!.hash }, deposits, [], signal);
-    return (await this.#paymentsOf([block!], logs, deposits, signal))[0]!;
+  /** Some chains have no such tag. A busy node does not mean that. */
+  async finalHeight(signal: AbortSignal) {
+    const asked = this.#rpc.call<EvmBlock | null>(signal, 'eth_getBlockByNumber', 'finalized', false);
+    const block = await asked.catch((fault) => (isUnknownTag(fault) ? null : Promise.reject(fault)));
+    return block ? blockOf(block).height : undefined;
   }
 
-  async range(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
+  /** A proxy keeps its code when its implementation changes. */
+  async tokenCodes(signal: AbortSignal): Promise<TokenCode[]> {
+    const tokens = [...this.#chain.tokens];
+    const calls = tokens.flatMap(([to]): Call[] => [
+      ['eth_call', { to, data: DECIMALS }, 'latest'],
+      ['eth_getCode', to, 'latest'],
+    ]);
+    const answers = await this.#rpc.batch<string>(signal, calls);
+    return tokens.flatMap(([contract, { code, decimals, codeHash: pinned }], index) => {
+      const [said, bytes] = [answers[2 * index]!, answers[2 * index + 1]!];
+      const found = /^0x0*[0-9a-f]{1,2}$/.test(said) ? Number(said) : undefined;
+      if (found !== decimals)
+        throw new Error(
+          `The token ${code} (${contract}) has ${found ?? 'no'} decimals, and the payments file says ${decimals}.`,
+        );
+      const codeHash = createHash('sha256').update(bytes.slice(2), 'hex').digest('hex');
+      if (pinned && pinned !== codeHash)
+        throw new Error(
+          `The token ${code} (${contract}) has the codeHash ${codeHash}, and not that of the payments file.`,
+        );
+      return pinned ? [] : [{ contract, codeHash }];
+    });
+  }
+
+  async heightOf(txId: string, signal: AbortSignal) {
+    const receipt = await this.#rpc.call<Receipt | null>(signal, 'eth_getTransactionReceipt', txId);
+    return receipt && receipt.status !== '0x0' ? Number(receipt.blockNumber) : undefined;
+  }
+
+  async balances(addresses: readonly string[], signal: AbortSignal) {
+    const { native, tokens } = this.#chain;
+    const assets: { code: string; contract?: string }[] = [...tokens].map(([contract, { code }]) => ({
+      code,
+      contract,
+    }));
+    if (native) assets.push({ code: native });
+    const { height } = await this.head(signal);
+    const at = `0x${height.toString(16)}`;
+    const found = new Map<string, bigint>();
+    for (const { code, contract } of assets) {
+      const calls = addresses.map(
+        (address): Call =>
+          contract
+            ? ['eth_call', { to: contract, data: BALANCE_OF + address.slice(2).toLowerCase().padStart(64, '0') }, at]
+            : ['eth_getBalance', address, at],
+      );
+      const units = await this.#rpc.batch<string>(signal, calls);
+      found.set(
+        code,
+        units.reduce((sum, one) => sum + BigInt(one), 0n),
+      );
+    }
+    return found;
+  }
+
+  async block(height: number, find: FindDeposits, signal: AbortSignal): Promise<Block> {
+    const blocks = await this.#blocks([height], this.#isFull, signal);
+    const { hash: blockHash } = blocks[0]!;
+    // Asks by the hash, because several nodes may share the URL. A node without the block may then answer that it has no logs.
+    const [transfers, same] = await this.#transfers({ blockHash }, ['eth_getBlockByHash', blockHash, false], signal);
+    blockOf(same);
+    return (await this.#paymentsOf(await this.#found(blocks, transfers, find), signal))[0]!;
+  }
+
+  async range(from: number, to: number, find: FindDeposits, signal: AbortSignal): Promise<Block[]> {
     try {
-      const blocks = await this.#readRange(from, to, addresses, signal);
-      this.#range = Math.min(this.#rangeMax, this.#range * 2);
+      const blocks = await this.#readRange(from, to, find, signal);
+      this.#range = Math.min(this.#rangeMax, this.#range + Math.ceil(this.#range / RANGE_GROWTH));
       return blocks;
     } catch (fault) {
       this.#range = Math.max(1, this.#range >> 1);
@@ -93,18 +175,15 @@ export class EvmReader implements ChainReader {
     }
   }
 
-  async #readRange(from: number, to: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block[]> {
-    const deposits = this.#lowerCase(addresses);
-    const isFull = this.#isFull(deposits);
+  async #readRange(from: number, to: number, find: FindDeposits, signal: AbortSignal): Promise<Block[]> {
+    const isFull = this.#isFull;
     const heights = isFull ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [from, to];
     const blocks = await this.#blocks(heights, isFull, signal);
     // A node that lags silently finds nothing. So the same node must also know the last block.
-    const [logs, last] = await this.#logs(
-      { fromBlock: hex(from), toBlock: hex(to) },
-      deposits,
-      [blockCall(to, false)],
-      signal,
-    );
+    const where = { fromBlock: hex(from), toBlock: hex(to) };
+    const [all, last] = await this.#transfers(where, blockCall(to, false), signal);
+    const { transfers, deposits } = await this.#found(blocks, all, find);
+    const logs = transfers.map(({ log }) => log);
     const others = [...new Set(logs.map(({ blockNumber }) => Number(blockNumber)))].filter((n) => !heights.includes(n));
     blocks.push(...(await this.#blocks(others, false, signal)));
     const found = new Map(blocks.map((block) => [block.height, block]));
@@ -112,25 +191,15 @@ export class EvmReader implements ChainReader {
       ({ height, parent }) => found.has(height - 1) && found.get(height - 1)!.hash !== parent,
     );
     const isMoved = logs.some((log) => found.get(Number(log.blockNumber))!.hash !== log.blockHash);
-    if (isBroken || isMoved || blockOf(last as EvmBlock | null).hash !== found.get(to)!.hash)
+    if (isBroken || isMoved || blockOf(last).hash !== found.get(to)!.hash)
       throw new Error(`${this.network} changed while the worker read blocks ${from} to ${to}.`);
-    const filled = await this.#paymentsOf(
-      blocks.toSorted((a, b) => a.height - b.height),
-      logs,
-      deposits,
-      signal,
-    );
+    const sorted = blocks.toSorted((a, b) => a.height - b.height);
+    const filled = await this.#paymentsOf({ blocks: sorted, transfers, deposits }, signal);
     return filled.filter(({ height, payments }) => payments.length || height === from || height === to);
   }
 
-  #lowerCase(addresses: ReadonlySet<string>): DepositAddresses {
-    const known = this.#deposits.get(addresses) ?? new Map([...addresses].map((one) => [one.toLowerCase(), one]));
-    this.#deposits.set(addresses, known);
-    return known;
-  }
-
-  #isFull(deposits: DepositAddresses): boolean {
-    return this.#chain.native !== undefined && deposits.size > 0;
+  get #isFull(): boolean {
+    return this.#chain.native !== undefined;
   }
 
   async #blocks(heights: readonly number[], full: boolean, signal: AbortSignal) {
@@ -141,46 +210,41 @@ export class EvmReader implements ChainReader {
     return found.map(blockOf);
   }
 
-  /** The transfers of accepted tokens to these addresses, and the result of the last of the other calls. */
-  async #logs(
-    where: object,
-    deposits: DepositAddresses,
-    others: readonly Call[],
-    signal: AbortSignal,
-  ): Promise<[Log[], unknown]> {
+  /**
+   * All transfers of accepted tokens, and the block that another call of the same request names. A filter for recipients
+   * would grow with every top-up.
+   */
+  async #transfers(where: object, block: Call, signal: AbortSignal): Promise<[Transfer[], EvmBlock | null]> {
     const address = [...this.#chain.tokens.keys()];
-    const topics = [...deposits.keys()].map(topicOf);
-    const calls: Call[] = [];
-    for (let from = 0; address.length && from < topics.length; from += TOPICS_MAX) {
-      const to = topics.slice(from, from + TOPICS_MAX);
-      calls.push(['eth_getLogs', { ...where, address, topics: [TRANSFER, null, to] }]);
-    }
-    const answers = await this.#rpc.batch<Log[]>(signal, [...calls, ...others]);
-    return [answers.slice(0, calls.length).flat(), answers.at(-1)];
+    const logs: Call[] = address.length ? [['eth_getLogs', { ...where, address, topics: [TRANSFER] }]] : [];
+    const answers = await this.#rpc.batch<unknown>(signal, [...logs, block]);
+    const found = answers.slice(0, logs.length).flat() as Log[];
+    return [found.map(transferOf).filter((one) => one !== undefined), answers.at(-1) as EvmBlock | null];
   }
 
-  async #paymentsOf(
-    blocks: readonly ReturnType<typeof blockOf>[],
-    logs: readonly Log[],
-    deposits: DepositAddresses,
-    signal: AbortSignal,
-  ): Promise<Block[]> {
+  /** Asks which recipients are deposit addresses. */
+  async #found(blocks: readonly EvmBlockRead[], all: readonly Transfer[], find: FindDeposits): Promise<Found> {
+    const natives = blocks.flatMap(({ transactions }) => transactions.flatMap(({ to }) => to ?? []));
+    const deposits = await find([...all.map(({ to }) => to), ...natives]);
+    return { blocks, transfers: all.filter(({ to }) => deposits.has(to)), deposits };
+  }
+
+  async #paymentsOf({ blocks, transfers, deposits }: Found, signal: AbortSignal): Promise<Block[]> {
     const { native } = this.#chain;
-    const transfers = logs.map(transferOf).filter((one) => one !== undefined);
-    const paid = native
-      ? blocks.flatMap(({ transactions }) =>
-          transactions.filter(({ to, value }) => deposits.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
-        )
-      : [];
+    const paid = blocks.flatMap(({ transactions }) =>
+      transactions.filter(({ to, value }) => deposits.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
+    );
     const receipts = await this.#receipts(
       [...transfers.map(({ log }) => log.transactionHash), ...paid.map(({ hash }) => hash)],
       signal,
     );
-    const inBlock = (txId: string, hash: string): Receipt => {
+    const inBlock = (txId: string, hash: string): PlacedReceipt => {
       const receipt = receipts.get(txId);
       if (receipt?.blockHash !== hash) throw new Error(`${this.network} changed while the worker read ${txId}.`);
       return receipt;
     };
+    const transfersIn = Map.groupBy(transfers, ({ log }) => log.blockHash);
+    const paidIn = Map.groupBy(paid, ({ blockHash }) => blockHash);
     return blocks.map(
       ({ height, hash, parent, at }): Block => ({
         height,
@@ -188,11 +252,10 @@ export class EvmReader implements ChainReader {
         parent,
         at,
         payments: [
-          ...transfers
-            .filter(({ log }) => log.blockHash === hash)
-            .flatMap((one) => this.#ofToken(one, inBlock(one.log.transactionHash, hash), deposits)),
-          ...paid
-            .filter(({ blockHash }) => blockHash === hash)
+          ...(transfersIn.get(hash) ?? []).flatMap((one) =>
+            this.#ofToken(one, inBlock(one.log.transactionHash, hash), deposits),
+          ),
+          ...(paidIn.get(hash) ?? [])
             .filter((tx) => inBlock(tx.hash, hash).status === '0x1')
             .map(
               ({ hash: txId, to, value }): ObservedPayment => ({
@@ -209,21 +272,29 @@ export class EvmReader implements ChainReader {
   }
 
   /** Takes the position in the receipt. The position in the block would change in a reorganisation. */
-  #ofToken({ log, to, units }: Transfer, { logs }: Receipt, deposits: DepositAddresses): ObservedPayment[] {
-    const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase()), deposits.get(to)];
-    const position = logs.findIndex(({ logIndex }) => logIndex === log.logIndex);
-    return coin && address && position >= 0 ? [{ txId: log.transactionHash, position, coin, address, units }] : [];
+  #ofToken({ log, to, units }: Transfer, { places }: PlacedReceipt, deposits: Found['deposits']): ObservedPayment[] {
+    const [coin, address] = [this.#chain.tokens.get(log.address.toLowerCase())?.code, deposits.get(to)];
+    const position = places.get(log.logIndex);
+    return coin && address && position !== undefined
+      ? [{ txId: log.transactionHash, position, coin, address, units }]
+      : [];
   }
 
-  async #receipts(txIds: readonly string[], signal: AbortSignal): Promise<Map<string, Receipt>> {
+  async #receipts(txIds: readonly string[], signal: AbortSignal): Promise<Map<string, PlacedReceipt>> {
     const wanted = [...new Set(txIds)];
     const found = await this.#rpc.batch<Receipt | null>(
       signal,
       wanted.map((txId): Call => ['eth_getTransactionReceipt', txId]),
     );
-    return new Map(found.filter((one) => one !== null).map((receipt) => [receipt.transactionHash, receipt]));
+    const placesOf = ({ logs }: Receipt) => new Map(logs.map(({ logIndex }, place) => [logIndex, place]));
+    const receipts = found.filter((one) => one !== null);
+    return new Map(receipts.map((one) => [one.transactionHash, { ...one, places: placesOf(one) }]));
   }
 }
+
+const TAG_UNKNOWN = new Set([-32000, -32601, -32602, -39001]);
+const isUnknownTag = (fault: unknown): boolean =>
+  fault instanceof RpcError && fault.status === 200 && TAG_UNKNOWN.has(fault.code);
 
 const hex = (height: number): string => `0x${height.toString(16)}`;
 const blockCall = (height: number, full: boolean): Call => ['eth_getBlockByNumber', hex(height), full];

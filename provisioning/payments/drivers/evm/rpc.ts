@@ -31,6 +31,7 @@ export interface Log {
 export interface Receipt {
   transactionHash: string;
   blockHash: string;
+  blockNumber: string;
   /** 0x1: success. */
   status: string;
   logs: Pick<Log, 'logIndex'>[];
@@ -59,8 +60,6 @@ export interface Transfer {
 
 /** keccak256('Transfer(address,address,uint256)') */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-/** An address in the form of a topic. */
-export const topicOf = (address: string): string => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
 
 /** Reads a transfer. ERC-721 has the same event, with another topic instead of an amount. A transfer of 0 does not count. */
 export function transferOf(log: Log): Transfer | undefined {

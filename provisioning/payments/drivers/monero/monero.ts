@@ -10,7 +10,7 @@ import {
   type PaymentTarget,
 } from '../driver.ts';
 import type { Login } from './digest.ts';
-import { MoneroRpc } from './rpc.ts';
+import { moneroRpc } from './rpc.ts';
 import { type Transfer, ViewWallet } from './wallet.ts';
 
 interface Endpoint {
@@ -42,13 +42,14 @@ export const monero: GatewayKind<Settings> = {
     new MoneroDriver(new ViewWallet(rpcOf(wallet), rpcOf(daemon), address), confirmations),
 };
 
-const rpcOf = ({ url, login }: Endpoint): MoneroRpc =>
-  new MoneroRpc(url, login === undefined ? undefined : loginOf(login));
+const rpcOf = ({ url, login }: Endpoint) => moneroRpc(url, login === undefined ? undefined : loginOf(login));
 const loginOf = (login: string): Login => {
   const [user = '', ...password] = login.split(':');
   return { user, password: password.join(':') };
 };
 
+/** Two hours. Reorganisations of 18 blocks have happened. */
+const FINAL_CONFIRMATIONS = 60;
 /** The timeout of one observation. A wallet that catches up answers no call meanwhile. */
 const OBSERVE_TIMEOUT_MS = 30_000;
 
@@ -60,7 +61,8 @@ class MoneroDriver implements PaymentDriver {
 
   constructor(wallet: ViewWallet, confirmationsRequired: number) {
     this.#wallet = wallet;
-    this.#coin = { code: 'XMR', name: 'Monero', network: 'monero', decimals: 12, confirmationsRequired, pegged: false };
+    const final = { finalConfirmations: FINAL_CONFIRMATIONS, pegged: false };
+    this.#coin = { code: 'XMR', name: 'Monero', network: 'monero', decimals: 12, confirmationsRequired, ...final };
   }
 
   coins(): readonly Coin[] {
@@ -98,6 +100,8 @@ class MoneroDriver implements PaymentDriver {
       units: transfer.amount,
       confirmations: this.#confirmationsOf(transfer),
       at: new Date(transfer.timestamp * 1000),
+      // The wallet has the time of the block, or else of the announcement.
+      minedAt: new Date(transfer.timestamp * 1000),
     }));
   }
 

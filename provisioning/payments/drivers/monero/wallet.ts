@@ -1,6 +1,5 @@
 /** A view-only wallet behind monero-wallet-rpc. The daemon tells whether the wallet is up to date. */
-import { RpcError } from '../json-rpc.ts';
-import type { MoneroRpc } from './rpc.ts';
+import { type JsonRpc, RpcError } from '../json-rpc.ts';
 
 /** One transaction's outputs to one subaddress, summed by the wallet. */
 export interface Transfer {
@@ -26,12 +25,12 @@ const WATCH_ONLY = -29;
 const ACCOUNT = { account_index: 0 };
 
 export class ViewWallet {
-  readonly #wallet: MoneroRpc;
-  readonly #daemon: MoneroRpc;
+  readonly #wallet: JsonRpc;
+  readonly #daemon: JsonRpc;
   readonly #address: string;
 
   /** @param address the primary address of the wallet */
-  constructor(wallet: MoneroRpc, daemon: MoneroRpc, address: string) {
+  constructor(wallet: JsonRpc, daemon: JsonRpc, address: string) {
     this.#wallet = wallet;
     this.#daemon = daemon;
     this.#address = address;
@@ -40,12 +39,11 @@ export class ViewWallet {
   /** A fresh subaddress. The wallet stores it before the customer sees it, because a killed wallet would reuse it. */
   async newSubaddress(label: string, signal: AbortSignal): Promise<{ address: string; index: number }> {
     await this.check(signal);
-    const made = await this.#wallet.call<{ address: string; address_index: number }>(
-      'create_address',
-      { ...ACCOUNT, label },
-      signal,
-    );
-    await this.#wallet.call('store', {}, signal);
+    const made = await this.#wallet.call<{ address: string; address_index: number }>(signal, 'create_address', {
+      ...ACCOUNT,
+      label,
+    });
+    await this.#wallet.call(signal, 'store');
     return { address: made.address, index: made.address_index };
   }
 
@@ -57,9 +55,9 @@ export class ViewWallet {
   ): Promise<{ mined: Transfer[]; pool: Transfer[] }> {
     await this.check(signal, { address, index });
     const { in: mined = [], pool = [] } = await this.#wallet.call<{ in?: Transfer[]; pool?: Transfer[] }>(
+      signal,
       'get_transfers',
       { ...ACCOUNT, in: true, pool: true, subaddr_indices: [index] },
-      signal,
     );
     const stray = [...mined, ...pool].find((transfer) => transfer.address !== address);
     if (stray) throw new Error(`The wallet reports a transfer to another address: ${stray.txid}`);
@@ -69,17 +67,17 @@ export class ViewWallet {
   /** @throws if it is another wallet, does not know the subaddress, can spend, or lacks blocks */
   async check(signal: AbortSignal, known?: { address: string; index: number }): Promise<void> {
     const { addresses } = await this.#wallet.call<{ addresses: { address: string; address_index: number }[] }>(
+      signal,
       'get_address',
       { ...ACCOUNT, address_index: [0, ...(known ? [known.index] : [])] },
-      signal,
     );
     const addressOf = (index: number) => addresses.find((one) => one.address_index === index)?.address;
     if (addressOf(0) !== this.#address) throw new Error('The open wallet is not the configured one.');
     if (known && addressOf(known.index) !== known.address) throw new Error('The wallet does not know its subaddress.');
     await this.#refuseSpending(signal);
     const [{ height }, daemon] = await Promise.all([
-      this.#wallet.call<{ height: number }>('get_height', {}, signal),
-      this.#daemon.call<{ height: number; synchronized: boolean }>('get_info', {}, signal),
+      this.#wallet.call<{ height: number }>(signal, 'get_height'),
+      this.#daemon.call<{ height: number; synchronized: boolean }>(signal, 'get_info'),
     ]);
     if (!daemon.synchronized) throw new Error(`The daemon is still at block ${daemon.height}.`);
     if (Math.abs(daemon.height - height) > BEHIND_MAX)
@@ -88,7 +86,7 @@ export class ViewWallet {
 
   async #refuseSpending(signal: AbortSignal): Promise<void> {
     const answer = await this.#wallet
-      .call('query_key', { key_type: 'spend_key' }, signal)
+      .call(signal, 'query_key', { key_type: 'spend_key' })
       .catch((fault: unknown) => fault);
     if (answer instanceof RpcError && answer.code === WATCH_ONLY) return;
     if (answer instanceof Error) throw answer;

@@ -1,5 +1,5 @@
 /** Reads a chain of Bitcoin's family from a node by its RPC. The node needs no wallet and no key. */
-import type { Block, ChainReader, ObservedPayment } from '../driver.ts';
+import type { Announced, Block, ChainNode, FindDeposits, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import type { UtxoChain } from './chains.ts';
 
@@ -17,7 +17,6 @@ export interface UtxoNode {
   network: string;
   chain: UtxoChain;
   url: string;
-  pollSeconds: number;
   /** Called at each request, because the cookie changes at each start of the node. */
   credentials: () => string;
 }
@@ -46,22 +45,18 @@ interface NodeBlock<T> {
   tx: T[];
 }
 
-export class UtxoReader implements ChainReader {
-  readonly network: string;
-  readonly pollSeconds: number;
+export class UtxoReader implements ChainNode {
   readonly #fullBlocks: boolean;
   readonly #rpc: JsonRpc;
   /** Announced transactions with their payments. A later address cannot occur in them. */
   #announced = new Map<string, ObservedPayment[]>();
   readonly #code: string;
 
-  constructor({ network, chain, url, pollSeconds, credentials }: UtxoNode) {
-    this.network = network;
-    this.pollSeconds = pollSeconds;
+  constructor({ network, chain, url, credentials }: UtxoNode) {
     this.#fullBlocks = chain.fullBlocks;
     this.#code = chain.code;
     this.#rpc = new JsonRpc({
-      urls: [url],
+      url,
       authorization: () => `Basic ${Buffer.from(credentials()).toString('base64')}`,
       batchMax: BATCH_MAX,
       verify: async (call) => {
@@ -83,30 +78,46 @@ export class UtxoReader implements ChainReader {
     return this.#rpc.call<string>(signal, 'getblockhash', height).catch(orNothing(NO_SUCH_HEIGHT));
   }
 
-  async block(height: number, addresses: ReadonlySet<string>, signal: AbortSignal): Promise<Block> {
+  async block(height: number, find: FindDeposits, signal: AbortSignal): Promise<Block> {
     const hash = await this.#rpc.call<string>(signal, 'getblockhash', height);
     const { previousblockhash: parent = '', time, tx } = await this.#whole(hash, signal);
-    return {
-      height,
-      hash,
-      parent,
-      at: new Date(time * 1000),
-      payments: tx.flatMap((one) => this.#paymentsOf(one, addresses)),
-    };
+    const payments = [...(await this.#paymentsOf(tx, find)).values()].flat();
+    return { height, hash, parent, at: new Date(time * 1000), payments };
   }
 
-  async announced(addresses: ReadonlySet<string>, signal: AbortSignal): Promise<ObservedPayment[]> {
-    if (!addresses.size) return [];
+  async announced(find: FindDeposits, signal: AbortSignal): Promise<Announced> {
     const ids = await this.#rpc.call<string[]>(signal, 'getrawmempool');
-    const fresh = ids.filter((id) => !this.#announced.has(id)).slice(0, ANNOUNCED_MAX);
+    const unread = ids.filter((id) => !this.#announced.has(id));
+    const fresh = unread.slice(0, ANNOUNCED_MAX);
     const kept = new Map(
       ids.flatMap((id) => (this.#announced.has(id) ? [[id, this.#announced.get(id)!] as const] : [])),
     );
+    const read: Transaction[] = [];
     for (let from = 0; from < fresh.length; from += BATCH_MAX)
-      for (const one of await this.#announcements(fresh.slice(from, from + BATCH_MAX), signal))
-        kept.set(one.txid, this.#paymentsOf(one, addresses));
+      read.push(...(await this.#announcements(fresh.slice(from, from + BATCH_MAX), signal)));
+    for (const [txId, payments] of await this.#paymentsOf(read, find)) kept.set(txId, payments);
     this.#announced = kept;
-    return [...kept.values()].flat();
+    return { payments: [...kept.values()].flat(), isComplete: fresh.length === unread.length };
+  }
+
+  /** Without an index, a node of Bitcoin or Litecoin knows only announced transactions. */
+  async heightOf(txId: string, signal: AbortSignal) {
+    const call = this.#rpc.call<{ blockhash?: string }>(signal, ...transactionCall(txId));
+    const { blockhash } = (await call.catch(orNothing(NO_SUCH_TRANSACTION))) ?? {};
+    if (blockhash === undefined) return undefined;
+    return (await this.#rpc.call<{ height: number }>(signal, 'getblockheader', blockhash)).height;
+  }
+
+  /** A node of Dogecoin lacks this call. On a large chain it takes minutes, which is longer than the timeout of a call. */
+  async balances(addresses: readonly string[], signal: AbortSignal) {
+    const scanned = addresses.map((address) => `addr(${address})`);
+    const { total_amount: total } = await this.#rpc.call<{ total_amount: number }>(
+      signal,
+      'scantxoutset',
+      'start',
+      scanned,
+    );
+    return new Map([[this.#code, unitsOf(total)]]);
   }
 
   async #whole(hash: string, signal: AbortSignal): Promise<NodeBlock<Transaction>> {
@@ -131,12 +142,21 @@ export class UtxoReader implements ChainReader {
     ];
   }
 
-  #paymentsOf({ txid, vout }: Transaction, addresses: ReadonlySet<string>): ObservedPayment[] {
-    return vout.flatMap(({ n, value, scriptPubKey }) => {
-      const address = addressOf(scriptPubKey);
-      if (address === undefined || !addresses.has(address) || value <= 0) return [];
-      return [{ txId: txid, position: n, coin: this.#code, address, units: unitsOf(value) }];
-    });
+  /** The payments to deposit addresses by their transactions. */
+  async #paymentsOf(transactions: readonly Transaction[], find: FindDeposits): Promise<Map<string, ObservedPayment[]>> {
+    const outputs = transactions.flatMap(({ vout }) => vout.map(({ scriptPubKey }) => addressOf(scriptPubKey) ?? []));
+    const deposits = await find(outputs.flat());
+    const isOurs = (address: string): boolean => deposits.get(address.toLowerCase()) === address;
+    return new Map(
+      transactions.map(({ txid, vout }) => {
+        const payments = vout.flatMap(({ n, value, scriptPubKey }) => {
+          const address = addressOf(scriptPubKey);
+          if (address === undefined || value <= 0 || !isOurs(address)) return [];
+          return [{ txId: txid, position: n, coin: this.#code, address, units: unitsOf(value) }];
+        });
+        return [txid, payments];
+      }),
+    );
   }
 }
 

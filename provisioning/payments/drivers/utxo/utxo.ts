@@ -1,6 +1,7 @@
 /** Coins of Bitcoin and its descendants, read from the operator's node. Each top-up has its own address. */
 import { readFileSync } from 'node:fs';
 import {
+  type ChainReader,
   type Coin,
   closedObject,
   type GatewayKind,
@@ -9,6 +10,7 @@ import {
   type PaymentTarget,
 } from '../driver.ts';
 import { ExtendedKey } from '../extended-key.ts';
+import { Nodes } from '../nodes.ts';
 import { CHAINS, type UtxoChain } from './chains.ts';
 import { UtxoReader } from './reader.ts';
 
@@ -26,7 +28,7 @@ interface Settings {
 export class UtxoPayments implements PaymentDriver {
   readonly name = 'utxo';
   readonly simulated = false;
-  readonly chains: readonly [UtxoReader];
+  readonly chains: readonly [ChainReader];
   readonly #chain: UtxoChain;
   readonly #key: ExtendedKey;
   readonly #coin: Coin;
@@ -46,7 +48,7 @@ export class UtxoPayments implements PaymentDriver {
       pegged: false,
       confirmationsRequired: confirmations ?? chain.confirmations,
     };
-    this.chains = [new UtxoReader({ network, chain, url, pollSeconds, credentials })];
+    this.chains = [{ network, pollSeconds, nodes: new Nodes([new UtxoReader({ network, chain, url, credentials })]) }];
   }
 
   coins(): readonly Coin[] {
@@ -65,7 +67,7 @@ export class UtxoPayments implements PaymentDriver {
   }
 
   async reachable(signal: AbortSignal): Promise<boolean> {
-    await this.chains[0].head(signal);
+    await this.chains[0].nodes.ask(signal, (node) => node.head(signal));
     return true;
   }
 }

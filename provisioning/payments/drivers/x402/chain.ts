@@ -3,24 +3,30 @@ import {
   BaseError,
   type Block,
   createPublicClient,
+  custom,
   defineChain,
-  fallback,
   type Hash,
   type Hex,
   HttpRequestError,
-  http,
   type Log,
   type PublicClient,
   pad,
   parseAbi,
   parseEventLogs,
-  TimeoutError,
   type TransactionReceipt,
   TransactionReceiptNotFoundError,
   toEventSelector,
   toHex,
 } from 'viem';
-import { type Authorization, type AuthorizationKey, isSameHex, type Settlement, type X402Terms } from './driver.ts';
+import {
+  AUTHORIZATION_TYPE,
+  type Authorization,
+  type AuthorizationKey,
+  isSameHex,
+  type Settlement,
+  type X402Terms,
+} from './driver.ts';
+import { providerOf } from './nodes.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -33,10 +39,12 @@ const TOKEN = parseAbi([
 const [USED, CANCELLED] = TOKEN;
 const EVENTS = [toEventSelector(USED), toEventSelector(CANCELLED)];
 
-const RPC_TIMEOUT_MS = 10_000;
-/** The tolerated difference between the clocks of the chain and the service. */
-const SKEW_SECONDS = 600n;
-/** An expired or otherwise used authorization is dead only after so long on the chain. */
+/**
+ * How far the search for a use goes back before the arrival of the authorization. The service accepts authorizations that
+ * end within ten minutes. So their clients seldom signed them earlier than this.
+ */
+const SEARCH_SECONDS = 3_600n;
+/** An otherwise used authorization is dead only after so long on the chain. */
 const DEAD_AFTER_SECONDS = 60n;
 /** The longest pause between two calls for a receipt. */
 const RECEIPT_POLL_MS = 250;
@@ -76,8 +84,8 @@ export class X402Chain {
       nativeCurrency: { name: 'gas', symbol: 'GAS', decimals: 18 },
       rpcUrls: { default: { http: [...settings.rpcUrls] } },
     });
-    const urls = settings.rpcUrls.map((url) => http(url, { timeout: RPC_TIMEOUT_MS, retryCount: 1 }));
-    this.client = createPublicClient({ chain, transport: fallback(urls, { retryCount: 0 }), cacheTime: 0 });
+    const transport = custom(providerOf(settings.rpcUrls), { retryCount: 1 });
+    this.client = createPublicClient({ chain, transport, cacheTime: 0 });
   }
 
   /** Whether it is the configured chain, and the unit of its token is a micro-USD. */
@@ -97,29 +105,67 @@ export class X402Chain {
     const head = await this.client.getBlock({ blockTag: 'latest' });
     // At exactly that block, because another node may lag behind.
     if (await this.#isUsed(key, head.number)) return this.#search(key, head);
-    const end = BigInt(Math.floor(key.validBefore.getTime() / 1000)) + DEAD_AFTER_SECONDS;
-    return { state: head.timestamp >= end ? 'dead' : 'open' };
+    return { state: (await this.#isExpired(key, head)) ? 'dead' : 'open' };
   }
 
-  /** Whether the chain calls the block of a transaction safe. @throws if the node does not answer */
+  /** Whether the safe block is later than the authorization. Then no reorganisation can still use it. */
+  async #isExpired({ validBefore }: AuthorizationKey, head: Head): Promise<boolean> {
+    const end = BigInt(Math.floor(validBefore.getTime() / 1000));
+    if (head.timestamp < end) return false;
+    const safe = await this.client.getBlock({ blockTag: 'safe' });
+    return safe.timestamp >= end && safe.number <= head.number;
+  }
+
+  /** The gas that a transaction took if it reverted. @throws if the node does not answer */
+  async revertedGas(txId: string): Promise<bigint | undefined> {
+    const receipt = await this.#receipt(txId as Hash);
+    return receipt?.status === 'reverted' ? receipt.gasUsed : undefined;
+  }
+
+  /** Whether the chain calls the block of a transaction final. @throws if the node does not answer */
   async isFinal(txId: string): Promise<boolean> {
     const receipt = await this.#receipt(txId as Hash);
-    return receipt !== undefined && (await this.#isSafe(receipt.blockNumber));
+    if (!receipt || receipt.blockNumber > (await this.client.getBlock({ blockTag: 'finalized' })).number) return false;
+    // Another node may have answered the receipt.
+    return (await this.client.getBlock({ blockNumber: receipt.blockNumber })).hash === receipt.blockHash;
   }
 
   async #isSafe(blockNumber: bigint): Promise<boolean> {
     return blockNumber <= (await this.client.getBlock({ blockTag: 'safe' })).number;
   }
 
-  /** The reason why a correctly signed transfer would fail; undefined: unknown. */
-  async faultOf({ from, nonce, value }: Authorization): Promise<string | undefined> {
-    const balance = await this.client.readContract({
+  #balanceOf(address: Hex): Promise<bigint> {
+    return this.client.readContract({
       address: this.#terms.asset,
       abi: TOKEN,
       functionName: 'balanceOf',
-      args: [from],
+      args: [address],
     });
-    if (balance < value) return 'invalid_exact_evm_insufficient_balance';
+  }
+
+  /** The units that the payee has. */
+  payeeBalance(): Promise<bigint> {
+    return this.#balanceOf(this.#terms.payTo);
+  }
+
+  /** Whether the payer, or its contract wallet, accepts the signature. @throws if the node does not answer */
+  isSigned({ from, to, ...others }: Authorization, signature: Hex): Promise<boolean> {
+    const { network, asset: verifyingContract, domain } = this.#terms;
+    // The client refuses addresses whose mixed case is no checksum.
+    const message = { from: from.toLowerCase() as Hex, to: to.toLowerCase() as Hex, ...others };
+    return this.client.verifyTypedData({
+      address: message.from,
+      domain: { ...domain, chainId: chainIdOf(network), verifyingContract },
+      types: AUTHORIZATION_TYPE,
+      primaryType: 'TransferWithAuthorization',
+      message,
+      signature,
+    });
+  }
+
+  /** The reason why a correctly signed transfer would fail; undefined: unknown. */
+  async faultOf({ from, nonce, value }: Authorization): Promise<string | undefined> {
+    if ((await this.#balanceOf(from)) < value) return 'invalid_exact_evm_insufficient_balance';
     return (await this.#isUsed({ payer: from, nonce })) ? 'invalid_exact_evm_nonce_already_used' : undefined;
   }
 
@@ -161,9 +207,9 @@ export class X402Chain {
     }
   }
 
-  /** Searches for the transaction that used it, from the head back to the time of its arrival. */
+  /** Searches for the transaction that used it, from the head back to some time before its arrival. */
   async #search(key: AuthorizationKey, head: Head): Promise<Settlement> {
-    const from = BigInt(Math.floor(key.createdAt.getTime() / 1000)) - SKEW_SECONDS;
+    const from = BigInt(Math.floor(key.createdAt.getTime() / 1000)) - SEARCH_SECONDS;
     const step = BigInt(this.#settings.logBlocks);
     const topics = [EVENTS, pad(key.payer as Hex), key.nonce as Hex];
     for (let last = head.number; last >= 0n; last -= step) {
@@ -230,5 +276,4 @@ export function fateIn(
 
 /** Whether the node did not answer, as opposed to an answer with an error. */
 export const isAway = (error: unknown): boolean =>
-  error instanceof BaseError &&
-  error.walk((one) => one instanceof HttpRequestError || one instanceof TimeoutError) !== null;
+  error instanceof BaseError && error.walk((one) => one instanceof HttpRequestError) !== null;

@@ -1,5 +1,8 @@
 /** The interface of x402 drivers for the scheme `exact` on EVM chains. A driver verifies, settles and observes authorizations. */
 
+/** The time for which clients sign, by the challenge. */
+export const TIMEOUT_SECONDS = 300;
+
 /** The token and the payee. */
 export interface X402Terms {
   /** CAIP-2, such as eip155:84532. */
@@ -25,6 +28,18 @@ export interface Authorization {
   nonce: `0x${string}`;
 }
 
+/** The type of its signature by EIP-712. */
+export const AUTHORIZATION_TYPE = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const;
+
 /** Whether two addresses or hashes are equal, without regard to upper and lower case. */
 export const isSameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
@@ -35,7 +50,7 @@ export interface AuthorizationKey {
   payTo: string;
   amountMicros: bigint;
   validBefore: Date;
-  /** When the service received it. Its use is not earlier. */
+  /** When the service received it. */
   createdAt: Date;
 }
 
@@ -44,12 +59,14 @@ export type Settlement = { state: 'settled'; txId: string } | { state: 'open' } 
 
 /** The result of a settlement. With neither `refused` nor `unsent`, the chain may have moved the money. */
 export interface Settling {
-  /** The reason why the payment is invalid. The driver sent nothing to the chain. */
+  /** The reason why the payment is invalid. The settling party says that it sent nothing to the chain. */
   refused?: string;
-  /** The driver sent nothing to the chain, for no fault of the payment. The caller can try again. */
+  /** The signature has not left the driver. Without `refused` the caller can try again. */
   unsent?: true;
   /** The transaction that should move the money. */
   txId?: string | undefined;
+  /** The gas that the deployment of the payer's wallet took at most. Absent: none, or a block shows the payment. */
+  wastedGas?: bigint;
 }
 
 /** Runs one work at a time among all processes. */
@@ -74,11 +91,20 @@ export interface X402Driver {
   /** Whether no coin moves. */
   readonly simulated: boolean;
   readonly terms: X402Terms;
+  /** The gas that a payer or account may waste within a day. Absent: any. */
+  readonly revertedGasMax?: number;
+  /** Checks the settings that need more than themselves. @throws Error that names the fault */
+  prepare?(): Promise<void>;
   /**
    * The reason of x402 why an authorization cannot be settled now; undefined: it can. It reserves nothing.
    * @throws if the driver cannot tell at the moment
    */
   verify(authorization: Authorization, signature: `0x${string}`, signal: AbortSignal): Promise<string | undefined>;
+  /**
+   * Whether the payer has signed an authorization, used or not.
+   * @throws if the driver cannot tell at the moment
+   */
+  isSigned(authorization: Authorization, signature: `0x${string}`): Promise<boolean>;
   /** Settles an authorization. Its errors do not tell whether the chain moved the money. */
   settle(authorization: Authorization, signature: `0x${string}`, options: SettleOptions): Promise<Settling>;
   /**
@@ -87,8 +113,12 @@ export interface X402Driver {
    * @throws if the chain does not answer at the moment
    */
   observe(key: AuthorizationKey, txId?: string): Promise<Settlement>;
+  /** The gas that a transaction took if it reverted; undefined: it did not, or is in no block. Absent: none reverts. */
+  revertedGas?(txId: string): Promise<bigint | undefined>;
   /** Whether the block of the transaction is final. @throws if the chain does not answer at the moment */
   isFinal(txId: string): Promise<boolean>;
+  /** The units of the token that the payee has. Absent: the driver cannot tell. */
+  payeeBalance?(): Promise<bigint>;
   /** The health. The worker asks twice a minute. Absent: it counts as healthy. */
   health?(signal: AbortSignal): Promise<X402Health>;
 }

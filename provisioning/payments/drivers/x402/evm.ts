@@ -21,6 +21,7 @@ export interface EvmX402Settings extends Partial<X402Terms> {
   settleSeconds: number;
   logBlocks: number;
   gasReserve: number;
+  revertedGasMax: number;
 }
 
 const ADDRESS = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
@@ -43,6 +44,7 @@ export const EVM_X402_SCHEMA = closedObject(['network', 'payTo', 'rpcUrls'], {
   settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
   logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
   gasReserve: { type: 'integer', minimum: 1, default: 500 },
+  revertedGasMax: { type: 'integer', minimum: 1, default: 1_000_000 },
 });
 
 type Known = Omit<X402Terms, 'payTo'>;
@@ -87,6 +89,7 @@ export class EvmX402 implements X402Driver {
   readonly name = 'evm';
   readonly simulated = false;
   readonly terms: X402Terms;
+  readonly revertedGasMax: number;
   readonly #settings: EvmX402Settings;
   #opening: Promise<Opened> | undefined;
 
@@ -95,13 +98,22 @@ export class EvmX402 implements X402Driver {
     if ((settings.gasKeyFile === undefined) === (settings.facilitatorUrl === undefined))
       throw new Error('Exactly one of gasKeyFile and facilitatorUrl is required.');
     this.#settings = settings;
+    this.revertedGasMax = settings.revertedGasMax;
     this.terms = termsOf(settings);
   }
 
   verify: X402Driver['verify'] = async (...given) => (await this.#open()).facilitator.verify(...given);
   settle: X402Driver['settle'] = async (...given) => (await this.#open()).facilitator.settle(...given);
+  isSigned: X402Driver['isSigned'] = async (...given) => (await this.#open()).chain.isSigned(...given);
   observe: X402Driver['observe'] = async (...given) => (await this.#open()).chain.observe(...given);
   isFinal: X402Driver['isFinal'] = async (txId) => (await this.#open()).chain.isFinal(txId);
+  payeeBalance = async () => (await this.#open()).chain.payeeBalance();
+  revertedGas = async (txId: string) => (await this.#open()).chain.revertedGas(txId);
+
+  /** Reads the key of the gas wallet. */
+  async prepare(): Promise<void> {
+    await this.#open();
+  }
 
   async health(signal: AbortSignal): Promise<X402Health> {
     const { chain, facilitator } = await this.#open();

@@ -7,18 +7,19 @@ import { HTTPFacilitatorClient } from '@x402/core/http';
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
-import { type Abi, encodeFunctionData, type Hash, type Hex } from 'viem';
-import { isAway, type X402Chain } from './chain.ts';
+import { type Hex, isErc6492Signature, parseErc6492Signature } from 'viem';
+import type { X402Chain } from './chain.ts';
 import {
   type Authorization,
-  type Exclusive,
   isSameHex,
   type Settling,
+  TIMEOUT_SECONDS,
   type X402Driver,
   type X402Health,
   type X402Terms,
 } from './driver.ts';
-import { GasWallet, isRejected, type Prepared, readGasKey, type Sent } from './wallet.ts';
+import { LocalSigner } from './send.ts';
+import { GasWallet, readGasKey } from './wallet.ts';
 
 export interface Facilitator extends Pick<X402Driver, 'verify' | 'settle'> {
   health(signal: AbortSignal): Promise<X402Health>;
@@ -59,16 +60,17 @@ export function localFacilitator(
       // Otherwise the gas wallet would pay for a deployment before the signature is verified.
       simulateInSettle: true,
     });
-  const verified = new Map<string, LocalSigner>();
+  // By the object that a request verified. Signatures of contract wallets may be equal, and would confuse requests.
+  const verified = new WeakMap<Authorization, LocalSigner>();
   return {
     async verify(authorization, signature) {
       const signer = new LocalSigner(chain, wallet);
-      const messages = messagesOf(terms, authorization, signature);
+      const messages = messagesOf(terms, authorization, await neededOf(signer, authorization, signature));
       const { isValid, invalidReason } = await scheme(signer).verify(...messages);
       signer.throwIfAway();
       if (isValid && signer.isPrepared) {
-        verified.set(signature, signer);
-        setTimeout(() => verified.delete(signature), VERIFIED_MS).unref();
+        verified.set(authorization, signer);
+        setTimeout(() => verified.delete(authorization), VERIFIED_MS).unref();
       }
       if (isValid) return undefined;
       // The scheme finds the reason by a contract that some chains lack.
@@ -81,18 +83,36 @@ export function localFacilitator(
         // A nonce after a lost one would wait for ever, and so would each later one.
         wallet.forgetNonce();
       }
-      const signer = verified.get(signature) ?? new LocalSigner(chain, wallet);
-      verified.delete(signature);
+      const signer = verified.get(authorization) ?? new LocalSigner(chain, wallet);
+      verified.delete(authorization);
       signer.exclusive = exclusive;
-      const answer: Partial<SettleResponse> = (await signer.sendVerified(settleSeconds * 1000))
+      const answer: Partial<SettleResponse> = (await signer.sendVerified(
+        { authorization, signature },
+        settleSeconds * 1000,
+      ))
         ? {}
-        : await scheme(signer).settle(...messagesOf(terms, authorization, signature));
+        : await scheme(signer).settle(
+            ...messagesOf(terms, authorization, await neededOf(signer, authorization, signature)),
+          );
       const { txId } = signer.sent;
-      if (txId !== undefined || answer.success) return { txId: txId ?? answer.transaction };
-      return signer.isRepeatable ? { unsent: true } : { refused: answer.errorReason ?? 'unexpected_settle_error' };
+      const wasted = !answer.success && signer.deploymentGas && { wastedGas: signer.deploymentGas };
+      if (txId !== undefined || answer.success) return { txId: txId ?? answer.transaction, ...wasted };
+      if (signer.isRepeatable) return { unsent: true, ...wasted };
+      return { unsent: true, refused: answer.errorReason ?? 'unexpected_settle_error', ...wasted };
     },
     health: async () => healthOf(await wallet.standing(), gasReserve),
   };
+}
+
+/**
+ * The signature without the deployment of a wallet that exists. A factory that deploys twice burns the gas of the simulation,
+ * and the transfer after it would have none.
+ */
+async function neededOf(signer: LocalSigner, { from }: Authorization, signature: Hex): Promise<Hex> {
+  if (!isErc6492Signature(signature)) return signature;
+  // The scheme meets an outage, too, and the signer tells of it.
+  const code = await signer.getCode({ address: from }).catch(() => undefined);
+  return code ? parseErc6492Signature(signature).signature : signature;
 }
 
 /** More pending transactions mean that the first one is stuck. */
@@ -106,115 +126,6 @@ const healthOf = (
   ...(settlements < BigInt(gasReserve) && { warning: `The gas wallet has gas for about ${settlements} payments.` }),
   ...(pending > PENDING_MAX && { warning: `${pending} transactions of the gas wallet are in no block yet.` }),
 });
-
-interface Call {
-  address: Hex;
-  abi: Abi;
-  functionName: string;
-  args: readonly unknown[];
-}
-
-/** The signer of the scheme for one payment. It remembers the sent transaction, and whether the chain was away. */
-class LocalSigner {
-  readonly #chain: X402Chain;
-  readonly #wallet: GasWallet;
-  exclusive: Exclusive = (work) => work();
-  readonly sent: Sent = { txId: undefined };
-  #away: unknown;
-  readonly #codes = new Map<Hex, Promise<Hex | undefined>>();
-  #simulated: Promise<Prepared> | undefined;
-
-  constructor(chain: X402Chain, wallet: GasWallet) {
-    this.#chain = chain;
-    this.#wallet = wallet;
-  }
-
-  get address(): Hex {
-    return this.#wallet.address;
-  }
-
-  /** Whether it has simulated a transaction that it can send. */
-  get isPrepared(): boolean {
-    return this.#simulated !== undefined;
-  }
-
-  /** Whether it sent nothing although the payment may be valid. */
-  get isRepeatable(): boolean {
-    return this.#away !== undefined;
-  }
-
-  /** The scheme mistakes an outage of the chain for a wrong signature. */
-  throwIfAway(): void {
-    if (this.#away !== undefined) throw this.#away;
-  }
-
-  readContract = (call: Call) => {
-    if (call.functionName === 'transferWithAuthorization') this.#prepare(call);
-    return this.#noteOutage(this.#chain.client.readContract(call));
-  };
-  verifyTypedData = (message: never) => this.#noteOutage(this.#chain.client.verifyTypedData(message));
-
-  /** Caches the code of a contract, because the scheme asks up to four times for one payment. */
-  getCode = ({ address }: { address: Hex }) => {
-    const asked = this.#codes.get(address) ?? this.#noteOutage(this.#chain.client.getCode({ address }));
-    this.#codes.set(address, asked);
-    return asked;
-  };
-
-  /** Prepares the simulated call, so that exactly this call is sent. */
-  #prepare({ address, ...call }: Call): void {
-    this.#simulated = this.#wallet.prepare({ to: address, data: encodeFunctionData(call) });
-    this.#simulated.catch(() => {});
-  }
-
-  /**
-   * Sends the call that the verification simulated, and waits for its block. So it need not verify again.
-   * @returns false without such a call
-   */
-  async sendVerified(timeoutMs: number): Promise<boolean> {
-    const request = await this.#simulated?.catch(() => undefined);
-    if (!request) return false;
-    const hash = await this.#send(request).catch(() => undefined);
-    // The caller asks the chain later whether a block has it.
-    if (hash) await this.#chain.mined(hash, timeoutMs).catch(() => {});
-    return true;
-  }
-
-  writeContract = ({ address, abi, functionName, args }: Call) =>
-    this.#send(this.#wallet.prepare({ to: address, data: encodeFunctionData({ abi, functionName, args }) }));
-
-  /** The scheme deploys contract wallets by it. A deployment moves no money, so it does not count as sent. */
-  sendTransaction = (call: { to: Hex; data: Hex }): Promise<Hash> =>
-    this.#send(this.#wallet.prepare(call), { txId: undefined });
-
-  async #send(prepared: Prepared | Promise<Prepared>, sent: Sent = this.sent): Promise<Hash> {
-    try {
-      return await this.#wallet.send(await prepared, this.exclusive, sent);
-    } catch (error) {
-      if (!isRejected(error)) this.#away = error;
-      throw error;
-    }
-  }
-
-  /** Waits for a block. The payment is not at fault if none comes. */
-  waitForTransactionReceipt = async ({ hash, timeout = 0 }: { hash: Hash; timeout?: number }) => {
-    try {
-      return await this.#chain.mined(hash, timeout);
-    } catch (error) {
-      this.#away = error;
-      throw error;
-    }
-  };
-
-  async #noteOutage<T>(asked: Promise<T>): Promise<T> {
-    try {
-      return await asked;
-    } catch (error) {
-      if (isAway(error)) this.#away = error;
-      throw error;
-    }
-  }
-}
 
 const UNREACHED = 'unreached';
 
@@ -285,7 +196,7 @@ function messagesOf(
     amount: String(value),
     asset,
     payTo: payTo.toLowerCase(),
-    maxTimeoutSeconds: 300,
+    maxTimeoutSeconds: TIMEOUT_SECONDS,
     extra: { ...domain },
   };
   const authorization = {

@@ -6,7 +6,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Authorization, AuthorizationKey, Settlement, Settling, X402Driver, X402Terms } from './driver.ts';
+import {
+  AUTHORIZATION_TYPE,
+  type Authorization,
+  type AuthorizationKey,
+  type Settlement,
+  type Settling,
+  type X402Driver,
+  type X402Terms,
+} from './driver.ts';
 
 const CHAIN_ID = 84_532;
 
@@ -27,19 +35,22 @@ export class SimulatedX402 implements X402Driver {
     this.#folder = folder;
   }
 
-  async verify(message: Authorization, signature: `0x${string}`): Promise<string | undefined> {
+  async verify(authorization: Authorization, signature: `0x${string}`): Promise<string | undefined> {
+    return (await this.isSigned(authorization, signature)) ? undefined : 'invalid_exact_evm_signature';
+  }
+
+  async isSigned(message: Authorization, signature: `0x${string}`): Promise<boolean> {
     // Loads on demand, because loading takes an eighth of a second.
     const { verifyTypedData } = await import('viem/utils');
     const { asset: verifyingContract, domain } = this.terms;
-    const signed = await verifyTypedData({
+    return verifyTypedData({
       address: message.from,
       domain: { ...domain, chainId: CHAIN_ID, verifyingContract },
-      types: TYPES,
+      types: AUTHORIZATION_TYPE,
       primaryType: 'TransferWithAuthorization',
       message,
       signature,
     }).catch(() => false);
-    return signed ? undefined : 'invalid_exact_evm_signature';
   }
 
   async settle({ from, nonce }: Authorization): Promise<Settling> {
@@ -64,15 +75,3 @@ export class SimulatedX402 implements X402Driver {
 
 const txIdOf = ({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>) =>
   `0x${createHash('sha256').update(`transaction ${payer} ${nonce}`.toLowerCase()).digest('hex')}`;
-
-/** EIP-3009. */
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const;

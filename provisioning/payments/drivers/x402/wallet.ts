@@ -1,25 +1,26 @@
 /** A wallet that pays gas and holds nothing else. A thief of its key gets some cents of gas, and no payment. */
 import { readFileSync, statSync } from 'node:fs';
-import {
-  BaseError,
-  ExecutionRevertedError,
-  type Hash,
-  type Hex,
-  InsufficientFundsError,
-  keccak256,
-  NonceTooLowError,
-} from 'viem';
+import { BaseError, ExecutionRevertedError, type Hash, type Hex, InsufficientFundsError, keccak256 } from 'viem';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { RpcError } from '../json-rpc.ts';
 import type { X402Chain } from './chain.ts';
 import type { Exclusive } from './driver.ts';
+import { faultsOf } from './nodes.ts';
 
 /** The gas limit. Contract wallets decide how much gas the check of their signatures takes. */
-const GAS_MAX = 1_000_000n;
+const GAS_MAX = 500_000n;
 /** The typical gas of one settlement, with some reserve for contract wallets. */
 export const GAS_TYPICAL = 120_000n;
 /** After this time the node knows a sent transaction, or has lost it. */
 const REMEMBERED_MS = 30_000;
 const ATTEMPTS_MAX = 4;
+/** Fees hold for so long: they allow twice the base fee, which few blocks cannot double. */
+const FEES_MS = 5_000;
+
+interface Fees {
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+}
 
 /** Reads the key of a private file: 32 bytes in hexadecimal. @throws Error that names the fault */
 export function readGasKey(file: string): Hex {
@@ -30,12 +31,10 @@ export function readGasKey(file: string): Hex {
   return `0x${key}`;
 }
 
-class TooMuchGas extends Error {}
-
-/** Whether the payment itself is at fault. */
+/** Whether the payment itself is at fault: its simulation reverts, or takes too much gas. */
 export const isRejected = (error: unknown): boolean =>
-  error instanceof TooMuchGas ||
-  (error instanceof BaseError && error.walk((one) => one instanceof ExecutionRevertedError) !== null);
+  error instanceof BaseError &&
+  (error.walk((one) => one instanceof ExecutionRevertedError) !== null || says(error, /out of gas/i));
 
 /** A transaction that lacks only its nonce. */
 export type Prepared = Awaited<ReturnType<GasWallet['prepare']>>;
@@ -50,6 +49,7 @@ export class GasWallet {
   readonly #chain: X402Chain;
   /** The last used nonce, which the node may not know yet. */
   #last: { nonce: number; at: number } | undefined;
+  #fees: { asked: Promise<Fees>; at: number } | undefined;
 
   constructor(chain: X402Chain, key: Hex) {
     this.#chain = chain;
@@ -60,15 +60,36 @@ export class GasWallet {
     return this.#account.address;
   }
 
-  /** A transaction without its nonce. @throws the chain's error */
+  /**
+   * A transaction without its nonce. The estimate simulates it with the sender and the price of the real one.
+   * @throws the chain's error
+   */
   async prepare(call: { to: Hex; data: Hex }) {
     const { client } = this.#chain;
-    const [estimate, fees] = await Promise.all([
-      client.estimateGas({ ...call, account: this.address }),
-      client.estimateFeesPerGas(),
-    ]);
-    if (estimate > GAS_MAX) throw new TooMuchGas(`The settlement takes ${estimate} gas, and the limit is ${GAS_MAX}.`);
+    const fees = await this.fees();
+    // With its limit the node ends a simulation that takes more, as an endless one would.
+    const estimate = await client.estimateGas({ ...call, ...fees, account: this.address, gas: GAS_MAX });
     return { ...call, ...fees, type: 'eip1559', chainId: client.chain!.id, gas: (estimate * 6n) / 5n } as const;
+  }
+
+  /** The fees of a transaction now. */
+  fees(): Promise<Fees> {
+    if (this.#fees && Date.now() - this.#fees.at < FEES_MS) return this.#fees.asked;
+    const asked = this.#askFees().catch((error) => {
+      this.#fees = undefined;
+      throw error;
+    });
+    this.#fees = { asked, at: Date.now() };
+    return asked;
+  }
+
+  async #askFees(): Promise<Fees> {
+    const { client } = this.#chain;
+    const [{ baseFeePerGas }, maxPriorityFeePerGas] = await Promise.all([
+      client.getBlock({ blockTag: 'latest' }),
+      client.estimateMaxPriorityFeePerGas(),
+    ]);
+    return { maxFeePerGas: 2n * (baseFeePerGas ?? 0n) + maxPriorityFeePerGas, maxPriorityFeePerGas };
   }
 
   /**
@@ -88,8 +109,9 @@ export class GasWallet {
           await client.sendRawTransaction({ serializedTransaction });
         } catch (error) {
           if (isKnown(error)) return this.#keep(nonce, txId);
-          if (isRefused(error)) sent.txId = undefined;
           this.#last = undefined;
+          if (!isRefused(error)) throw error;
+          sent.txId = undefined;
           if (!isNonceTaken(error) || attempt >= ATTEMPTS_MAX) throw error;
           continue;
         }
@@ -122,7 +144,7 @@ export class GasWallet {
     const { client } = this.#chain;
     const [balance, { maxFeePerGas }, latest, pending] = await Promise.all([
       client.getBalance({ address }),
-      client.estimateFeesPerGas(),
+      this.fees(),
       client.getTransactionCount({ address, blockTag: 'latest' }),
       client.getTransactionCount({ address, blockTag: 'pending' }),
     ]);
@@ -130,14 +152,20 @@ export class GasWallet {
   }
 }
 
-const says = (error: unknown, pattern: RegExp): boolean =>
-  error instanceof BaseError && pattern.test(`${error.message} ${error.details}`);
+/** Whether the wallet lacks gas. */
+export const isPoor = (error: unknown): boolean =>
+  error instanceof BaseError && error.walk((one) => one instanceof InsufficientFundsError) !== null;
+
+/** Whether one of the asked nodes says so. */
+const says = (error: unknown, pattern: RegExp): boolean => faultsOf(error).some(({ message }) => pattern.test(message));
 const isKnown = (error: unknown) => says(error, /already known|known transaction|already imported/i);
-const isNonceTaken = (error: unknown): boolean =>
-  (error instanceof BaseError && error.walk((one) => one instanceof NonceTooLowError) !== null) ||
-  says(error, /nonce too low|replacement transaction underpriced/i);
-/** Whether the node has refused the transaction, so that it is not on its way. */
-const isRefused = (error: unknown): boolean =>
-  isNonceTaken(error) ||
-  (error instanceof BaseError && error.walk((one) => one instanceof InsufficientFundsError) !== null) ||
-  says(error, /insufficient funds|intrinsic gas|fee cap|underpriced|exceeds block gas limit/i);
+const NONCE_TAKEN = /nonce too low|replacement transaction underpriced/i;
+const isNonceTaken = (error: unknown): boolean => says(error, NONCE_TAKEN);
+const REFUSALS = [NONCE_TAKEN, /insufficient funds|intrinsic gas|fee cap|underpriced|exceeds block gas limit/i];
+/** Whether each asked node has refused the transaction. A node that failed otherwise may have passed it on. */
+function isRefused(error: unknown): boolean {
+  const faults = faultsOf(error);
+  const isRefusal = (fault: Error) =>
+    fault instanceof RpcError && REFUSALS.some((pattern) => pattern.test(fault.message));
+  return faults.length > 0 && faults.every(isRefusal);
+}

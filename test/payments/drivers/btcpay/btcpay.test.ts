@@ -136,7 +136,7 @@ describe('A payment to BTCPay', () => {
     const { data } = await freehold.operator(
       `{ payments(orderNumber: "${topUp.order_number}") { data { status missingSince } } }`,
     );
-    expect(data.payments.data).toEqual([{ status: 'CREDITED', missingSince: expect.any(String) }]);
+    expect(data.payments.data).toEqual([{ status: 'FINAL', missingSince: expect.any(String) }]);
     payment.status = 'Settled';
     await tell(invoice);
     await eventually(async () => (await missing()).length === 2);

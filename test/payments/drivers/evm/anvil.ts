@@ -62,17 +62,20 @@ interface Options {
 
 export type Anvil = Awaited<ReturnType<typeof startAnvil>>;
 
-/** Starts anvil, which takes a third of a second. It runs until the caller stops it, or until the process ends. */
+/** Runs a program until its own standard input ends, as it does when the process of the test dies. */
+const WHILE_READ = '"$0" "$@" & cat >/dev/null; kill -9 $!';
+
+/** Starts anvil, which takes a third of a second. It runs until the caller stops it, or until the process ends or is killed. */
 export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] }: Options = {}) {
   const port = await freePort();
   const pace = blockSeconds ? ['--block-time', String(blockSeconds)] : [];
-  const child = spawn(
-    PROGRAM!,
-    ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--silent', ...pace],
-    { stdio: 'ignore' },
-  );
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
+  const own = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--silent', ...pace];
+  // It has a group of its own. A signal for the group of the test would end the shell first.
+  const child = spawn('sh', ['-c', WHILE_READ, PROGRAM!, ...own], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const kill = () => child.stdin.destroy();
   const url = `http://127.0.0.1:${port}`;
   const chain: Chain = { ...base, id: chainId, rpcUrls: { default: { http: [url] } } };
   const transport = http(url, { retryCount: 0 });
@@ -109,10 +112,9 @@ export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] 
     /** Sends a token without waiting for the block. @returns the transaction */
     transfer: (from: number, to: Hex, units: bigint, token: Hex = USDC) => call(from, 'transfer', to, units, token),
     stop: async () => {
-      process.off('exit', kill);
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
-      child.kill('SIGTERM');
+      kill();
       await exited;
     },
   };

@@ -97,7 +97,7 @@ describe('A Monero wallet', () => {
     const opened = await Promise.all(Array.from({ length: 10 }, () => open()));
     expect(new Set(opened.map(({ walletAddress }) => walletAddress)).size).toBe(10);
     await start(LOGIN, 'user:another');
-    await expect(open()).rejects.toThrow('answered 401');
+    await expect(open()).rejects.toThrow('status 401');
   });
 });
 
@@ -115,7 +115,7 @@ describe('A payment to a Monero wallet', () => {
     };
     const payments = await driver.observe!(opened, signal());
     const at = new Date(1_700_000_000_000);
-    const one = { position: 1, coin: 'XMR', address: opened.walletAddress, at };
+    const one = { position: 1, coin: 'XMR', address: opened.walletAddress, at, minedAt: at };
     expect(payments).toHaveLength(2);
     expect(payments).toContainEqual({ ...one, txId: 'a'.repeat(64), units: amount, confirmations: 12 });
     expect(payments).toContainEqual({ ...one, txId: 'b'.repeat(64), units: 312_500_000_000n, confirmations: 0 });

@@ -2,7 +2,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll } from 'vitest';
-import { MoneroRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
+import type { JsonRpc } from '../../../../provisioning/payments/drivers/json-rpc.ts';
+import { moneroRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { freePort, MACHINE, newFolder, removeFolder } from '../../../setup/spawn.ts';
 
@@ -87,19 +88,19 @@ export async function startRegtest(): Promise<Regtest> {
   wallet(payerPort, ['--disable-rpc-login']);
   const startMerchant = () => wallet(merchantPort, ['--rpc-login', WALLET_LOGIN]);
   let merchantProcess = startMerchant();
-  const daemon = new MoneroRpc(daemonUrl);
-  const payer = new MoneroRpc(urlOf(payerPort));
-  let merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
-  const ready = (rpc: MoneroRpc, method: string) =>
+  const daemon = moneroRpc(daemonUrl);
+  const payer = moneroRpc(urlOf(payerPort));
+  let merchant = moneroRpc(urlOf(merchantPort), { user, password });
+  const ready = (rpc: JsonRpc, method: string) =>
     eventually(() =>
-      rpc.call(method, {}, signal).then(
+      rpc.call(signal, method).then(
         () => true,
         () => false,
       ),
     );
   await Promise.all([ready(daemon, 'get_info'), ready(payer, 'get_version'), ready(merchant, 'get_version')]);
 
-  const call = <T>(rpc: MoneroRpc, method: string, params: object = {}) => rpc.call<T>(method, params, signal);
+  const call = <T>(rpc: JsonRpc, method: string, params: object = {}) => rpc.call<T>(signal, method, params);
   const raw = async (path: string, body: object) => {
     const answer = await fetch(daemonUrl + path, { method: 'POST', body: JSON.stringify(body) });
     const { status } = (await answer.json()) as { status: string };
@@ -164,7 +165,7 @@ export async function startRegtest(): Promise<Regtest> {
     killWallet: async () => {
       await end(merchantProcess);
       merchantProcess = startMerchant();
-      merchant = new MoneroRpc(urlOf(merchantPort), { user, password });
+      merchant = moneroRpc(urlOf(merchantPort), { user, password });
       await ready(merchant, 'get_version');
       await open('view');
     },

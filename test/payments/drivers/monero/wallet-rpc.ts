@@ -58,12 +58,12 @@ export class WalletRpc {
       response.writeHead(401, { 'www-authenticate': [challenge('MD5-sess'), challenge('MD5')] }).end();
       return;
     }
-    const { method, params } = JSON.parse(Buffer.concat(chunks).toString());
+    const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString());
     this.calls.push(method);
     if (this.delayMs) await new Promise((resume) => setTimeout(resume, this.delayMs).unref());
     const watchOnly = { code: -29, message: 'The wallet is watch-only. Cannot retrieve spend key.' };
     const error = this.errors[method] ?? (method === 'query_key' && !this.canSpend ? watchOnly : undefined);
-    const answer = error ? { error } : { result: this.#result(method, params) };
+    const answer = { id, ...(error ? { error } : { result: this.#result(method, params) }) };
     // A number may have more digits than a double.
     const text = JSON.stringify(answer, (_, value) => (typeof value === 'bigint' ? `big:${value}` : value));
     response.end(text.replace(/"big:(\d+)"/g, '$1'));

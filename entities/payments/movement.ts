@@ -1,0 +1,87 @@
+/**
+ * Movements of coins that the operator has sent: payouts, sweeps into the wallet, and fees of networks. The ledger accounts of
+ * gateways and wallets so have as many coins as their addresses.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { entity, nullable, type Row, type RowOf } from '../database/table.ts';
+
+export const Movement = entity('movement', {
+  id: column.key(),
+  /** The ledger account that the coins left: a gateway or a wallet. */
+  source: column.text(),
+  /** The ledger account that has them: a gateway, a wallet, `payouts` or `fees`. */
+  target: column.text(),
+  coin: column.text(),
+  /** In the smallest unit of the coin, as a decimal string. */
+  units: column.text(),
+  /** The cost of the coins, by the average of their ledger account. */
+  amountMicros: column.bigint(),
+  txId: column.text(),
+  payoutId: nullable(column.text()),
+  createdAt: column.now(),
+});
+export type Movement = RowOf<typeof Movement>;
+
+const HOLDING = {
+  /** A ledger account: a gateway or a wallet. */
+  name: column.text(),
+  coin: column.text(),
+  /** A decimal string; negative if more went out than came. */
+  units: column.text(),
+  costMicros: column.bigint(),
+};
+/** The coins that the books see in a ledger account. */
+export type Holding = Row<typeof HOLDING>;
+/** The ledger account of the coins of a payment. */
+export const GATEWAY_SQL = `'gateway:' || case payment.mode when 'X402' then 'x402:' else '' end || payment.network`;
+/** A payment that waits for its payout is still there. The operator may also have returned one by hand. */
+const ALL_HOLDINGS = `
+  select name, coin, sum(units)::text as units, sum(micros)::bigint as cost_micros from (
+    select ${GATEWAY_SQL} as name, coin, units::numeric, credited_micros as micros
+      from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
+        or (status = 'RETURNED' and exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))
+    union all select source, coin, -units::numeric, -amount_micros from movement
+    union all select target, coin, units::numeric, amount_micros from movement where target like '%:%') as legs
+  group by name, coin`;
+/** The holding of the ledger account $1 in the coin $2. */
+export const FIND_HOLDING = statement(
+  HOLDING,
+)`select * from (${ALL_HOLDINGS}) as holding where name = $1 and coin = $2`;
+/** The holdings of all ledger accounts, in the order of their names. */
+export const LIST_HOLDINGS = statement(HOLDING)`select * from (${ALL_HOLDINGS}) as holding order by name, coin`;
+/**
+ * The units of the coin $2 that a payout from the balance may take out of the gateway $1. No chain can take them back. No payment
+ * in suspense and no other payout needs them.
+ */
+export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
+  select coalesce(sum(units), 0)::text as units from (
+    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL'
+    union all select target, coin, units::numeric from movement
+    union all select source, coin, -units::numeric from movement where payout_id is null
+    union all select source, payout.coin, -payout.units::numeric
+      from payout left join payment on payment.id = payment_id
+      where payout.status <> 'CANCELLED' and source is distinct from ${GATEWAY_SQL}) as legs
+  where name = $1 and coin = $2`;
+
+/** The cost of these units of a holding, by the average; undefined: the books do not know it. */
+export function costOf(holding: Holding | undefined, units: bigint): bigint | undefined {
+  const held = BigInt(holding?.units ?? 0);
+  return holding && held > 0n && units <= held ? (holding.costMicros * units) / held : undefined;
+}
+
+/** The addresses of top-ups on the network $1. Top-ups of other networks count as well, if they got payments there. */
+export const LIST_DEPOSIT_ADDRESSES = statement({ address: column.text() })`
+  select wallet_address as address from top_up where mode = 'CRYPTO' and network = $1 and wallet_address is not null
+  union select address from payment where mode = 'CRYPTO' and network = $1
+  order by 1`;
+/**
+ * The units of the coin $2 by which the chain may differ from the books in the gateway $1. A reversed payment may come again. The transaction of an exported payout may be under way.
+ */
+export const FIND_PENDING_UNITS = statement({ incoming: column.text(), outgoing: column.text() })`
+  select
+    (select coalesce(sum(units::numeric), 0)::text from payment
+      where coin = $2 and $1 = ${GATEWAY_SQL}
+        and status in ('OBSERVED', 'CONFIRMING', 'REVERSED')) as incoming,
+    (select coalesce(sum(units::numeric), 0)::text from payout
+      where coin = $2 and source = $1 and status in ('EXPORTED', 'BROADCAST')) as outgoing`;

@@ -1,0 +1,73 @@
+/**
+ * Payouts: coins that the operator sends to a customer, from the balance or from suspense. The ledger account `payouts` has
+ * the money until the chain has the coins.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import type { Lifecycle } from '../history/lifecycle.ts';
+
+const TRANSITIONS = {
+  /** Reserved in the ledger. */
+  REQUESTED: ['EXPORTED', 'CANCELLED'],
+  /** In a list that the operator signs. */
+  EXPORTED: ['BROADCAST', 'CANCELLED'],
+  /** The operator has sent its transaction. */
+  BROADCAST: ['FINAL'],
+  /** The chain cannot remove its transaction, and the ledger has the coins as spent. */
+  FINAL: [],
+  /** The money is back where it was. */
+  CANCELLED: [],
+} as const satisfies Record<string, readonly string[]>;
+export type PayoutStatus = keyof typeof TRANSITIONS;
+export const PAYOUT_STATUSES = Object.keys(TRANSITIONS) as PayoutStatus[];
+
+export const Payout = entity('payout', {
+  id: column.key(),
+  /** The operator's own name for it. Requesting it again changes nothing. */
+  key: column.text(),
+  accountId: column.text(),
+  /** The payment that it sends back. Null: the money is from the balance. */
+  paymentId: nullable(column.text()),
+  status: column.oneOf(...PAYOUT_STATUSES),
+  /** The ledger account that holds its coins. */
+  source: column.text(),
+  network: column.text(),
+  coin: column.text(),
+  /** The decimals of the coin's own unit. */
+  decimals: column.int(),
+  address: column.text(),
+  /** The signature of the address (EIP-191). Null: the operator entered the address. */
+  signature: nullable(column.text()),
+  /** In the smallest unit of the coin, as a decimal string. */
+  units: column.text(),
+  amountMicros: column.bigint(),
+  txId: nullable(column.text()),
+  reason: column.text(),
+  createdAt: column.now(),
+});
+export type Payout = RowOf<typeof Payout>;
+
+export const PAYOUT_LIFECYCLE: Lifecycle<Payout, PayoutStatus> = {
+  table: Payout,
+  key: 'id',
+  state: 'status',
+  transitions: TRANSITIONS,
+};
+
+/** The payouts that wait for a signature, in the order of their ids. */
+export const LIST_UNSENT = statement(Payout.columns)`
+  select ${columnsOf(Payout)} from payout where status in ('REQUESTED', 'EXPORTED') order by id`;
+/**
+ * The payouts whose transaction was sent. `unitsTogether` is the sum of all payouts that name the transaction and the
+ * address. It includes final ones.
+ */
+export const LIST_BROADCAST = statement({ ...Payout.columns, unitsTogether: column.text() })`
+  select ${columnsOf(Payout, 'sent')}, units_together from (
+    select *, sum(units::numeric) over (partition by lower(tx_id), coin, lower(address))::text as units_together
+      from payout where tx_id is not null) as sent
+    where status = 'BROADCAST' order by id`;
+
+/** The sentence that the address signs to receive the coins of an account. */
+export const payoutSentence = ({ accountId, address, network }: Pick<Payout, 'accountId' | 'address' | 'network'>) =>
+  `Pay the coins of the account ${accountId} to the address ${address} on the network ${network}.`;

@@ -1,0 +1,36 @@
+/** The lines of receipts: the changes of a balance, with the payments behind them. */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { nullable, type Row } from '../database/table.ts';
+
+/** The most lines of a receipt. The total counts all changes. */
+export const RECEIPT_LINES_MAX = 1_000;
+
+const LINE = {
+  at: column.timestamp(),
+  description: column.text(),
+  orderNumber: nullable(column.text()),
+  /** Negative if it left the balance. */
+  amountMicros: column.bigint(),
+  coin: nullable(column.text()),
+  /** In the smallest unit of the coin. */
+  units: nullable(column.text()),
+  network: nullable(column.text()),
+  txId: nullable(column.text()),
+  /** Of all lines. */
+  totalMicros: column.bigint(),
+};
+export type ReceiptLine = Row<typeof LINE>;
+/**
+ * The changes of the balance of the account $1 in the order of their ids. $2 only those of this order, or null. $3 and $4 the range
+ * of ids. $5 and $6 the range of times.
+ */
+export const LIST_RECEIPT_LINES = statement(LINE)`
+  select transfer.created_at as at, description, transfer.order_number, coin, units, network, tx_id, signed as amount_micros,
+    (sum(signed) over ())::bigint as total_micros
+  from transfer
+    cross join lateral (select case when credit = 'available:' || $1 then amount_micros else -amount_micros end as signed) as amount
+    left join payment on payment.external_key = transfer.external_key and payment.account_id = $1
+  where transfer.account_id = $1 and 'available:' || $1 in (debit, credit) and ($2::text is null or transfer.order_number = $2)
+    and transfer.id >= $3 and transfer.id < $4 and transfer.created_at >= $5 and transfer.created_at < $6
+  order by transfer.id limit ${RECEIPT_LINES_MAX}`;

@@ -1,0 +1,72 @@
+/**
+ * The proof of solvency, beside the proof of the books. No account has or spent more than its payments, bonuses and
+ * adjustments brought. Coins leave only as far as no chain can take back the coins that came. The proof reads the payments,
+ * payouts and top-ups, and not their transfers.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { GATEWAY_SQL } from './movement.ts';
+import { UNFINAL_BONUS_SQL } from './top-up.ts';
+import { PAYABLE_SQL } from './withheld.ts';
+
+/**
+ * The accounts whose used money differs from the given money. The rest of the balance and the spending, less the debt, are
+ * used. Payments, bonuses and adjustments are given.
+ */
+export const FIND_INSOLVENT = statement({
+  accountId: column.text(),
+  usedMicros: column.bigint(),
+  givenMicros: column.bigint(),
+})`
+  with used as (
+      select account_id, available_micros + held_micros + withheld_micros - owed_micros as micros from balance
+      union all
+      select account_id, case when credit = 'revenue' then amount_micros else -amount_micros end
+      from transfer where 'revenue' in (debit, credit)
+      union all
+      select account_id, case when credit = 'payouts' then amount_micros else -amount_micros end
+      from transfer where 'payouts' in (debit, credit) and 'available:' || account_id in (debit, credit)),
+    given as (
+      select account_id, credited_micros as micros from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL')
+      union all
+      select account_id, bonus_micros - reversed_bonus_micros from top_up where status = 'CONFIRMED'
+      union all
+      select account_id, case when debit = 'adjustment' then amount_micros else -amount_micros end
+      from transfer where 'adjustment' in (debit, credit)),
+    sums as (
+      select account_id, sum(used)::bigint as used_micros, sum(given)::bigint as given_micros
+      from (select account_id, micros as used, 0 as given from used union all select account_id, 0, micros from given) as all_sides
+      group by 1)
+  select account_id, used_micros, given_micros from sums where used_micros <> given_micros order by 1`;
+
+/** The accounts of `FIND_INSOLVENT`. */
+export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.text}) as insolvent`;
+
+/**
+ * The gateways that lost more coins than are final there. Final payments came, and so did coins that the operator moved there.
+ * Payouts and returned payments left. An open payout counts, because its coins may be on their way.
+ */
+export const OVERDRAWN_GATEWAYS_SQL = `
+  select name || ' ' || coin as row
+  from (
+    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL' or final_at is not null
+    union all select target, coin, units::numeric from movement
+    union all select source, coin, -units::numeric from payout where status <> 'CANCELLED'
+    union all select ${GATEWAY_SQL}, coin, -units::numeric from payment where status = 'RETURNED'
+      and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED')) as legs
+  where name like 'gateway:%' group by name, coin having sum(units) < 0`;
+
+/**
+ * The accounts whose payouts and payable money exceed what is theirs for good. Final payments, their bonuses and the additions
+ * by the operator are. The bonus of a top-up counts as far as its final payments earn it by themselves.
+ */
+export const OVERDRAWN_ACCOUNTS_SQL = `
+  select account_id as row
+  from (
+    select account_id, ${PAYABLE_SQL} as micros from balance
+    union all select account_id, amount_micros from payout where payment_id is null and status <> 'CANCELLED'
+    union all select account_id, -credited_micros from payment where status = 'FINAL'
+    union all select account_id, reversed_bonus_micros - bonus_micros + ${UNFINAL_BONUS_SQL} from top_up
+      where status = 'CONFIRMED'
+    union all select account_id, -amount_micros from transfer where debit = 'adjustment') as legs
+  group by account_id having sum(micros) > 0`;

@@ -1,0 +1,71 @@
+/**
+ * Refunds of captured money, while a chain can still remove the payment behind it. They wait in the ledger account `withheld`,
+ * up to the sum of the payments that are not final. The bonus that depends on them counts as well. The rest is available at
+ * once.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { newId } from '../ids.ts';
+import { available, Balance, lockAccount, type Posting, post, postAll, REVENUE, withheld } from './ledger.ts';
+import { UNFINAL_BONUS_SQL } from './top-up.ts';
+
+const UNFINAL = `from payment where payment.account_id = balance.account_id and payment.status in ('CREDITED', 'ASSIGNED')`;
+/** The sum of the payments of an account that are not final, with the bonus that depends on them. */
+const UNFINAL_SQL = `(
+  (select coalesce(sum(credited_micros), 0) ${UNFINAL})
+  + (select coalesce(sum(${UNFINAL_BONUS_SQL}), 0) from top_up
+    where status = 'CONFIRMED' and order_number in (select payment.order_number ${UNFINAL})))::bigint`;
+
+/** How much more of the refunds of the account $1 must wait. */
+const FIND_ROOM = statement({ micros: column.bigint() })`
+  select greatest(0, ${UNFINAL_SQL} - withheld_micros) as micros from balance where account_id = $1`;
+
+/** The available micro-USD of an account that no chain can take back. */
+export const PAYABLE_SQL = `greatest(0, available_micros - greatest(0, ${UNFINAL_SQL} - withheld_micros))`;
+/** The same of the account $1. */
+export const FIND_PAYABLE = statement({ micros: column.bigint() })`
+  select ${PAYABLE_SQL} as micros from balance where account_id = $1`;
+
+/**
+ * Refunds captured money to its account, which the caller has locked.
+ * @throws Error if the customer has no balance
+ */
+export async function refund(
+  tx: Transaction,
+  accountId: string,
+  given: Omit<Posting, 'kind' | 'debit' | 'credit'>,
+): Promise<void> {
+  const { micros: room } = (await FIND_ROOM.first(tx, [accountId]))!;
+  const waiting = given.amountMicros < room ? given.amountMicros : room;
+  const common = { ...given, kind: 'refund', debit: REVENUE } as const;
+  await post(
+    tx,
+    accountId,
+    { ...common, credit: available(accountId), amountMicros: given.amountMicros - waiting },
+    {
+      ...{ ...common, credit: withheld(accountId), amountMicros: waiting },
+      externalKey: `withheld:${given.externalKey}`,
+    },
+  );
+}
+
+const releasable = (condition: string) => statement({ accountId: Balance.columns.accountId, micros: column.bigint() })`
+  select account_id, withheld_micros - ${UNFINAL_SQL} as micros from balance
+  where withheld_micros > 0 and withheld_micros > ${UNFINAL_SQL} and ${condition}`;
+/** The accounts whose refunds need not wait any more, at most $1. */
+export const FIND_RELEASABLE = releasable('true order by account_id limit $1::int');
+const OF_ACCOUNTS = releasable('account_id = any($1)');
+
+/** Makes refunds available that need not wait any more. */
+export async function releaseWithheld(tx: Transaction, accountIds: readonly string[]): Promise<void> {
+  await lockAccount(tx, ...accountIds);
+  const found = await OF_ACCOUNTS.all(tx, [accountIds]);
+  await postAll(
+    tx,
+    found.map(({ accountId, micros }) => ({
+      ...{ accountId, kind: 'refund', debit: withheld(accountId), credit: available(accountId), amountMicros: micros },
+      ...{ externalKey: `final:${newId('xfr')}`, description: 'Refunds that waited for a payment' },
+    })),
+  );
+}

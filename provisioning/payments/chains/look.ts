@@ -1,0 +1,88 @@
+/**
+ * Looks at a chain through one node: its new blocks, its announced payments, and its final height. Another node that takes over
+ * begins a new look, because two nodes may disagree about everything.
+ */
+import type { Database } from '../../../entities/database/database.ts';
+import { KEEP_CHAIN, NOTE_TOKEN_CODES } from '../../../entities/payments/chain.ts';
+import { FIND_UNFINAL, FINISH_BELOW } from '../../../entities/payments/observed-payment.ts';
+import type { ChainNode, ChainReader } from '../drivers/driver.ts';
+import { type Doubt, findDepositsIn, type Progress, readBlocks } from './blocks.ts';
+import { dropUnobserved, writeObserved } from './observed-payments.ts';
+import { joinOutputs } from './outputs.ts';
+
+/** Payments this deep are final, if the chain itself does not tell. */
+export const FINAL_DEPTH = 100;
+
+export interface Look extends Progress {
+  /** The order numbers of the top-ups for which announced payments changed. */
+  changed: string[];
+}
+
+/** The code of tokens is checked again after so long. */
+const TOKENS_MS = 3_600_000;
+/** When the tokens of each node were checked, by the clock of the process. */
+const checkedAt = new WeakMap<ChainNode, number>();
+
+/** @throws Error if no node can be read */
+export const look = (
+  db: Database,
+  { network, nodes }: ChainReader,
+  doubted: Doubt | undefined,
+  signal: AbortSignal,
+): Promise<Look> =>
+  nodes.ask(signal, async (node) => {
+    await checkTokens(db, network, node, signal);
+    const progress = await readBlocks(db, network, node, doubted, signal);
+    const { state, head, height } = progress;
+    const isReached = state === 'reached';
+    const { changed, isComplete } = isReached
+      ? await readAnnounced(db, network, node, signal)
+      : { changed: [], isComplete: false };
+    const finalHeight = isReached ? await finish(db, network, node, height, signal) : null;
+    await KEEP_CHAIN.all(db, [network, head, height, isComplete, finalHeight]);
+    return { ...progress, changed };
+  });
+
+/** The service reads no block of a chain whose token may be another one than before. The operator decides. */
+async function checkTokens(db: Database, network: string, node: ChainNode, signal: AbortSignal): Promise<void> {
+  const at = checkedAt.get(node);
+  if (!node.tokenCodes || (at !== undefined && performance.now() < at + TOKENS_MS)) return;
+  const codes = await node.tokenCodes(signal);
+  const given = [codes.map(({ contract }) => contract), codes.map(({ codeHash }) => codeHash)];
+  const [changed] = await NOTE_TOKEN_CODES.all(db, [network, ...given]);
+  if (changed) {
+    const { codeHash } = codes.find(({ contract }) => contract === changed.contract)!;
+    throw new Error(
+      `The code of the token ${changed.contract} on ${network} has changed. If you trust the new code, set its codeHash to ${codeHash}.`,
+    );
+  }
+  checkedAt.set(node, performance.now());
+}
+
+/** Writes announced payments. */
+async function readAnnounced(db: Database, network: string, node: ChainNode, signal: AbortSignal) {
+  const asked = node.announced?.(findDepositsIn(db), signal);
+  const { payments: found, isComplete } = (await asked) ?? { payments: [], isComplete: true };
+  const payments = await joinOutputs(db, network, found);
+  const seen = payments.length ? await db.transaction((tx) => writeObserved(tx, { network }, payments)) : [];
+  const gone = isComplete ? await dropUnobserved(db, { network }, payments) : [];
+  return { changed: [...seen, ...gone], isComplete };
+}
+
+/**
+ * Makes credited payments final that the chain cannot remove any more.
+ * @returns the height up to which they are final; null: no payment waits for that
+ */
+async function finish(
+  db: Database,
+  network: string,
+  node: ChainNode,
+  height: number,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const unfinal = await FIND_UNFINAL.first(db, [network]);
+  if (unfinal!.height === null) return null;
+  const final = Math.min(height, (await node.finalHeight?.(signal)) ?? height - FINAL_DEPTH);
+  if (unfinal!.height <= final) await FINISH_BELOW.all(db, [network, final]);
+  return final;
+}

@@ -1,0 +1,134 @@
+/**
+ * Moves of a payment into suspense and out of it, each with its transfers. The caller holds the locks of the account and of
+ * the payment.
+ */
+import { find, update } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
+import type { EventType } from '../../entities/history/event.ts';
+import { recordAll } from '../../entities/history/record.ts';
+import { expression } from '../../entities/history/transition.ts';
+import { available, BONUS, owed, type Posting, postAll, SUSPENSE } from '../../entities/payments/ledger.ts';
+import { gatewayOf, movePayment, type Payment } from '../../entities/payments/payment.ts';
+import { earnedMicros, LOCK_REWARDED, TopUp } from '../../entities/payments/top-up.ts';
+import { startTask } from '../../entities/tasks/start.ts';
+import { x402Task } from './task.ts';
+
+export type AccountPosting = Posting & { accountId: string };
+
+/** A transfer of a payment. @param kind `topup` for the credit of a top-up, or `adjustment` for later transfers */
+const posting = (
+  { accountId, orderNumber, coin, mode }: Payment,
+  kind: 'topup' | 'adjustment',
+  [debit, credit]: readonly [debit: string, credit: string],
+  amountMicros: bigint,
+  externalKey: string,
+): AccountPosting => ({
+  accountId,
+  kind,
+  debit,
+  credit,
+  amountMicros,
+  externalKey,
+  ...(orderNumber !== null && { orderNumber }),
+  description: mode === 'X402' ? 'Payment by x402' : `Top-up in ${coin}`,
+});
+
+/** The transfer of a payment into the balance. */
+export const creditPosting = (payment: Payment, micros: bigint): AccountPosting =>
+  posting(payment, 'topup', [gatewayOf(payment), available(payment.accountId)], micros, payment.externalKey);
+
+/** The transfer of a payment into suspense. */
+export const suspensePosting = (payment: Payment, micros: bigint): AccountPosting =>
+  posting(payment, 'topup', [gatewayOf(payment), SUSPENSE], micros, payment.externalKey);
+
+/**
+ * Reverses a credited payment that its chain has removed. The account owes the payment and its bonus, and pays with its
+ * money. Orders and renewals of the account wait until it owes nothing.
+ */
+export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
+  const { accountId, creditedMicros } = payment;
+  const reversed = await movePayment(tx, payment, 'REVERSED', { reversals: payment.reversals + 1 });
+  const way = [owed(accountId), SUSPENSE] as const;
+  await postAll(tx, [
+    posting(payment, 'adjustment', way, creditedMicros, `reverse:${reversalKey(reversed)}`),
+    ...(await adjustBonus(tx, reversed)),
+  ]);
+  await tell(tx, payment, 'payment.reversed');
+}
+
+/** Credits a reversed payment again that is back on its chain, and has confirmed. */
+export async function restorePayment(tx: Transaction, payment: Payment): Promise<void> {
+  const { accountId, status, creditedMicros } = payment;
+  const restored = await movePayment(tx, payment, 'CREDITED');
+  const way = [status === 'WRITTEN_OFF' ? gatewayOf(payment) : SUSPENSE, available(accountId)] as const;
+  await postAll(tx, [
+    posting(payment, 'adjustment', way, creditedMicros, `restore:${reversalKey(payment)}`),
+    ...(await adjustBonus(tx, restored)),
+  ]);
+  await tell(tx, payment, 'payment.restored');
+}
+
+/** The transfer that leaves a confirmed top-up the bonus of those payments that are in the balance. */
+async function adjustBonus(tx: Transaction, payment: Payment): Promise<AccountPosting[]> {
+  const { accountId, orderNumber, status } = payment;
+  const topUp = orderNumber === null ? undefined : await LOCK_REWARDED.first(tx, [orderNumber]);
+  if (!topUp) return [];
+  const reversedBonusMicros = topUp.bonusMicros - earnedMicros(topUp, topUp.paidMicros);
+  const takenMicros = reversedBonusMicros - topUp.reversedBonusMicros;
+  await update(tx, TopUp, { id: topUp.id }, { reversedBonusMicros });
+  const key = `${status === 'REVERSED' ? 'reverse' : 'restore'}-bonus:${reversalKey(payment)}`;
+  return takenMicros > 0n
+    ? [posting(payment, 'adjustment', [owed(accountId), BONUS], takenMicros, key)]
+    : [posting(payment, 'adjustment', [BONUS, available(accountId)], -takenMicros, key)];
+}
+
+/**
+ * Gives an unmatched payment to an account. Unless the payment is final, the chain may still remove it. The top-up of another
+ * account does not show the payment any more. The caller settles a top-up that gets its own payment.
+ */
+export async function assignPayment(tx: Transaction, payment: Payment, accountId: string): Promise<void> {
+  const { id, mode, coin, creditedMicros } = payment;
+  const orderNumber = accountId === payment.accountId ? payment.orderNumber : null;
+  const set = { accountId, orderNumber, creditedAt: expression('now()') };
+  const assigned = await movePayment(tx, payment, 'ASSIGNED', set);
+  // The worker may ask its gateway no more.
+  if (payment.finalAt !== null) await movePayment(tx, assigned, 'FINAL');
+  const own = orderNumber === null ? undefined : await find(tx, TopUp, { orderNumber, crypto: coin, mode: 'CRYPTO' });
+  if (own) await update(tx, TopUp, { id: own.id }, { creditedMicros: own.creditedMicros + creditedMicros });
+  const way = [SUSPENSE, available(accountId)] as const;
+  await postAll(tx, [posting(assigned, own ? 'topup' : 'adjustment', way, creditedMicros, `assign:${id}`)]);
+  if (mode === 'X402') await startTask(tx, x402Task({ id, accountId }));
+}
+
+/** Writes off an unmatched or reversed payment. The account of a reversed one still owes what it had spent of it. */
+export async function writeOffPayment(tx: Transaction, payment: Payment): Promise<void> {
+  await movePayment(tx, payment, 'WRITTEN_OFF');
+  const way = [SUSPENSE, gatewayOf(payment)] as const;
+  const off = posting(payment, 'adjustment', way, payment.creditedMicros, `write-off:${reversalKey(payment)}`);
+  await postAll(tx, [{ ...off, description: 'Written off' }]);
+}
+
+/** Keeps that the operator sent an unmatched payment back by a transaction. The caller knows that the payment is final. */
+export async function returnPayment(tx: Transaction, payment: Payment, returnTxId: string): Promise<void> {
+  await movePayment(tx, payment, 'RETURNED', { returnTxId, finalAt: FINAL_BY_NOW });
+  const way = [SUSPENSE, gatewayOf(payment)] as const;
+  await postAll(tx, [posting(payment, 'adjustment', way, payment.creditedMicros, `return:${payment.id}`)]);
+}
+
+/** The chain cannot remove a payment whose coins go back. */
+export const FINAL_BY_NOW = expression('coalesce(final_at, now())');
+
+/** Identifies a reversal in the ledger, because a payment may have several. */
+const reversalKey = ({ reversals, externalKey }: Payment): string => `${reversals}:${externalKey}`;
+
+type Told = Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>;
+type PaymentEvent = EventType & `payment.${string}`;
+/** The event of the operator about a payment. */
+export const newsOf = ({ id, orderNumber, network, txId }: Told, type: PaymentEvent, data: object = {}) => ({
+  ...{ accountId: OPERATOR_ACCOUNT, subject: id, type, actor: SYSTEM },
+  data: { orderNumber, network, txId, ...data },
+});
+/** Tells the operator about a payment. */
+export const tell = (tx: Transaction, payment: Told, type: PaymentEvent): Promise<void> =>
+  recordAll(tx, [newsOf(payment, type)]);

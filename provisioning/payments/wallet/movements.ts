@@ -1,0 +1,46 @@
+/** Sweeps and fees that the operator records. */
+import { find, insert } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
+import { newId } from '../../../entities/ids.ts';
+import { FEES, lockOperator, post } from '../../../entities/payments/ledger.ts';
+import { costOf, FIND_HOLDING, Movement } from '../../../entities/payments/movement.ts';
+
+export interface GivenMovement extends Pick<Movement, 'source' | 'target' | 'coin' | 'units' | 'txId'> {
+  /** Its cost in micro-USD, where the books do not know it. */
+  amountMicros: bigint | null;
+}
+
+const HOLDER = /^(gateway|wallet):\S+$/;
+const refuse = (field: string, message: string): ApiError =>
+  new ApiError('validation_failed', message, { errors: [{ field, code: 'wrong_value', message }] });
+
+/**
+ * Records coins that the operator has moved, at their average cost. Recording them again changes nothing.
+ * @throws ApiError validation_failed, or idempotency_key_reused if the transaction has moved another amount there
+ */
+export async function recordMovement(tx: Transaction, given: GivenMovement, actor: Actor): Promise<Movement> {
+  const { source, target, coin, units, txId } = given;
+  if (!HOLDER.test(source)) throw refuse('source', 'source is a gateway or a wallet, such as gateway:bitcoin.');
+  if (target !== FEES && (!HOLDER.test(target) || target === source))
+    throw refuse('target', 'target is fees, or another gateway or wallet, such as wallet:bitcoin.');
+  if (!/^[1-9][0-9]{0,77}$/.test(units)) throw refuse('units', 'units is a whole number above 0.');
+  await lockOperator(tx);
+  const known = await find(tx, Movement, { source, target, coin, txId });
+  if (known && known.units !== units) throw new ApiError('idempotency_key_reused');
+  if (known) return known;
+  const cost = costOf(await FIND_HOLDING.first(tx, [source, coin]), BigInt(units)) ?? given.amountMicros;
+  if (cost === null || cost < 0n)
+    throw refuse('amountUsd', `The books do not know the cost of these coins in ${source}. Give it as amountUsd.`);
+  const id = newId('mov');
+  await insert(tx, Movement, { ...{ source, target, coin, units, txId }, id, amountMicros: cost });
+  await post(tx, OPERATOR_ACCOUNT, {
+    ...{ kind: 'adjustment', debit: target, credit: source, amountMicros: cost },
+    ...{ externalKey: `movement:${id}`, description: target === FEES ? `Fee in ${coin}` : `Sweep of ${coin}` },
+  });
+  const data = { source, target, coin, units, txId };
+  await record(tx, OPERATOR_ACCOUNT, id, { type: 'movement.recorded', actor, data });
+  return (await find(tx, Movement, { id }))!;
+}

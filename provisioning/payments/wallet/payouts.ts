@@ -1,0 +1,194 @@
+/** Moves of payouts, each in one transaction with its transfers, its event and its audit entry. */
+
+import type { Database } from '../../../entities/database/database.ts';
+import { find, insert, lock, update } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
+import { transition } from '../../../entities/history/transition.ts';
+import { isId, newId } from '../../../entities/ids.ts';
+import {
+  available,
+  EXCHANGE,
+  lockOperator,
+  PAYOUTS,
+  type Posting,
+  post,
+  SUSPENSE,
+} from '../../../entities/payments/ledger.ts';
+import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../entities/payments/movement.ts';
+import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
+import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
+import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
+import { FINAL_BY_NOW } from '../suspense.ts';
+
+export type RequestedPayout = Omit<Payout, 'id' | 'status' | 'txId' | 'createdAt'>;
+
+/** A transfer of a payout. */
+const posting = (
+  { id, coin }: Pick<Payout, 'id' | 'coin'>,
+  [debit, credit]: readonly [debit: string, credit: string],
+  amountMicros: bigint,
+  move: string,
+): Posting => ({
+  ...{ kind: 'adjustment', debit, credit, amountMicros },
+  ...{ externalKey: `${move}:${id}`, description: `Payout in ${coin}` },
+});
+
+/** The ledger account that the money of a payout is from. */
+const originOf = ({ paymentId, accountId }: Pick<Payout, 'paymentId' | 'accountId'>): string =>
+  paymentId === null ? available(accountId) : SUSPENSE;
+
+const refuse = (field: string, code: string, message: string): ApiError =>
+  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
+
+/**
+ * Reserves the money of a payout. Requesting it again changes nothing.
+ * @throws ApiError insufficient_balance, idempotency_key_reused, or validation_failed if the payment is not unmatched, or its
+ * gateway has fewer final coins
+ */
+export async function requestPayout(tx: Transaction, given: RequestedPayout, actor: Actor): Promise<Payout> {
+  const { key, accountId, paymentId, amountMicros, address, coin, network, source, units } = given;
+  // Also the operator, so that two payouts do not take the same coins out of a gateway.
+  await lockOperator(tx, accountId);
+  const known = await find(tx, Payout, { key });
+  if (known) {
+    const isSame = known.accountId === accountId && known.paymentId === paymentId && known.address === address;
+    if (!isSame || known.coin !== coin || (paymentId === null && known.amountMicros !== amountMicros))
+      throw new ApiError('idempotency_key_reused');
+    return known;
+  }
+  const payment = paymentId === null ? undefined : (await lock(tx, Payment, { id: paymentId }))!;
+  if (payment) {
+    if (payment.status !== 'UNMATCHED' || payment.creditedMicros !== amountMicros)
+      throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
+    await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
+  } else {
+    const payable = await FIND_PAYABLE.first(tx, [accountId]);
+    if (!payable || payable.micros < amountMicros)
+      throw new ApiError('insufficient_balance', 'The account has less money whose payments are final.');
+  }
+  if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
+    const payable = await FIND_PAYABLE_UNITS.first(tx, [source, coin]);
+    if (BigInt(payable!.units) < BigInt(units))
+      throw refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
+  }
+  const id = newId('out');
+  await insert(tx, Payout, { ...given, id, status: 'REQUESTED' });
+  await post(tx, accountId, posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'));
+  const data = { accountId, paymentId, network, coin, address, units, reason: given.reason };
+  await record(tx, OPERATOR_ACCOUNT, id, { type: 'payout.requested', actor, data });
+  return (await find(tx, Payout, { id }))!;
+}
+
+/** Locks the accounts of payouts, and then each payout for the work. @throws ApiError not_found */
+async function withPayouts<T>(
+  tx: Transaction,
+  ids: readonly string[],
+  work: (payout: Payout) => Promise<T>,
+): Promise<T[]> {
+  const accountIds = new Set<string>();
+  for (const id of ids) {
+    const payout = isId('out', id) ? await find(tx, Payout, { id }) : undefined;
+    if (!payout) throw new ApiError('not_found', `There is no payout ${id}.`);
+    accountIds.add(payout.accountId);
+  }
+  await lockOperator(tx, ...accountIds);
+  const results: T[] = [];
+  for (const id of ids.toSorted()) results.push(await work((await lock(tx, Payout, { id }))!));
+  return results;
+}
+
+/** Moves a locked payout, and records that. @throws ApiError validation_failed if its state does not allow it */
+async function move(
+  tx: Transaction,
+  { id, status, network }: Payout,
+  to: PayoutStatus,
+  actor: Actor,
+  data: { txId?: string; reason?: string } = {},
+): Promise<Payout> {
+  const { txId } = data;
+  const moved = await transition(tx, PAYOUT_LIFECYCLE, id, to, { set: { ...(txId !== undefined && { txId }) } });
+  if (!moved) throw refuse('id', 'wrong_state', `The payout ${id} is ${status} and cannot become ${to}.`);
+  const type = `payout.${to.toLowerCase() as Lowercase<PayoutStatus>}` as const;
+  await record(tx, OPERATOR_ACCOUNT, id, { type, actor, data: { network, ...data } });
+  return moved;
+}
+
+/** Gives the money back to where it was, unless the operator may have sent the coins. */
+export async function cancelPayout(tx: Transaction, id: string, reason: string, actor: Actor): Promise<Payout> {
+  const [cancelled] = await withPayouts(tx, [id], async (payout) => {
+    if (payout.status === 'CANCELLED') return payout;
+    const cancelled = await move(tx, payout, 'CANCELLED', actor, { reason });
+    const { accountId, paymentId, amountMicros } = payout;
+    const payment = paymentId === null ? undefined : await lock(tx, Payment, { id: paymentId });
+    if (payment) await movePayment(tx, payment, 'UNMATCHED');
+    await post(tx, accountId, posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel'));
+    return cancelled;
+  });
+  return cancelled!;
+}
+
+/** Marks the requested payouts as exported. @returns all payouts that wait for a signature */
+export const exportPayouts = (db: Database, actor: Actor): Promise<Payout[]> =>
+  db.transaction(async (tx) => {
+    const unsent = (await LIST_UNSENT.all(tx)).map(({ id }) => id);
+    const exported = await withPayouts(tx, unsent, (payout) =>
+      payout.status === 'REQUESTED' ? move(tx, payout, 'EXPORTED', actor) : Promise.resolve(payout),
+    );
+    return exported.filter(({ status }) => status === 'EXPORTED');
+  });
+
+/** The transaction of a payout. */
+export interface SentPayout {
+  id: string;
+  txId: string;
+}
+
+/**
+ * Keeps the transactions of exported payouts, all or none. A second transaction of a payout replaces the first one, which the
+ * chain has dropped.
+ * @throws ApiError not_found, or validation_failed if a payout was not exported
+ */
+export const importSent = (db: Database, sent: readonly SentPayout[], actor: Actor): Promise<Payout[]> =>
+  db.transaction(async (tx) => {
+    const txIds = new Map(sent.map(({ id, txId }) => [id, txId]));
+    const kept = await withPayouts(tx, [...txIds.keys()], async (payout) => {
+      const txId = txIds.get(payout.id)!;
+      if (payout.txId === txId) return payout;
+      if (payout.status !== 'BROADCAST') return move(tx, payout, 'BROADCAST', actor, { txId });
+      await update(tx, Payout, { id: payout.id }, { txId });
+      const data = { network: payout.network, txId };
+      await record(tx, OPERATOR_ACCOUNT, payout.id, { type: 'payout.broadcast', actor, data });
+      return { ...payout, txId };
+    });
+    for (const { paymentId, txId } of kept.toSorted((one, other) =>
+      (one.paymentId ?? '') < (other.paymentId ?? '') ? -1 : 1,
+    ))
+      if (paymentId !== null) await update(tx, Payment, { id: paymentId }, { returnTxId: txId });
+    return kept;
+  });
+
+/** Takes the coins of a payout out of its ledger account, because the chain cannot remove its transaction any more. */
+export async function finishPayout(tx: Transaction, id: string, actor: Actor): Promise<Payout> {
+  const [finished] = await withPayouts(tx, [id], async (payout) => {
+    if (payout.status === 'FINAL') return payout;
+    const finished = await move(tx, payout, 'FINAL', actor);
+    const { accountId, amountMicros, source, coin, units, txId } = payout;
+    const holding = await FIND_HOLDING.first(tx, [source, coin]);
+    const cost = costOf(holding, BigInt(units)) ?? amountMicros;
+    const leaving = cost < amountMicros ? cost : amountMicros;
+    await post(
+      tx,
+      accountId,
+      posting(payout, [PAYOUTS, source], leaving, 'payout-final'),
+      posting(payout, [PAYOUTS, EXCHANGE], amountMicros - leaving, 'payout-gain'),
+      posting(payout, [EXCHANGE, source], cost - leaving, 'payout-loss'),
+    );
+    const movement = { source, target: PAYOUTS, coin, units, amountMicros: cost, txId: txId!, payoutId: id };
+    await insert(tx, Movement, { id: newId('mov'), ...movement });
+    return finished;
+  });
+  return finished!;
+}

@@ -1,0 +1,98 @@
+/** The proofs during the walk, and after it. */
+import { expect } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL } from '../../../entities/payments/solvency.ts';
+import { CHAIN_COIN } from './coin-chain.ts';
+import type { Town } from './town.ts';
+
+/** Proves that no balance is negative. */
+export async function provePositive({ shop }: Town): Promise<void> {
+  const [balance] = await shop.db.query<{ least: bigint }>(
+    `select least(min(available_micros), min(held_micros), min(owed_micros), min(withheld_micros)) as least from balance`,
+  );
+  expect(balance!.least).toBeGreaterThanOrEqual(0n);
+}
+
+/** Proves that no coins leave that are not final, by the books and by the chains. */
+export async function proveCovered(town: Town): Promise<void> {
+  for (const sql of [OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL]) expect(await town.shop.db.query(sql)).toEqual([]);
+  expect(await findOverdrawn(town)).toEqual([]);
+}
+
+/** Proves the books, and that the service is solvent by its own books and by the chains. */
+export async function proveSolvent(town: Town): Promise<void> {
+  const { db } = town.shop;
+  expect((await proveBooks(db)).firstFault).toBeNull();
+  expect(await FIND_INSOLVENT.all(db)).toEqual([]);
+  await proveCovered(town);
+}
+
+/** The coins of which the operator has sent more than the chains keep for good, by the chains themselves. */
+async function findOverdrawn({ shop, networks, coins, sent }: Town): Promise<string[]> {
+  const totals = new Map([[`${CHAIN_COIN.network} ${CHAIN_COIN.code}`, coins.final]]);
+  const add = (name: string, units: bigint) => totals.set(name, (totals.get(name) ?? 0n) + units);
+  const deposits = await depositsOf(shop.db);
+  for (const network of networks)
+    for (const { coin, address, units } of network.payments(network.finalHeight))
+      if (deposits.has(address)) add(`${network.network} ${coin}`, units);
+  for (const { network, coin, units } of sent.values()) add(`${network} ${coin}`, -units);
+  return [...totals].filter(([, units]) => units < 0n).map(([name, units]) => `${name} ${units}`);
+}
+
+async function depositsOf(db: Town['shop']['db']): Promise<Set<string>> {
+  const rows = await db.query<{ address: string }>(
+    `select distinct wallet_address as address from top_up where mode = 'CRYPTO'`,
+  );
+  return new Set(rows.map(({ address }) => address));
+}
+
+/** Proves that each payment on a chain is where it belongs, and that nothing waits any more. */
+export async function proveSettled({ shop, networks, coins }: Town): Promise<void> {
+  const { db } = shop;
+  // A payment in suspense stays there when its chain removes it. No customer can get it then.
+  const known = await db.query<{ key: string }>(
+    `select concat_ws(' ', network, tx_id, address, units) as key from payment
+      where mode = 'CRYPTO' and (status in ('CREDITED', 'ASSIGNED', 'FINAL', 'RETURNED')
+        or (status in ('UNMATCHED', 'WRITTEN_OFF') and block_hash is not null))`,
+  );
+  const deposits = await depositsOf(db);
+  const paid = networks.flatMap(({ network, chain }) =>
+    chain.blocks.flatMap(({ payments }) =>
+      payments
+        .filter(({ address }) => deposits.has(address))
+        .map(({ txId, address, units }) => `${network} ${txId} ${address} ${units}`),
+    ),
+  );
+  expect(known.map(({ key }) => key).toSorted()).toEqual([...new Set(paid)].toSorted());
+  expect(
+    await db.query(`select order_number from top_up where status in ('PENDING', 'CONFIRMING')
+      union all select id from payment where status in ('OBSERVED', 'CONFIRMING') or (mode = 'X402' and status = 'CREDITED')`),
+  ).toEqual([]);
+  const signed = await db.query<{ key: string; status: string }>(
+    `select payer || ' ' || nonce as key, status from payment join x402_authorization on payment_id = id`,
+  );
+  const [kept, gone] = [
+    ['ASSIGNED', 'FINAL', 'RETURNED'],
+    ['REVERSED', 'DROPPED'],
+  ];
+  const wrong = signed.filter(({ key, status }) => (coins.has(key) ? gone : kept).includes(status));
+  expect(wrong).toEqual([]);
+  const unknown = coins.moved.filter((key) => !signed.some((one) => one.key === key) && !coins.isTaken(key));
+  expect(unknown).toEqual([]);
+}
+
+/** Counts what the walk reached, for its reader. */
+export async function summarize({ shop }: Town): Promise<object> {
+  const [counted] = await shop.db.query<object>(
+    `select (select sum(reversals)::int from payment) as reversals,
+      (select jsonb_object_agg(key, count) from (
+        select mode || ' ' || status as key, count(*) from payment group by 1) as payments) as payments,
+      (select jsonb_object_agg(status, count) from (select status, count(*) from payout group by 1) as payouts) as payouts,
+      (select jsonb_object_agg(coalesce(failure_code, status), count) from (
+        select failure_code, status, count(*) from server group by 1, 2) as servers) as servers,
+      (select jsonb_object_agg(type, count) from (
+        select type, count(*) from event where type ~ '^(server|payment|payout)' group by 1) as told) as events,
+      (select jsonb_object_agg(kind, count) from (select kind, count(*) from transfer group by 1) as posted) as transfers`,
+  );
+  return counted!;
+}

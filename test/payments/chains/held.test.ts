@@ -1,0 +1,98 @@
+/** Payments above the limit of their gateway, which wait in suspense until the operator decides. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import type { Payment } from '../../../entities/payments/payment.ts';
+import { FIND_INSOLVENT } from '../../../entities/payments/solvency.ts';
+import { findTopUp } from '../../../resolvers/payments/billing.ts';
+import { assign, giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { openSyncedShop } from './synced-shop.ts';
+
+const { shop, chain, driver, sync, open, suspense } = await openSyncedShop();
+const { db } = shop;
+/** Two coins, worth 200 USD. */
+const UNITS = 2_00000000n;
+
+beforeEach(() => {
+  driver.coinList[0]!.holdAboveMicros = 150_000_000n;
+});
+const balanced = async () => {
+  expect((await proveBooks(db)).firstFault).toBeNull();
+  expect(await FIND_INSOLVENT.all(db)).toEqual([]);
+};
+
+/** Pays more than the limit to a top-up of 200 USD. */
+async function held() {
+  const [context, topUp] = await open(200_000_000n);
+  const { txId } = chain.pay(topUp.walletAddress!, UNITS);
+  chain.mine(2);
+  await sync();
+  const [payment] = await db.query<Payment>('select * from payment where tx_id = $1', [txId]);
+  return { context, topUp, payment: payment!, txId };
+}
+
+describe('A payment above the limit of its gateway', () => {
+  it('waits in suspense, and the operator gets an event', async () => {
+    const before = await suspense();
+    const { topUp, payment } = await held();
+    expect(payment).toMatchObject({ status: 'UNMATCHED', creditedMicros: 200_000_000n });
+    expect([await shop.balance(topUp.accountId), (await suspense()) - before]).toEqual([0n, 200_000_000n]);
+    expect(await shop.events(payment.id)).toEqual(['payment.held']);
+    await sync();
+    expect(await shop.balance(topUp.accountId)).toBe(0n);
+    await balanced();
+  });
+
+  it('is credited with its bonus once the operator assigns it, also after the quote', async () => {
+    for (const isOver of [false, true]) {
+      const { context, topUp, payment } = await held();
+      const { orderNumber, accountId } = topUp;
+      if (isOver) {
+        await db.query(`update top_up set expires_at = now() - interval '1 second' where order_number = $1`, [
+          orderNumber,
+        ]);
+        await db.query(`update payment set seen_at = now() - interval '1 minute' where id = $1`, [payment.id]);
+        await sync();
+      }
+      for (let i = 0; i < 2; i++)
+        expect(await assign(context, payment.id, { reason: 'The coins are real' })).toMatchObject({
+          status: 'ASSIGNED',
+        });
+      expect(await findTopUp(context, orderNumber)).toMatchObject({
+        ...{ status: 'CONFIRMED', paymentException: null },
+        ...{ receivedCrypto: '2', creditedMicros: 204_000_000n },
+      });
+      expect(await shop.balance(accountId)).toBe(204_000_000n);
+      await balanced();
+    }
+  });
+
+  it('goes to another account without a bonus, and loses its credit if the chain removes it', async () => {
+    const { context, topUp, payment } = await held();
+    const other = await shop.account(0n);
+    await assign(context, payment.id, { accountId: other, reason: 'Hers' });
+    expect([await shop.balance(other), await shop.balance(topUp.accountId)]).toEqual([200_000_000n, 0n]);
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await sync();
+    expect(await shop.balance(other)).toBe(0n);
+    await balanced();
+  });
+
+  it('can be returned or written off', async () => {
+    const before = await suspense();
+    const [one, two] = [await held(), await held()];
+    chain.mine(100);
+    await sync();
+    await giveBack(one.context, one.payment.id, { returnTxId: 'back', reason: 'Too much' });
+    await writeOff(two.context, two.payment.id, 'Worthless token');
+    expect(await suspense()).toBe(before);
+    expect(await shop.balance(one.topUp.accountId)).toBe(0n);
+    await balanced();
+  });
+
+  it('is not held by the sum of several, or at the limit itself', async () => {
+    driver.coinList[0]!.holdAboveMicros = 200_000_000n;
+    const { payment } = await held();
+    expect(payment.status).toBe('CREDITED');
+  });
+});

@@ -1,0 +1,142 @@
+/** Payments that the chain moved before they were sent to the service. They wait in suspense until the operator decides. */
+import { describe, expect, it } from 'vitest';
+import { proveBooks, verifyBooks } from '../../../entities/payments/books.ts';
+import type { TestAccount } from '../../setup/freehold.ts';
+import { NO_ANVIL } from '../drivers/evm/anvil.ts';
+import { openX402World, type X402World } from './chain-world.ts';
+import { type Signed, sign, version2 } from './clients.ts';
+
+const ORDER = { service_code: 'vps-1', hostname: 'web' };
+
+describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
+  const world = NO_ANVIL ? (undefined as unknown as X402World) : await openX402World();
+
+  /** Makes an account, and a payment for one of its orders. */
+  async function signedOrder(): Promise<{ account: TestAccount; signed: Signed }> {
+    const account = await world.newAccount();
+    const challenge = await account.rest('POST', '/v1/servers', ORDER);
+    return { account, signed: await sign(challenge, { payer: await world.newRichPayer() }) };
+  }
+  const pay = ({ rest }: TestAccount, signed: Signed) => rest('POST', '/v1/servers', ORDER, version2(signed));
+  /** Checks that the income of the payee equals the books. */
+  const expectBalanced = async () => {
+    const { chain, books } = await world.totals();
+    expect(chain).toBe(books);
+    expect((await verifyBooks(world.db)).balanced).toBe(true);
+  };
+
+  it('goes into suspense if it was submitted before the request, until the operator assigns it', async () => {
+    const { account: finder, signed } = await signedOrder();
+    const owner = await world.newAccount();
+    await world.submit(signed);
+    for (const account of [finder, owner, finder]) {
+      const { status, body } = await pay(account, signed);
+      expect([status, body.code]).toEqual([422, 'payment_nonce_used']);
+    }
+    await expectBalanced();
+    const { operator } = world;
+    const { data } = await operator('{ payments(status: UNMATCHED) { data { id accountId creditedUsd key } } }');
+    const { from, nonce } = signed.payload.authorization;
+    const key = `x402:eip155:8453:${from}:${nonce}`.toLowerCase();
+    const idOf = async ({ rest }: TestAccount) => (await rest('GET', '/v1/account')).body.id as string;
+    const accountId = await idOf(owner);
+    expect(data.payments.data).toEqual([
+      { id: expect.any(String), accountId: await idOf(finder), creditedUsd: 6, key },
+    ]);
+    const [{ id }] = data.payments.data;
+    const ASSIGN = `mutation ($id: ID!, $accountId: ID!) {
+      assignPayment(id: $id, accountId: $accountId, reason: "She has the key of the payer") { status } }`;
+    for (const [given, code] of [
+      [{ id, accountId: 'acct_unknown' }, 'not_found'],
+      [{ id: 'pay_00000000000000000000000000', accountId }, 'not_found'],
+    ] as const)
+      expect((await operator(ASSIGN, given)).errors[0].extensions.code).toBe(code);
+    for (let i = 0; i < 2; i++)
+      expect((await operator(ASSIGN, { id, accountId })).data.assignPayment.status).toMatch(/ASSIGNED|FINAL/);
+    expect([await owner.balance(), await finder.balance()]).toEqual([6, 0]);
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
+    const WRITE_OFF = 'mutation ($id: ID!) { writeOffPayment(id: $id, reason: "No") { status } }';
+    expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('is returned or written off from suspense by the operator', async () => {
+    for (const [decision, status] of [
+      ['returnPayment(id: $id, txId: "0xback", reason: "Sent back")', 'RETURNED'],
+      ['writeOffPayment(id: $id, reason: "Unknown sender")', 'WRITTEN_OFF'],
+    ] as const) {
+      const { account, signed } = await signedOrder();
+      await world.submit(signed);
+      expect((await pay(account, signed)).body.code).toBe('payment_nonce_used');
+      const { data } = await world.operator('{ payments(status: UNMATCHED) { data { id } } }');
+      const { id } = data.payments.data[0];
+      await world.anvil.control.mine({ blocks: 70 });
+      const decided = await world.operator(`mutation ($id: ID!) { decided: ${decision} { status } }`, { id });
+      expect(decided.data.decided.status).toBe(status);
+      expect(await account.balance()).toBe(0);
+    }
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it.each([
+    ['writeOffPayment(id: $id, reason: "Unknown sender")', 'The operator has written this payment off.'],
+    ['returnPayment(id: $id, txId: "0xback", reason: "Sent back")', 'The operator returns the money to its sender.'],
+  ])('tells a repeated request what the operator decided: %s', async (decision, sentence) => {
+    const { account, signed } = await signedOrder();
+    await world.submit(signed);
+    await pay(account, signed);
+    await world.anvil.control.mine({ blocks: 70 });
+    const [{ id }] = (await world.db.query<{ id: string }>('select id from payment where account_id = $1', [
+      account.id,
+    ])) as [{ id: string }];
+    const { errors } = await world.operator(`mutation ($id: ID!) { decided: ${decision} { status } }`, { id });
+    expect(errors).toBeUndefined();
+    const { status, body, headers } = await pay(account, signed);
+    expect([status, body.code, headers.has('payment-response')]).toEqual([422, 'payment_nonce_used', false]);
+    expect(body.detail).toContain(sentence);
+    expect(body.detail).not.toContain('go to the balance');
+    expect(await account.balance()).toBe(0);
+  });
+
+  it('buys at once when the operator has assigned it to its sender', async () => {
+    const { account, signed } = await signedOrder();
+    await world.submit(signed);
+    await pay(account, signed);
+    const [row] = await world.db.query<{ id: string; leaseUntil: Date; now: Date }>(
+      'select id, lease_until, now() from payment join x402_authorization on payment_id = id where account_id = $1',
+      [account.id],
+    );
+    expect(row!.leaseUntil.getTime()).toBeLessThanOrEqual(row!.now.getTime());
+    await world.operator('mutation ($id: ID!) { assignPayment(id: $id, reason: "Hers") { status } }', { id: row!.id });
+    const { status, body } = await pay(account, signed);
+    expect([status, body.paid_by, await account.balance()]).toEqual([200, 'x402', 0]);
+    await expectBalanced();
+  });
+
+  it('confirms its top-up when the operator has assigned it to its sender', async () => {
+    const account = await world.newAccount();
+    const order = { amount_usd: 100 };
+    const send = (headers: Record<string, string>) => account.rest('POST', '/v1/billing/topups', order, headers);
+    const signed = await sign(await send({ 'x-payment-mode': 'x402' }), { payer: await world.newRichPayer() });
+    await world.submit(signed);
+    expect((await send(version2(signed))).body.code).toBe('payment_nonce_used');
+    const [row] = await world.db.query<{ id: string }>('select id from payment where account_id = $1', [account.id]);
+    await world.operator('mutation ($id: ID!) { assignPayment(id: $id, reason: "Hers") { status } }', { id: row!.id });
+    expect((await send(version2(signed))).body).toMatchObject({ status: 'confirmed', credited_usd: 102 });
+    expect(await account.balance()).toBe(102);
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('gets no row in suspense by a signature that its payer did not make', async () => {
+    const [{ account: payer, signed }, thief] = [await signedOrder(), await world.newAccount()];
+    await world.submit(signed);
+    for (const signature of [`0x${'ab'.repeat(65)}`, `0x${'ab'.repeat(66)}`]) {
+      const forged = { ...signed, payload: { ...signed.payload, signature } };
+      const { status, body } = await pay(thief, forged);
+      expect([status, body.code]).toEqual([402, 'payment_rejected']);
+    }
+    expect(await world.db.query('select from payment where account_id = $1', [thief.id])).toEqual([]);
+    expect((await pay(payer, signed)).body.code).toBe('payment_nonce_used');
+    const rows = await world.db.query('select status from payment where account_id = $1', [payer.id]);
+    expect(rows).toEqual([{ status: 'UNMATCHED' }]);
+  });
+});
