@@ -20,6 +20,7 @@ import { reportStuck } from '../reconcile/findings.ts';
 import { undeliverable } from './outcome.ts';
 import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
+import { noteTrouble } from './trouble.ts';
 
 /** The most machines that the worker makes for one order. */
 const GENERATIONS_MAX = 3;
@@ -57,6 +58,7 @@ const tryRecovery =
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined || code === 'unreachable') throw error;
+      await noteTrouble(work, task, error);
       return hop(nextRecoveryStep({ ...task, data: { tried: step } }), { data });
     }
     return hop('prove', { data });
@@ -91,13 +93,15 @@ export const replace: ServerStep = async (task, work) => {
 };
 
 /** Tries to remove the machine. @returns its state after that */
-async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promise<Observation> {
+async function removed(task: LeasedTask, work: Work): Promise<Observation> {
+  const { server, driver } = work;
   try {
-    return await driver.destroy(keyOf(server), aborted);
+    return await driver.destroy(keyOf(server), task.aborted);
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined || code === 'unreachable') throw error;
-    return driver.observe(keyOf(server), aborted);
+    await noteTrouble(work, task, error);
+    return driver.observe(keyOf(server), task.aborted);
   }
 }
 
