@@ -1,5 +1,6 @@
 /**
- * The steps of a change: the driver changes the machine, and the worker waits for proof. After a change that fails, the
+ * The steps of a change: the driver changes the machine, and the worker waits until it reports that. The customer may have
+ * closed the SSH port, so a change needs no proof. After a change that fails, the
  * server returns to its earlier state, with the reason.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -41,8 +42,8 @@ export const change: ServerStep = async (task, work) => {
 /** Waits until the machine has reached its target. */
 export const confirm: ServerStep = async (task, { server, driver, pollSeconds }) => {
   const seen = await driver.observe(keyOf(server), task.aborted);
-  const reached = targetOf(server) === 'STOPPED' ? seen.power === 'off' : seen.proven;
-  if (seen.phase !== 'present' || !reached) return nap(pollSeconds);
+  const power = targetOf(server) === 'STOPPED' ? 'off' : 'on';
+  if (seen.phase !== 'present' || seen.busy || seen.power !== power) return nap(pollSeconds);
   return done({ commit: (tx) => succeed(tx, server) });
 };
 

@@ -10,7 +10,7 @@ import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
 import { destroyAll, rest } from './delete.ts';
 import { fail, isPermanent, move, undeliverable } from './outcome.ts';
-import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
+import { codeOf, isHopeless, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
 import { noteTrouble } from './trouble.ts';
 
@@ -49,7 +49,7 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
     // After an outage, the machine has its whole time again.
     if (typeof proofBy !== 'string' || task.outages) return nap(pollSeconds, { data: proofWithin(task, proofSeconds) });
     // An unknown state decides nothing.
-    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= task.now().getTime()) return hop(nextRecoveryStep(task));
+    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= task.now().getTime()) return hop('replace');
     // The engine lost the machine after making it, for example in a crash. The worker makes it again.
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);

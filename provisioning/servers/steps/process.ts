@@ -17,7 +17,7 @@ import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, prove } from './create.ts';
 import { destroy } from './delete.ts';
 import { undeliverable } from './outcome.ts';
-import { remake, replace, restart } from './recovery.ts';
+import { replace } from './recovery.ts';
 import { persist, powerOn } from './resume.ts';
 import type { ServerStep } from './step.ts';
 import { powerOff } from './suspend.ts';
@@ -78,8 +78,6 @@ export function serverProcess(options: Options): Process {
       claim: step(claim, 'PENDING'),
       create: step(create, 'PROVISIONING'),
       prove: step(prove, 'PROVISIONING'),
-      restart: step(restart, 'PROVISIONING'),
-      remake: step(remake, 'PROVISIONING'),
       replace: step(replace, 'PROVISIONING'),
       clean: step(clean, 'FAILED'),
       change: step(change, ...CHANGING),
