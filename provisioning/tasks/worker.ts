@@ -124,8 +124,8 @@ export class Worker {
     const startedAtMs = performance.now();
     const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
     const except = [...this.#busy.keys()].map(({ task }) => task.id);
-    const { perAccount } = this.#shares(lane);
-    const taken = await takeLeases(this.#db, this, { lane, count, except, perAccount });
+    const { perParty } = this.#shares(lane);
+    const taken = await takeLeases(this.#db, this, { lane, count, except, perParty });
     return taken.map((row) => {
       const abort = new AbortController();
       const now = () => new Date(row.leasedAt.getTime() + performance.now() - startedAtMs);
@@ -134,11 +134,11 @@ export class Worker {
     });
   }
 
-  #exhausted({ overdue, attempts, process, error }: TakenTask): string | undefined {
+  #exhausted({ overdue, attempts, outages, process, error }: TakenTask): string | undefined {
     const before = error ? ` Before: ${error}` : '';
     if (overdue) return `The deadline has passed.${before}`;
     const attemptsMax = this.#processes.get(process)?.attemptsMax ?? ATTEMPTS_MAX;
-    return attempts > attemptsMax ? `None of ${attemptsMax} attempts ended.${before}` : undefined;
+    return attempts - outages > attemptsMax ? `None of ${attemptsMax} attempts ended.${before}` : undefined;
   }
 
   /** Runs one step and writes its outcome. Never rejects: if the write fails, another attempt follows. */
