@@ -120,7 +120,7 @@ const VARIABLES = {
     LXC_CLIENT_CERT_FILE: optional(pemFile, 'none', 'The certificate by which the engine knows the service.'),
     LXC_CLIENT_KEY_FILE: optional(pemFile, 'none', 'The key of that certificate.'),
     LXC_SERVER_CERT_FILE: optional(pemFile, 'none', 'The only certificate of the engine that the service trusts.'),
-    LXC_PROJECT: variable(text, 'default', 'The project in which the driver creates machines.'),
+    LXC_PROJECT: variable(text, 'freehold', 'The project of the machines. Over a socket the driver creates it.'),
     LXC_POOL: variable(text, 'default', 'The storage pool of the machines.'),
     LXC_NETWORK: variable(text, 'lxdbr0', 'A network of the engine, or a bridge of its hosts.'),
     LXC_NAMESERVERS: variable(addresses, '', 'Nameservers of the machines.'),

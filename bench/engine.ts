@@ -121,7 +121,10 @@ async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): P
   await login(address, keyFile);
   const took = performance.now() - began;
   assert.equal((await customer.rest('DELETE', `/v1/servers/${orderNumber}`)).status, 200);
-  await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
+  await eventually(
+    async () => ((await lxd.call('GET', '/1.0/instances?project=freehold')) as string[]).length === 0,
+    60,
+  );
   return took;
 }
 

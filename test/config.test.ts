@@ -68,7 +68,7 @@ describe('The configuration', () => {
     expect(readConfig({ LXC_ENDPOINTS: 'unix:/run/lxd.socket', LXC_NAMESERVERS: '9.9.9.9' }).lxc).toEqual({
       endpoints: ['unix:/run/lxd.socket'],
       tls: undefined,
-      project: 'default',
+      project: 'freehold',
       pool: 'default',
       network: 'lxdbr0',
       nameservers: ['9.9.9.9'],

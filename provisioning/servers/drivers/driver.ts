@@ -117,6 +117,12 @@ export interface HardwareDriver {
    * cheap. Without it, the driver counts as reachable.
    */
   reachable?(region: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Checks the set-up of the engine at the start of a worker, and sets up what it may.
+   * @returns warnings for the operator, as sentences
+   * @throws DriverError rejected until the operator has followed its message; unreachable
+   */
+  check?(signal: AbortSignal): Promise<readonly string[]>;
   /** Removes the machine. Only the phase `absent` confirms that it is gone. @throws DriverError */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
 }

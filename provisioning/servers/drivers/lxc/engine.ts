@@ -1,27 +1,13 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
 import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
-import { configOf, devicesOf, type Instance, keyOf, MARK, type Network, NIC, nameOf, type Place } from './instance.ts';
+import { EngineFacts, type Facts } from './facts.ts';
+import { configOf, devicesOf, type Instance, keyOf, MARK, NIC, nameOf, type Place } from './instance.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
-/** Milliseconds between two reads of the facts: a server may become a cluster, and the engine may be upgraded. */
-const FACTS_MS = 60_000;
 /** Milliseconds that the driver waits for another operation on an instance. */
 const OTHERS_MS_MAX = 60_000;
-
-export interface Facts {
-  extensions: ReadonlySet<string>;
-  clustered: boolean;
-  serverName: string;
-  network: Network;
-}
-
-interface ServerInfo {
-  api_extensions: string[];
-  auth: string;
-  environment: { server_clustered: boolean; server_name: string };
-}
 
 interface Member {
   server_name: string;
@@ -37,46 +23,24 @@ export interface EngineOptions {
 export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
-  #facts: { value: Facts; until: number } | undefined;
+  readonly #facts: EngineFacts;
 
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
     this.#options = options;
+    this.#facts = new EngineFacts(client, options.network);
   }
 
-  /** Facts about the engine, cached. @throws DriverError unreachable, also if the engine does not trust our certificate */
-  async facts(signal: AbortSignal): Promise<Facts> {
-    if (this.#facts && this.#facts.until > Date.now()) return this.#facts.value;
-    const { api_extensions, environment } = await this.#trusted(signal);
-    const value: Facts = {
-      extensions: new Set(api_extensions),
-      clustered: environment.server_clustered,
-      serverName: environment.server_name,
-      network: await this.#network(signal),
-    };
-    this.#facts = { value, until: Date.now() + FACTS_MS };
-    return value;
+  /** Facts about the engine. @throws UnsafeEngine, DriverError unreachable */
+  facts(signal: AbortSignal): Promise<Facts> {
+    return this.#facts.read(signal);
   }
 
+  /** Whether the engine knows us, and is safe. @throws DriverError unreachable */
   async reachable(signal: AbortSignal): Promise<boolean> {
-    return (await this.#trusted(signal)).auth === 'trusted';
-  }
-
-  async #trusted(signal: AbortSignal): Promise<ServerInfo> {
-    const info = await this.#client.get<ServerInfo>('/1.0', signal);
-    if (info.auth !== 'trusted') throw new DriverError('unreachable', 'The engine does not trust our certificate.');
-    return info;
-  }
-
-  async #network(signal: AbortSignal): Promise<Network> {
-    const name = this.#options.network;
-    const { managed } = await this.#client.get<{ managed: boolean }>(
-      `/1.0/networks/${encodeURIComponent(name)}`,
-      signal,
-    );
-    // On its own bridges the engine accepts only addresses of the bridge's network. Its DHCP server needs a /64 there, so
-    // prefixes of machines do not fit.
-    return { name, managed, ipv6: !managed };
+    await this.#facts.trusted(signal);
+    await this.facts(signal);
+    return true;
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {

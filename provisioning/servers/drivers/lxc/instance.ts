@@ -8,6 +8,7 @@ import {
   type Power,
 } from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
+import type { Network } from './network.ts';
 
 /** An instance as the engine shows it. */
 export interface Instance {
@@ -53,15 +54,6 @@ export function keyOf({ name, status, config }: Instance): MachineKey | undefine
 }
 
 export const specDigestOf = (spec: MachineSpec): string => digestOf(spec).slice(0, 32);
-
-/** The engine's network of machines. */
-export interface Network {
-  name: string;
-  /** Whether the engine manages it, and runs DHCP there. Otherwise it is a bridge of the host. */
-  managed: boolean;
-  /** Whether machines can have IPv6 addresses in it. */
-  ipv6: boolean;
-}
 
 export interface Place {
   network: Network;

@@ -27,6 +27,7 @@ import {
   rootOf,
   specDigestOf,
 } from './instance.ts';
+import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
 /** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
@@ -61,6 +62,13 @@ export class LxcDriver implements HardwareDriver {
 
   reachable(_region: string, signal: AbortSignal): Promise<boolean> {
     return this.#engine.reachable(signal);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly string[]> {
+    const { warnings } = await this.#engine.facts(signal).catch((error) => {
+      throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
+    });
+    return warnings;
   }
 
   /** Lists machines without looking for their proof. */
