@@ -124,11 +124,8 @@ const VARIABLES = {
     LXC_POOL: variable(text, 'default', 'The storage pool of the machines.'),
     LXC_NETWORK: variable(text, 'lxdbr0', 'A network of the engine, or a bridge of its hosts.'),
     LXC_NAMESERVERS: variable(addresses, '', 'Nameservers of the machines.'),
-    LXC_PROBE_COMMAND: optional(
-      text,
-      'the worker connects',
-      'Prints what port 22 of `{address}` says, where the worker does not reach the machines.',
-    ),
+    LXC_OPEN_MAIL: variable(flag, 'false', 'Lets machines on the network of the engine send mail to port 25.'),
+    LXC_PROBE_COMMAND: optional(text, 'the worker connects', 'Prints what port 22 of `{address}` says.'),
   },
   'Dedicated servers': {
     DEDICATED_DRIVER: variable(

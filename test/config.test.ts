@@ -72,6 +72,7 @@ describe('The configuration', () => {
       pool: 'default',
       network: 'lxdbr0',
       nameservers: ['9.9.9.9'],
+      openMail: false,
       probeCommand: undefined,
     });
     const cluster = { LXC_ENDPOINTS: 'https://a:8443, https://b:8443' };

@@ -39,11 +39,17 @@ export function runGuide(
 /**
  * Runs a block about the engine, in the folder of the tests.
  * @param folder of the engine
+ * @param instead texts that replace others, such as the networks of the guide
  * @returns the variables that it exports for the service
  * @throws Error if a command fails
  */
-export function followGuide(about: string, folder: string): Record<string, string> {
-  const block = blockOf(about).replaceAll('/var/lib/lxd', folder).replaceAll('host.example.org', '127.0.0.1');
+export function followGuide(
+  about: string,
+  folder: string,
+  instead: Record<string, string> = {},
+): Record<string, string> {
+  const replaced = { '/var/lib/lxd': folder, 'host.example.org': '127.0.0.1', ...instead };
+  const block = Object.entries(replaced).reduce((text, [from, to]) => text.replaceAll(from, to), blockOf(about));
   const env = { PATH: process.env.PATH, HOME: FOLDER, LXD_DIR: folder };
   const output = execFileSync('bash', ['-euc', `${block}\nenv`], {
     cwd: FOLDER,

@@ -28,17 +28,29 @@ export interface MachineSpec extends MachineKey {
   userData: string | null;
   /** The size of its tier. */
   size: MachineSize;
+  /** Other properties of its tier. Absent: the driver's choice. */
+  traits?: MachineTraits;
   /** The host that Freehold has picked; null if the driver has only one, or picks it. */
   host: string | null;
   network: MachineNetwork;
 }
 
 /**
- * SHA-256 in hex. The same specification has the same digest. It leaves out the secrets, which it could help to guess, and
- * the host: the operator may move the machine.
+ * SHA-256 in hex. The same specification has the same digest. It leaves out the secrets, which it could help to guess. It
+ * also leaves out host and traits: the operator may move the machine, and change the tier.
  */
-export function digestOf({ rootPassword: _, userData: __, host: ___, ...spec }: MachineSpec): string {
+export function digestOf({ rootPassword: _, userData: __, host: ___, traits: ____, ...spec }: MachineSpec): string {
   return createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+}
+
+/** The properties of a tier of VPS beside its size. */
+export interface MachineTraits {
+  /** `kvm`: the machine has a kernel of its own. */
+  virtualization: 'container' | 'kvm';
+  /** Whether containers can run in the machine. */
+  nesting: boolean;
+  /** Megabits a second in each direction. */
+  portMbps: number;
 }
 
 export interface MachineSize {

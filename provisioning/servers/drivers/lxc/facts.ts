@@ -1,7 +1,7 @@
 /** The facts about an engine, and the check of its set-up. The driver reads them again each minute. */
 import { DriverError } from '../driver.ts';
 import type { Engine, LxcClient } from './client.ts';
-import type { Network } from './network.ts';
+import { isolate, type Network } from './network.ts';
 import { openProject } from './project.ts';
 
 /** Milliseconds between two reads: a server may become a cluster, and the operator may upgrade or change the engine. */
@@ -23,15 +23,21 @@ interface ServerInfo {
   environment: { server: string; server_clustered: boolean; server_name: string };
 }
 
+export interface FactsSettings {
+  /** The name of the network of the machines. */
+  network: string;
+  /** Whether machines may send mail to port 25. */
+  openMail: boolean;
+}
+
 export class EngineFacts {
   readonly #client: LxcClient;
-  readonly #network: string;
+  readonly #settings: FactsSettings;
   #facts: { value: Facts; until: number } | undefined;
 
-  /** @param network the name of the network of the machines */
-  constructor(client: LxcClient, network: string) {
+  constructor(client: LxcClient, settings: FactsSettings) {
     this.#client = client;
-    this.#network = network;
+    this.#settings = settings;
   }
 
   /**
@@ -43,7 +49,9 @@ export class EngineFacts {
     const { environment, api_extensions: extensions } = await this.trusted(signal);
     const { server, server_clustered: clustered, server_name: serverName } = environment;
     const engine: Engine = { client: this.#client, command: server === 'incus' ? 'incus' : 'lxc', clustered };
-    const { network, warnings } = await openProject(engine, this.#network, signal);
+    const { network: name, openMail } = this.#settings;
+    const { network, vouched, warnings: loose } = await openProject(engine, name, signal);
+    const warnings = [...loose, ...(await isolate(engine, network, { openMail, vouched }, signal))];
     const value: Facts = { extensions: new Set(extensions), clustered, serverName, network, warnings };
     this.#facts = { value, until: Date.now() + FACTS_MS };
     return value;

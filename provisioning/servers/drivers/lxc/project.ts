@@ -5,7 +5,7 @@
 import { DriverError } from '../driver.ts';
 import type { Engine, LxcClient } from './client.ts';
 import { type Instance, MARK } from './instance.ts';
-import { type Network, networkOf } from './network.ts';
+import { ISOLATED, type Network, networkOf } from './network.ts';
 
 /** The set-up lets our certificate endanger the host. The driver touches no machine until the operator has mended it. */
 export class UnsafeEngine extends DriverError {
@@ -23,14 +23,14 @@ const STRICT = new Set(['block', 'managed', 'unprivileged', 'isolated']);
 /**
  * Creates the project if we may, and checks it.
  * @param networkName the network of the machines
- * @returns the network, and warnings for the operator
+ * @returns the network, the name of the network that the operator vouches for, and warnings for the operator
  * @throws UnsafeEngine
  */
 export async function openProject(
   engine: Engine,
   networkName: string,
   signal: AbortSignal,
-): Promise<{ network: Network; warnings: string[] }> {
+): Promise<{ network: Network; vouched: string | undefined; warnings: string[] }> {
   const { client, command } = engine;
   const { project, fingerprint } = client;
   if (fingerprint) refuse(await certificateFaults(engine, fingerprint, signal));
@@ -38,11 +38,12 @@ export async function openProject(
   if (!found) await create(engine, networkName, signal);
   const network = await networkOf(client, networkName, signal);
   // The user of a socket is root on the host in every project.
-  if (!found || !fingerprint) return { network, warnings: [] };
-  refuse(faultsOf(engine, found.config));
-  if (!network.managed || found.config['restricted.devices.nic'] !== 'allow') return { network, warnings: [] };
+  if (fingerprint) refuse(faultsOf(engine, found?.config ?? {}));
+  const vouched = found?.config[ISOLATED];
+  const isLoose = fingerprint && network.managed && found?.config['restricted.devices.nic'] === 'allow';
   const shut = `Run: ${command} project set ${project} restricted.devices.nic=managed`;
-  return { network, warnings: [`The certificate of the service can take every interface of the host. ${shut}`] };
+  const loose = `The certificate of the service can take every interface of the host. ${shut}`;
+  return { network, vouched, warnings: isLoose ? [loose] : [] };
 }
 
 type Config = Record<string, string>;
