@@ -8,12 +8,15 @@ import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
-import type { HardwareDriver } from './drivers/driver.ts';
+import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
 import { retrySuspended } from './steps/resume.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './steps/task.ts';
+
+/** Milliseconds that the engines have to answer at the start. */
+const CHECK_MS = 10_000;
 
 export interface ServersOptions {
   db: Database;
@@ -69,6 +72,22 @@ export class Servers implements WorkerPart {
   async prepare(): Promise<void> {
     // Real machines would get these addresses, too.
     if (this.#engines.every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
+  }
+
+  /**
+   * Checks the set-up of the engines. A silent engine is no reason to refuse the start.
+   * @returns warnings for the operator
+   * @throws DriverError rejected until the operator has followed its message
+   */
+  async check(): Promise<string[]> {
+    const signal = AbortSignal.timeout(CHECK_MS);
+    const checked = [...new Set(this.#engines)].map(async (driver) =>
+      driver.check?.(signal).catch((error: unknown) => {
+        if (error instanceof DriverError && error.code === 'rejected') throw error;
+        return [`The driver ${driver.name} cannot check its engine. ${error instanceof Error ? error.message : error}`];
+      }),
+    );
+    return (await Promise.all(checked)).flatMap((warnings) => warnings ?? []);
   }
 
   /** Writes the engine of each kind of machine, for queries that count hosts. */
