@@ -13,7 +13,7 @@ const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt:
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. */
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
 /** The party of a task, by which the tasks of a lane take turns. */
-const PARTY = 'coalesce(task.party, account_id)';
+const PARTY = 'coalesce(task.party, task.account_id)';
 const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
@@ -24,15 +24,21 @@ export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
 /**
- * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first.
- * No party gets more than $6 tasks at once.
+ * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
+ * accounts of a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`
   with running as (
-    select ${PARTY} as party, count(*) as tasks from task where lane = $1 and state = 'READY' and leased_by = $4 group by 1),
+    select ${PARTY} as party, account_id, count(*) as tasks from task
+    where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),
+  own as (
+    select id, run_at, ${PARTY} as party,
+      coalesce(tasks, 0) + row_number() over (partition by ${PARTY}, task.account_id order by run_at, id) as own_turn
+    from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, coalesce(tasks, 0) + row_number() over (partition by ${PARTY} order by run_at, id) as turn
-    from task left join running on running.party = ${PARTY} where ${DUE}),
+    select id, coalesce((select sum(tasks) from running where running.party = own.party), 0)
+      + row_number() over (partition by party order by own_turn, run_at, id) as turn
+    from own where own_turn <= $7),
   due as (
     select task.id from task join turns on turns.id = task.id where turn <= $6 and ${DUE}
     order by turn, run_at limit $2 for update of task skip locked)

@@ -35,7 +35,7 @@ export interface ServersOptions {
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
   /** A step that waits for its engine or BMC gives its place away. */
-  readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, waiting: 240 } };
+  readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 } };
 
   constructor(options: ServersOptions) {
     this.#options = options;

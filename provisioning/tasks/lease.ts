@@ -12,7 +12,7 @@ import {
   TAKE_LEASES_IN_TURN,
 } from '../../entities/tasks/lease.ts';
 import type { Task } from '../../entities/tasks/task.ts';
-import type { LeasedTask, Outcome } from './tasks.ts';
+import type { LeasedTask, Outcome, SharedLane } from './tasks.ts';
 
 const ERROR_CHARACTERS_MAX = 500;
 
@@ -51,15 +51,16 @@ export interface Lease {
 
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
 
-/** Takes due tasks of a lane, up to a count, except the named ones. With `perParty`, the parties take turns. */
+/** Takes due tasks of a lane, up to a count, except the named ones. With `shares`, parties and accounts take turns. */
 export function takeLeases(
   db: Queryable,
   { id, leaseSeconds }: Holder,
-  { lane, count, except, perParty }: { lane: string; count: number; except: string[]; perParty?: number | undefined },
+  { lane, count, except, shares }: { lane: string; count: number; except: string[]; shares?: SharedLane | undefined },
 ): Promise<TakenTask[]> {
   const parameters = [lane, count, leaseSeconds, id, except];
-  if (perParty === undefined) return TAKE_LEASES.all(db, parameters);
-  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty]);
+  if (!shares) return TAKE_LEASES.all(db, parameters);
+  const { perParty, perAccount = perParty } = shares;
+  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount]);
 }
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */

@@ -105,6 +105,8 @@ export interface SharedLane {
   places: number;
   /** The most tasks of one party that a worker runs at once. */
   perParty: number;
+  /** The most tasks of one account at one party. Default: `perParty`. */
+  perAccount?: number;
   /** The most tasks that give their place to another because their step waits for an answer. */
   waiting: number;
 }

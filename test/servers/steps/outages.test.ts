@@ -8,7 +8,7 @@ import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish, openFaultyShop, startWorker, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { LIMITS, type ShopOptions } from '../../setup/shop.ts';
+import { contextOf, LIMITS, type ShopOptions } from '../../setup/shop.ts';
 import type { Call } from '../drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../drivers/refusing-driver.ts';
 
@@ -155,6 +155,27 @@ it('Forty hosts that hang do not delay an order on another', async () => {
   const begun = performance.now();
   const orderNumber = await order();
   await eventually(async () => (await shop.read(orderNumber)).status === 'RUNNING');
+  expect(performance.now() - begun).toBeLessThan(5000);
+  await worker.stop(0.1);
+});
+
+it('The reboots of one account do not delay an order of another on the same host', async () => {
+  const { shop } = await openAway();
+  const host = { paidUntil: new Date(Date.now() + 86_400_000), host: 'lxd' };
+  const hung = await Promise.all(
+    Array.from({ length: 25 }, async () => {
+      const orderNumber = await shop.server(shop.accountId, host);
+      await updateServer(shop.context, orderNumber, { action: 'REBOOT' });
+      return orderNumber;
+    }),
+  );
+  shop.faulty.fault = (_, key) => (hung.includes(key?.order ?? '') ? { kind: 'hang' } : undefined);
+  const other = await shop.account(0n);
+  const orderNumber = await shop.server(other, host);
+  const worker = startWorker(shop, onTestFinished);
+  const begun = performance.now();
+  await updateServer(contextOf(shop, other), orderNumber, { action: 'REBOOT' });
+  await eventually(async () => (await shop.read(orderNumber)).change === null);
   expect(performance.now() - begun).toBeLessThan(5000);
   await worker.stop(0.1);
 });
