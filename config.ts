@@ -131,18 +131,15 @@ const VARIABLES = {
     ),
   },
   'Dedicated servers': {
-    DEDICATED_DRIVER: variable(
-      choice(['simulated', 'bmc', 'manual']),
-      'simulated',
-      'The driver of [dedicated servers](dedicated.md).',
-    ),
-    BMC_PROBE_COMMAND: optional(
-      text,
-      'the worker connects',
-      'Like `LXC_PROBE_COMMAND`, for dedicated servers. `{host}` is the name of the host.',
-    ),
+    DEDICATED_DRIVER: variable(choice(['simulated', 'bmc', 'manual']), 'simulated', 'Their [driver](dedicated.md).'),
+    BMC_PROBE_COMMAND: optional(text, 'the worker connects', 'Like `LXC_PROBE_COMMAND`. `{host}` is the host.'),
     PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
     PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
+    PROVISIONING_URL: optional(
+      webUrl,
+      '`http://PROVISIONING_HOST:PROVISIONING_PORT`',
+      'The URL of that listener for controllers.',
+    ),
     NETBOOT_DIR: optional(path, '`DATA_DIR/netboot`', 'Folder of `vmlinuz`, `initrd.img` and an image of each system.'),
   },
   'Outgoing calls': {

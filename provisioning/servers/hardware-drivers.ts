@@ -17,6 +17,9 @@ interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
   dedicatedDriver: 'simulated' | 'bmc' | 'manual';
   bmcProbeCommand: string | undefined;
+  provisioningHost: string;
+  provisioningPort: number | undefined;
+  provisioningUrl: string | undefined;
   simulatedProvisionSeconds: number;
   dataDir: string;
 }
@@ -28,9 +31,14 @@ export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): R
   return { VPS: lxc ? lxcDriver(lxc) : simulated, DEDICATED: dedicatedDriver(choice, db, vault) ?? simulated };
 }
 
-function dedicatedDriver({ dedicatedDriver, bmcProbeCommand }: Choice, db: Database, vault: Vault) {
+function dedicatedDriver(choice: Choice, db: Database, vault: Vault) {
+  const { dedicatedDriver, bmcProbeCommand, provisioningHost: host, provisioningPort: port } = choice;
   const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: bareMetalHostsOf(db, vault), store: new Deployments(db, vault), probe });
+    return new BmcDriver({
+      inventory: bareMetalHostsOf(db, vault),
+      store: new Deployments(db, vault, choice.provisioningUrl ?? (port ? `http://${host}:${port}` : undefined)),
+      probe,
+    });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }
