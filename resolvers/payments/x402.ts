@@ -253,8 +253,9 @@ async function fulfil<T>(
   if (row.orderNumber) return answered(context, payment, row);
   // The task of the payment may know the outcome meanwhile.
   const txId = moved ?? (isInBalance(row) ? row.txId! : undefined);
-  const isOpen = row.status === 'OBSERVED' || isInBalance(row) || (row.status === 'DROPPED' && txId !== undefined);
-  if (!isOpen) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
+  if (row.status === 'DROPPED' && txId !== undefined)
+    throw new ApiError('idempotency_in_progress', 'Another payment with this idempotency key may count.');
+  if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
   const answer = await sale.fulfil(tx, orderNumber, txId);

@@ -181,7 +181,7 @@ export class X402 {
 
   /**
    * Ends the lease of a request. The worker asks the chain now. If the signature has never left the service, the payment is
-   * dropped instead. A repeated request opens it again.
+   * dropped instead. A repeated request opens it again. The task watches on, because its payer can submit it.
    */
   async release(
     row: X402Payment,
@@ -213,6 +213,8 @@ export class X402 {
     const key = authorizationKeyOf(row);
     const before = check ? await this.#driver.observe(key).catch(() => undefined) : OPEN;
     if (!before) return { state: 'unsent', isSent: false };
+    // The payer has submitted it. The limit counts payments with an open outcome.
+    if (before.state === 'settled' && row.status === 'DROPPED') await this.#reopen(row, payment, null);
     if (before.state !== 'open' || row.sends > SENDS_MAX) return before;
     await check?.();
     // The next transaction replaces the sent one.
@@ -239,8 +241,11 @@ export class X402 {
     return settling;
   }
 
-  /** Opens a dropped payment. @returns false if payer or account have too many open ones */
-  #reopen(row: X402Payment, payment: SignedPayment, openMax: number): Promise<boolean> {
+  /**
+   * Opens a dropped payment.
+   * @returns false if payer or account have too many open ones, or another payment has the idempotency key
+   */
+  #reopen(row: X402Payment, payment: SignedPayment, openMax: number | null): Promise<boolean> {
     return this.#db.transaction(async (tx) => {
       const reopened = await REOPEN_PAYMENT.first(tx, [row.id, sealPayment(this.#vault, payment, row.id), openMax]);
       if (reopened) await startTask(tx, { ...x402Task(row), afterSeconds: WATCH_AFTER_SECONDS });
