@@ -145,11 +145,11 @@ async function reserve(
   const verifying = x402.verify(payment, buyer.accountId);
   verifying.catch(() => {});
   const amountMicros = await priceOf(context, sale);
-  const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
+  const fault = await x402.fault(payment, amountMicros, verifying);
   if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
   // A faster request with the same payment may be the reason why the payment counts as used.
   if (await x402.find(payment, buyer)) return undefined;
-  await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
+  await x402.keepUnmatched(payment, buyer, context.requestId);
   const message = ruleOf(fault, payment);
   throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected', ...(message && { message }) }, fault);
 }
@@ -169,13 +169,6 @@ async function requireSale(context: Context, payment: SignedPayment, sale: Sale<
   const amountMicros = await priceOf(context, sale);
   const fault = await available(context).fault(payment, amountMicros);
   if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-}
-
-function refuseForNow(error: unknown): never {
-  if (error instanceof ApiError) throw error;
-  throw new ApiError('unavailable', 'The service cannot verify payments at the moment. Nothing was taken.', {
-    retryAfter: 5,
-  });
 }
 
 /** @throws ApiError coin_unavailable */

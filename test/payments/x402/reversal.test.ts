@@ -9,6 +9,7 @@ import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
 import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
+import { asOwner } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import type { OnEnd } from '../../setup/spawn.ts';
 import {
@@ -124,6 +125,18 @@ describe('A credited payment that its chain reverts', () => {
       { type: 'payment.written_off' },
     ]);
   });
+});
+
+it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  const payment = await paymentForOrder(shop.context);
+  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  const order = () => refusalOf(orderServer(another(shop.context), ORDER, payment));
+  await asOwner(shop.db, `alter table payment add constraint broken check (status <> 'UNMATCHED')`);
+  expect((await order()).message).toContain('broken');
+  shop.chain.observe = () => Promise.reject(new Error('away'));
+  expect((await order()).message).toContain('cannot verify payments at the moment');
 });
 
 it('A payment in suspense goes back only when its block is safe', async ({ onTestFinished }) => {
