@@ -147,7 +147,7 @@ export const COUNT_WASTED_GAS = statement({})`
   update x402_authorization set reverted_gas = reverted_gas + $3, sent_tx_id = nullif(sent_tx_id, $2)
     where payment_id = $1 and ($2::text is null or sent_tx_id = $2)`;
 /**
- * Observes the dropped payment $1 again with the sealed signature $2, unless payer or account have $3 open payments; null means
+ * Observes the dropped payment $1 again with the sealed signature $2, unless payer or account have $3 open payments. Null means
  * any number. It does nothing if another payment has the idempotency key.
  */
 export const REOPEN_PAYMENT = moveStatement(
