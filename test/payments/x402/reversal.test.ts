@@ -6,7 +6,9 @@ import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.t
 import { Payment } from '../../../entities/payments/payment.ts';
 import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
+import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
 import { asOwner } from '../../setup/database.ts';
@@ -18,6 +20,7 @@ import {
   ORDER,
   openX402Shop,
   PRICE,
+  paymentFor,
   paymentForOrder,
   refusalOf,
   settleOnChain,
@@ -125,6 +128,23 @@ describe('A credited payment that its chain reverts', () => {
       { type: 'payment.written_off' },
     ]);
   });
+});
+
+it('A top-up shows its credited sum without a payment that its chain reverts', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  shop.chain.safe = false;
+  const amount = { amountUsd: 100_000_000n };
+  const challenge = await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' }));
+  const { orderNumber, creditedMicros } = await createTopUp(shop.context, amount, await paymentFor(challenge));
+  expect(creditedMicros).toBe(102_000_000n);
+  shop.chain.mood = 'silent';
+  shop.chain.forget();
+  await expireAuthorizations(shop);
+  await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+  startWorker(shop, onTestFinished);
+  await eventually(async () => (await findTopUp(shop.context, orderNumber)).creditedMicros === 0n);
+  expect((await receiptOfTopUp(shop.context, orderNumber)).totalMicros).toBe(0n);
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
 
 it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
