@@ -22,6 +22,7 @@ import { gatewayOf, movePayment, Payment } from '../../../entities/payments/paym
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
 import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
+import { isOverdrawn } from './movements.ts';
 
 export type RequestedPayout = Omit<Payout, 'id' | 'status' | 'txId' | 'createdAt'>;
 
@@ -69,13 +70,15 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     if (!payable || payable.micros < amountMicros)
       throw new ApiError('insufficient_balance', 'The account has less money whose payments are final.');
   }
+  const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
     const payable = await FIND_PAYABLE_UNITS.first(tx, [source, coin]);
-    if (BigInt(payable!.units) < BigInt(units))
-      throw refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
+    if (BigInt(payable!.units) < BigInt(units)) throw few;
   }
   const id = newId('out');
   await insert(tx, Payout, { ...given, id, status: 'REQUESTED' });
+  // The operator may have swept the coins of the payment, which the books have elsewhere then.
+  if (await isOverdrawn(tx, source, coin)) throw few;
   await post(tx, accountId, posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'));
   const data = { accountId, paymentId, network, coin, address, units, reason: given.reason };
   await record(tx, OPERATOR_ACCOUNT, id, { type: 'payout.requested', actor, data });

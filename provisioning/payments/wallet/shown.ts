@@ -38,7 +38,7 @@ async function shownBy(
 ): Promise<Shown> {
   if (!node.heightOf) return 'UNKNOWN';
   const height = await node.heightOf(payout.txId!, signal);
-  if (height === undefined) return 'WAITING';
+  if (typeof height !== 'number') return 'WAITING';
   const final = (await node.finalHeight?.(signal)) ?? (await node.head(signal)).height - FINAL_DEPTH;
   if (height > final) return 'WAITING';
   const { address, coin, txId, unitsTogether } = payout;
