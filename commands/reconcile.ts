@@ -8,6 +8,7 @@ import { inExistingDatabase } from '../entities/database/command.ts';
 import { Database } from '../entities/database/database.ts';
 import { readGateways } from '../provisioning/payments/gateways.ts';
 import { type Compared, differenceOf, reconcile, verdictOf } from '../provisioning/payments/wallet/reconcile.ts';
+import { askReplaced, lineOfReplaced } from '../provisioning/payments/wallet/shown.ts';
 
 function lineOf(compared: Compared): string {
   const { name, coin, bookedUnits, chainUnits, pendingUnits, fault } = compared;
@@ -27,12 +28,15 @@ async function compare(): Promise<number> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
       const gateways = config.paymentsFile ? readGateways(config.paymentsFile) : { payments: [] };
-      const compared = await reconcile(db, gateways, AbortSignal.timeout(3_600_000));
+      const signal = AbortSignal.timeout(3_600_000);
+      const compared = await reconcile(db, gateways, signal);
       for (const one of compared) console.log(lineOf(one));
+      const replaced = await askReplaced(db, gateways.payments, signal);
+      for (const one of replaced) console.log(lineOfReplaced(one));
       if (!compared.length) console.log('There is no gateway with coins.');
-      const verdicts = compared.map(verdictOf);
-      if (verdicts.includes('WRONG')) return 1;
-      return verdicts.includes('SILENT') ? 2 : 0;
+      const verdicts = new Set<string>([...compared.map(verdictOf), ...replaced.map((one) => one.replaced)]);
+      if (['WRONG', 'TWICE', 'ANNOUNCED'].some((verdict) => verdicts.has(verdict))) return 1;
+      return verdicts.has('SILENT') ? 2 : 0;
     } finally {
       await db.close();
     }
