@@ -7,7 +7,8 @@ import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { CHANGED_MONTHS_SQL } from './closed-month.ts';
-import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL } from './solvency.ts';
+import { overdrawnSql } from './movement.ts';
+import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
 
 /** The wrong rows that the proof names of each kind of fault. */
 const ROWS_MAX = 20;
@@ -153,7 +154,7 @@ const CHECKS = [
   {
     table: 'payout',
     detail: 'More coins leave this gateway than are final there.',
-    wrong: OVERDRAWN_GATEWAYS_SQL,
+    wrong: overdrawnSql('true'),
   },
   {
     table: 'payout',

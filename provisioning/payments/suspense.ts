@@ -4,6 +4,7 @@
  */
 import { find, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { recordAll } from '../../entities/history/record.ts';
@@ -13,6 +14,7 @@ import { gatewayOf, movePayment, type Payment } from '../../entities/payments/pa
 import { earnedMicros, LOCK_PAID_TOP_UP, TopUp } from '../../entities/payments/top-up.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import { x402Task } from './task.ts';
+import { isOverdrawn } from './wallet/movements.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
@@ -113,9 +115,17 @@ export async function writeOffPayment(tx: Transaction, payment: Payment): Promis
   await postAll(tx, [{ ...off, description: 'Written off' }]);
 }
 
-/** Keeps that the operator sent an unmatched payment back by a transaction. The caller knows that the payment is final. */
+/**
+ * Keeps that the operator sent an unmatched payment back by a transaction. The caller knows that the payment is final, and has
+ * locked the operator.
+ * @throws ApiError validation_failed if the operator swept its coins out of its gateway
+ */
 export async function returnPayment(tx: Transaction, payment: Payment, returnTxId: string): Promise<void> {
   await movePayment(tx, payment, 'RETURNED', { returnTxId, finalAt: FINAL_BY_NOW });
+  if (await isOverdrawn(tx, gatewayOf(payment), payment.coin)) {
+    const message = 'The gateway has fewer coins, because you moved them. Send requestReturn with a wallet as source.';
+    throw new ApiError('validation_failed', message, { errors: [{ field: 'id', code: 'too_few', message }] });
+  }
   const way = [SUSPENSE, gatewayOf(payment)] as const;
   await postAll(tx, [posting(payment, 'adjustment', way, payment.creditedMicros, `return:${payment.id}`)]);
 }
