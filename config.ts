@@ -133,11 +133,6 @@ const VARIABLES = {
       'simulated',
       'The driver of [dedicated servers](dedicated.md).',
     ),
-    BMC_PROBE_COMMAND: optional(
-      text,
-      'the worker connects',
-      'Like `LXC_PROBE_COMMAND`, for dedicated servers. `{host}` is the name of the host.',
-    ),
     PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
     PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
     NETBOOT_DIR: optional(path, '`DATA_DIR/netboot`', 'Folder of `vmlinuz`, `initrd.img` and an image of each system.'),

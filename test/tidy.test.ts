@@ -75,7 +75,8 @@ describe('The house', () => {
 
   it(`keeps folders of sources to ${FOLDER_MAX} files`, () => {
     const folders = Map.groupBy(
-      files.filter((file) => !file.startsWith('test/')),
+      // Each migration is a file for ever.
+      files.filter((file) => !file.startsWith('test/') && !file.endsWith('.sql')),
       dirname,
     );
     expect([...folders].filter(([, inside]) => inside.length > FOLDER_MAX).map(([folder]) => folder)).toEqual([]);

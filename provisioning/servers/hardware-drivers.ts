@@ -6,7 +6,6 @@ import type { Server } from '../../entities/servers/server.ts';
 import { BmcDriver } from './drivers/bmc/bmc.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
 import { lxcDriver } from './drivers/lxc/settings.ts';
-import { probeByCommand, probeByConnecting } from './drivers/lxc/ssh-proof.ts';
 import { ManualDriver } from './drivers/manual.ts';
 import { SimulatedDriver } from './drivers/simulated.ts';
 import { ManualJobs } from './manual-jobs.ts';
@@ -16,7 +15,6 @@ import { bareMetalHostsOf } from './netboot/hosts.ts';
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
   dedicatedDriver: 'simulated' | 'bmc' | 'manual';
-  bmcProbeCommand: string | undefined;
   simulatedProvisionSeconds: number;
   dataDir: string;
 }
@@ -28,9 +26,8 @@ export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): R
   return { VPS: lxc ? lxcDriver(lxc) : simulated, DEDICATED: dedicatedDriver(choice, db, vault) ?? simulated };
 }
 
-function dedicatedDriver({ dedicatedDriver, bmcProbeCommand }: Choice, db: Database, vault: Vault) {
-  const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
+function dedicatedDriver({ dedicatedDriver }: Choice, db: Database, vault: Vault) {
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: bareMetalHostsOf(db, vault), store: new Deployments(db, vault), probe });
+    return new BmcDriver({ inventory: bareMetalHostsOf(db, vault), store: new Deployments(db, vault) });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }

@@ -13,7 +13,7 @@ import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
 import { retrySuspended } from './steps/resume.ts';
-import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './steps/task.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './steps/task.ts';
 
 /** Milliseconds that the engines have to answer at the start. */
 const CHECK_MS = 10_000;
@@ -28,11 +28,14 @@ export interface ServersOptions {
   proofSeconds?: Record<Server['kind'], number>;
   /** Absent: the names of addresses are only stored. */
   reverseDns?: ReverseDnsHook | undefined;
+  /** Takes a line about each failed call of a driver. Default: the standard error output. */
+  log?: (line: string) => void;
 }
 
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
-  readonly lanes = { [SERVER_LANE]: 16 };
+  /** A step that waits for its engine or BMC gives its place away. */
+  readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 } };
 
   constructor(options: ServersOptions) {
     this.#options = options;
@@ -47,9 +50,9 @@ export class Servers implements WorkerPart {
   }
 
   get processes() {
-    const { db, vault, drivers, pollSeconds, proofSeconds, reverseDns } = this.#options;
+    const { db, vault, drivers, pollSeconds, proofSeconds, reverseDns, log } = this.#options;
     return {
-      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
+      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
@@ -94,12 +97,12 @@ export class Servers implements WorkerPart {
   }
 
   /** Starts the task that carries out the change of a server. */
-  change(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
+  change(tx: Transaction, server: Tasked): Promise<void> {
     return startTask(tx, serverTask(server, 'change'));
   }
 
   /** Starts the task that destroys the machine of a server, even one that is still being made. */
-  destroy(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
+  destroy(tx: Transaction, server: Tasked): Promise<void> {
     return startTask(tx, destroyTask(server));
   }
 

@@ -85,7 +85,12 @@ export interface Observation extends MachineKey {
   phase: Phase;
   /** Undefined: unknown. */
   power?: Power;
-  /** Whether its SSH server answered, or it phoned home. A server runs and is billed only with proof. */
+  /** True while the engine installs it, or turns it on or off. Its power does not count until then. */
+  busy?: boolean;
+  /**
+   * Whether its SSH server answered, or it phoned home. This counts once, for the delivery of an order. Afterwards the customer
+   * may close the port, so the power counts.
+   */
   proven: boolean;
   /** The host that it is on. */
   host?: string;
