@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MachineKey, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import type { MachineKey, MachineSize, MachineSpec, MachineTraits } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
@@ -12,8 +12,19 @@ import { eventually } from '../setup/freehold.ts';
 import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
 
+/** The kind of machine under test. Without `traits` it is a container, and the tests of containers follow. */
+interface Kind {
+  traits?: MachineTraits;
+  size?: MachineSize;
+  /** The size after a resize. */
+  larger: MachineSize;
+  bootSeconds: number;
+}
+const CONTAINER: Kind = { larger: { vcpus: 2, memoryMb: 256, diskGb: 2 }, bootSeconds: 30 };
+
 /** @param start starts an engine with this name */
-export function describeLxc(name: string, start: () => Promise<Lxd>): void {
+export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONTAINER): void {
+  const { traits, size, larger, bootSeconds } = kind;
   let lxd: Lxd;
   beforeAll(async () => {
     lxd = await start();
@@ -32,7 +43,11 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       ...more,
     });
 
-  const newSpec = () => newMachine(keys.map(({ publicKey }) => publicKey).slice(0, 2));
+  const newSpec = (): MachineSpec => ({
+    ...newMachine(keys.map(({ publicKey }) => publicKey).slice(0, 2)),
+    ...(traits && { traits }),
+    ...(size && { size }),
+  });
   interface Shown {
     name: string;
     status: string;
@@ -56,7 +71,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
     name: `lxc, on ${name}`,
     newDriver,
     newSpec,
-    larger: { vcpus: 2, memoryMb: 256, diskGb: 2 },
+    larger,
     unreachable: new LxcDriver({
       endpoints: [{ socketPath: '/nowhere' }],
       project: 'freehold',
@@ -88,8 +103,9 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
         remove: async () => void (await lxd.call('DELETE', `/1.0/instances/${place}?project=freehold`)),
       };
     },
-    bootSeconds: 30,
+    bootSeconds,
   });
+  if (traits) return;
 
   describe(`The lxc driver on ${name}`, () => {
     it('permanently refuses a machine that the engine cannot make', async () => {

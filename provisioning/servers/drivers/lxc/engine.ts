@@ -64,7 +64,7 @@ export class LxcEngine {
     const [first, second] = namesOf(key);
     if ((await this.facts(signal)).clustered) return presentOf(await this.#listed(key, signal));
     const found = await this.#named(first, key, signal);
-    // The other instance of a finished machine is what a rebuild has left.
+    // A finished machine needs no look at its predecessor.
     if (found && isReady(found)) return found;
     return presentOf([found, await this.#named(second, key, signal)].flatMap((one) => one ?? []));
   }

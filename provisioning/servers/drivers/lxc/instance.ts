@@ -26,7 +26,7 @@ export const MARK = {
   /** The last change, and for a restart the earlier process id. */
   change: 'user.freehold-change',
   before: 'user.freehold-change-before',
-  /** Set on a machine that a rebuild replaces: what it had before, as JSON. */
+  /** Set on a machine that a rebuild replaces: its former state, as JSON. */
   parked: 'user.freehold-parked',
   /** The address where the driver looks for proof. */
   address: 'user.freehold-address',

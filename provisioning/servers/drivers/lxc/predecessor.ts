@@ -1,14 +1,14 @@
 /**
  * The machine that a rebuild replaces. It stays, off and apart from the network, until the new one exists. A failed
- * rebuild gives it back its addresses and its power. The new one has the other of the two names of the machine, because
- * cloud-init takes a renamed machine for a new one.
+ * rebuild gives it back its addresses and its power. A machine has two names, and the new one takes the other. Renaming is
+ * no way, because cloud-init takes a renamed machine for a new one.
  */
 import type { Power } from '../driver.ts';
 import type { LxcEngine } from './engine.ts';
 import { type Instance, MARK } from './instance.ts';
 import { NIC } from './network.ts';
 
-/** What a predecessor had before. */
+/** The state of a predecessor before its rebuild. */
 interface Former {
   power: Power;
   nic: Record<string, string>;
