@@ -1,18 +1,34 @@
 /** Tests of the lxc driver on a real engine: the contract of all drivers, and the requirements of this one. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import type { MachineKey, MachineSize, MachineSpec, MachineTraits } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
-import { type Lxd, newKey, ssh } from './lxd.ts';
+import { eventually } from '../setup/freehold.ts';
+import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
 
+/** The kind of machine under test. Without `traits` it is a container, and the tests of containers follow. */
+interface Kind {
+  traits?: MachineTraits;
+  size?: MachineSize;
+  /** The size after a resize. */
+  larger: MachineSize;
+  bootSeconds: number;
+}
+const CONTAINER: Kind = { larger: { vcpus: 2, memoryMb: 256, diskGb: 2 }, bootSeconds: 30 };
+
 /** @param start starts an engine with this name */
-export function describeLxc(name: string, start: () => Promise<Lxd>): void {
+export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONTAINER): void {
+  const { traits, size, larger, bootSeconds } = kind;
   let lxd: Lxd;
   beforeAll(async () => {
     lxd = await start();
+    await importBroken(lxd);
   });
   const keys = [newKey('one'), newKey('two')];
   const never = new AbortController().signal;
@@ -27,7 +43,27 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       ...more,
     });
 
-  const newSpec = () => newMachine(keys.map(({ publicKey }) => publicKey).slice(0, 2));
+  const newSpec = (): MachineSpec => ({
+    ...newMachine(keys.map(({ publicKey }) => publicKey).slice(0, 2)),
+    ...(traits && { traits }),
+    ...(size && { size }),
+  });
+  interface Shown {
+    name: string;
+    status: string;
+    config: Record<string, string>;
+  }
+  /** All instances of an order. */
+  const instancesOf = async ({ order }: MachineKey) =>
+    ((await lxd.call('GET', '/1.0/instances?recursion=1&project=freehold')) as Shown[]).filter(
+      ({ config }) => config['user.freehold-order'] === order,
+    );
+  /** The instance of a machine, which a rebuild replaces by one of another name. */
+  const instanceOf = async (key: MachineKey) => {
+    const [found, ...others] = await instancesOf(key);
+    expect(others).toEqual([]);
+    return found!;
+  };
   const login = ({ network, sshPublicKeys }: MachineSpec, command: string) =>
     ssh(network.ipv4!.address, keys.find(({ publicKey }) => publicKey === sshPublicKeys[0])!.file, command);
 
@@ -35,7 +71,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
     name: `lxc, on ${name}`,
     newDriver,
     newSpec,
-    larger: { vcpus: 2, memoryMb: 256, diskGb: 2 },
+    larger,
     unreachable: new LxcDriver({
       endpoints: [{ socketPath: '/nowhere' }],
       project: 'freehold',
@@ -44,9 +80,8 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       nameservers: [],
     }),
     bootOf: async (key) => {
-      const { pid } = (await lxd.call('GET', `/1.0/instances/${nameOf(key)}/state?project=freehold`)) as {
-        pid: number;
-      };
+      const { name } = await instanceOf(key);
+      const { pid } = (await lxd.call('GET', `/1.0/instances/${name}/state?project=freehold`)) as { pid: number };
       return String(pid);
     },
     trace: {
@@ -68,8 +103,9 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
         remove: async () => void (await lxd.call('DELETE', `/1.0/instances/${place}?project=freehold`)),
       };
     },
-    bootSeconds: 30,
+    bootSeconds,
   });
+  if (traits) return;
 
   describe(`The lxc driver on ${name}`, () => {
     it('permanently refuses a machine that the engine cannot make', async () => {
@@ -85,6 +121,58 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       const rebuilt = driver.rebuild({ ...spec, image: 'no-such-image' }, 'change-1', never);
       expect(await codeOf(rebuilt)).toBe('rejected');
       expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'on', proven: true });
+      await driver.destroy(spec, never);
+    });
+
+    const idOf = async (key: MachineKey) => (await instanceOf(key)).config['volatile.cloud-init.instance-id'];
+
+    it.each(['on', 'off'] as const)(
+      'gives a machine that was %s back as it was when its rebuild fails',
+      async (power) => {
+        const driver = newDriver();
+        const spec = newSpec();
+        await driver.create(spec, never);
+        await login(spec, 'touch /root/trace; sync');
+        if (power === 'off') await driver.power(spec, 'off', 'change-0', never);
+        const id = await idOf(spec);
+        expect(await codeOf(driver.rebuild({ ...spec, image: 'broken' }, 'change-1', never))).toBe('failed');
+        expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power });
+        expect(await idOf(spec)).toBe(id);
+        await driver.power(spec, 'on', 'change-2', never);
+        expect(await login(spec, 'ls /root')).toContain('trace');
+        await driver.destroy(spec, never);
+      },
+    );
+
+    it('keeps the old machine until the new one exists, and gives it back after a killed worker', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      await login(spec, 'touch /root/trace; sync');
+      const killed = new AbortController();
+      const rebuilding = driver.rebuild(spec, 'change-1', killed.signal).catch(() => 'killed');
+      await eventually(async () => (await instancesOf(spec)).length === 2, 30);
+      killed.abort();
+      expect(await rebuilding).toBe('killed');
+      const other = newDriver();
+      expect((await other.list(never)).filter(({ order }) => order === spec.order)).toHaveLength(1);
+      expect(await other.observe(spec, never)).toMatchObject({ phase: 'incomplete', proven: false });
+      await other.power(spec, 'on', 'change-2', never);
+      expect(await login(spec, 'ls /root')).toContain('trace');
+      await other.rebuild(spec, 'change-1', never);
+      expect(await login(spec, 'ls /root')).toBe('');
+      expect(await instancesOf(spec)).toHaveLength(1);
+      await other.destroy(spec, never);
+    });
+
+    it('removes the old machine first where the pool has no room for both', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      const { name } = await instanceOf(spec);
+      await driver.rebuild({ ...spec, size: { ...spec.size, diskGb: 9 } }, 'change-1', never);
+      expect((await instanceOf(spec)).name).toBe(name);
+      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
       await driver.destroy(spec, never);
     });
 
@@ -165,4 +253,13 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       expect(await newDriver().reachable('zrh', never)).toBe(true);
     });
   });
+}
+
+/** Gives the engine an image without an init: an engine unpacks it, and cannot start it. */
+async function importBroken(lxd: Lxd): Promise<void> {
+  const folder = join(FOLDER, 'broken');
+  mkdirSync(join(folder, 'rootfs'), { recursive: true });
+  writeFileSync(join(folder, 'metadata.yaml'), 'architecture: x86_64\ncreation_date: 1700000000\n');
+  execFileSync('tar', ['-C', folder, '-cf', `${folder}.tar`, 'metadata.yaml', 'rootfs']);
+  await importImage(lxd, ['broken'], `${folder}.tar`);
 }

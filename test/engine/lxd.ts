@@ -97,7 +97,8 @@ export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).the
 /** The engine that has the bridge. It must stop before another engine can take the bridge. */
 let before: Lxd | undefined;
 
-async function prepared(lxd: Lxd): Promise<Lxd> {
+/** Gives a server a pool, the bridge and the images. */
+export async function prepared(lxd: Lxd): Promise<Lxd> {
   await before?.stop();
   before = lxd;
   await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });

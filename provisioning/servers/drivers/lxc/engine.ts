@@ -2,18 +2,16 @@
 import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
 import { EngineFacts, type Facts } from './facts.ts';
-import { aliasOf, type Instance, instanceOf, keyOf, MARK, nameOf, type Place } from './instance.ts';
+import { hostsOf, spaceOf } from './hosts.ts';
+import { aliasOf, type Instance, instanceOf, isOf, isReady, MARK, namesOf, type Place, presentOf } from './instance.ts';
 import { cannotPolice, EGRESS, NIC } from './network.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
 /** Milliseconds that the driver waits for another operation on an instance. */
 const OTHERS_MS_MAX = 60_000;
-
-interface Member {
-  server_name: string;
-  status: string;
-}
+/** Milliseconds that the driver waits for the engine to let go of an instance. */
+const BUSY_MS_MAX = 30_000;
 
 export interface EngineOptions {
   pool: string;
@@ -49,33 +47,7 @@ export class LxcEngine {
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
-    const { clustered, serverName } = await this.facts(signal);
-    if (!clustered) return [{ name: serverName, state: 'online', size: await this.#size('', signal) }];
-    const members = await this.#client.get<Member[]>('/1.0/cluster/members?recursion=1', signal);
-    return Promise.all(
-      members.map(async ({ server_name: name, status }) => {
-        const online = status === 'Online';
-        const size = online ? await this.#size(`?target=${encodeURIComponent(name)}`, signal).catch(() => null) : null;
-        signal.throwIfAborted();
-        const state = size ? 'online' : status === 'Evacuated' ? 'drained' : 'offline';
-        return { name, state, size: size ?? { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
-      }),
-    );
-  }
-
-  async #size(target: string, signal: AbortSignal) {
-    const [{ cpu, memory }, { space }] = await Promise.all([
-      this.#client.get<{ cpu: { total: number }; memory: { total: number } }>(`/1.0/resources${target}`, signal),
-      this.#client.get<{ space: { total: number } }>(
-        `/1.0/storage-pools/${encodeURIComponent(this.#options.pool)}/resources${target}`,
-        signal,
-      ),
-    ]);
-    return {
-      vcpus: cpu.total,
-      memoryMb: Math.floor(memory.total / 2 ** 20),
-      diskGb: Math.floor(space.total / 2 ** 30),
-    };
+    return hostsOf(this.#client, await this.facts(signal), this.#options.pool, signal);
   }
 
   async #place(signal: AbortSignal): Promise<Place> {
@@ -87,25 +59,59 @@ export class LxcEngine {
     return this.#client.get('/1.0/instances?recursion=1', signal);
   }
 
-  /** The instance with the machine's name. Each member can list instances, but only their own member can show one. */
+  /** The machine's instance; undefined if none has our mark. */
   async find(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
-    const name = nameOf(key);
-    if ((await this.facts(signal)).clustered) {
-      const filter = encodeURIComponent(`name eq ${name}`);
-      return (await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal))[0];
-    }
-    return this.#client.get<Instance>(`/1.0/instances/${name}`, signal).catch((error) => {
+    const [first, second] = namesOf(key);
+    if ((await this.facts(signal)).clustered) return presentOf(await this.#listed(key, signal));
+    const found = await this.#named(first, key, signal);
+    // A finished machine needs no look at its predecessor.
+    if (found && isReady(found)) return found;
+    return presentOf([found, await this.#named(second, key, signal)].flatMap((one) => one ?? []));
+  }
+
+  /** Like `find`. @throws DriverError unreachable if its member does not answer */
+  async ours(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+    const found = await this.find(key, signal);
+    return found && answering(found);
+  }
+
+  /** All instances of the machine, with those of a rebuild. @throws DriverError unreachable */
+  async all(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
+    if ((await this.facts(signal)).clustered) return (await this.#listed(key, signal)).map(answering);
+    const found = await Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
+    return found.flatMap((one) => one ?? []);
+  }
+
+  /** Each member can list instances, but only their own member can show one. */
+  async #listed(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
+    const filter = encodeURIComponent(
+      namesOf(key)
+        .map((name) => `name eq ${name}`)
+        .join(' or '),
+    );
+    const found = await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal);
+    return found.filter((one) => isOf(one, key));
+  }
+
+  /** Whether an instance has that name, also one without our mark. */
+  async isTaken(name: string, signal: AbortSignal): Promise<boolean> {
+    const filter = encodeURIComponent(`name eq ${name}`);
+    return (await this.#client.get<unknown[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal)).length > 0;
+  }
+
+  async #named(name: string, key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+    const found = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal).catch((error) => {
       if (error instanceof EngineError && error.status === 404) return undefined;
       throw error;
     });
+    return found && isOf(found, key) ? found : undefined;
   }
 
-  /** The machine's instance, if it has our mark. @throws DriverError unreachable if its member does not answer */
-  async ours(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
-    const found = await this.find(key, signal);
-    if (!found || !isOf(found, key)) return undefined;
-    if (found.status === 'Error') throw new DriverError('unreachable', `${found.location} does not answer.`);
-    return found;
+  /** Whether the pool has room for the disk of a machine beside that of another. */
+  async hasRoomFor({ size }: MachineSpec, { location }: Instance, signal: AbortSignal): Promise<boolean> {
+    const { clustered } = await this.facts(signal);
+    const { total, used } = await spaceOf(this.#client, this.#options.pool, clustered ? location : undefined, signal);
+    return total - used >= size.diskGb * 2 ** 30;
   }
 
   /** Waits for operations on the instance, for example of a worker that has lost its lease. */
@@ -124,14 +130,15 @@ export class LxcEngine {
 
   /**
    * Makes an instance, starts it, and then marks it ready.
+   * @param name one of the two names of the machine
    * @param marks additional configuration
    * @throws DriverError rejected if the engine cannot make such an instance; no_capacity if its member is offline
    */
-  async make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+  async make(spec: MachineSpec, name: string, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const { clustered } = await this.facts(signal);
     const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
-    const body = instanceOf(spec, await this.#place(signal));
-    Object.assign(body.config, marks);
+    const made = instanceOf(spec, await this.#place(signal));
+    const body = { ...made, name, config: { ...made.config, ...marks } };
     await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch(async (error) => {
       if (target && error instanceof DriverError && error.code === 'unreachable')
         throw await this.#whyNotOn(spec, error, signal);
@@ -139,8 +146,8 @@ export class LxcEngine {
       const refused = [400, 404].includes(error.status) || !(await this.#hasImage(aliasOf(spec), signal));
       throw refused ? new DriverError('rejected', error.message) : error;
     });
-    await this.start(body.name, signal);
-    await this.mark(body.name, { [MARK.ready]: '1' }, signal);
+    await this.start(name, signal);
+    await this.mark(name, { [MARK.ready]: '1' }, signal);
   }
 
   /**
@@ -165,15 +172,6 @@ export class LxcEngine {
       () => true,
       (error) => !(error instanceof EngineError && error.status === 404),
     );
-  }
-
-  /** Replaces the image and the configuration of an instance that is off. */
-  async replace(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    const { name, config, source } = instanceOf(spec, await this.#place(signal));
-    await this.mark(name, { ...config, ...marks, [MARK.ready]: '' }, signal);
-    await this.#client.call('POST', `/1.0/instances/${name}/rebuild`, { source }, signal);
-    await this.start(name, signal);
-    await this.mark(name, { [MARK.ready]: '1' }, signal);
   }
 
   async start(name: string, signal: AbortSignal): Promise<void> {
@@ -233,7 +231,7 @@ export class LxcEngine {
     const path = `/1.0/instances/${name}`;
     if (status !== 'Stopped') await this.stop(name, false, signal).catch(() => signal.throwIfAborted());
     try {
-      await this.#client.call('DELETE', path, undefined, signal);
+      await this.#delete(path, signal);
     } catch (error) {
       if (!(error instanceof EngineError) || error.code === 'unreachable') throw error;
       if (error.status === 404) return;
@@ -245,12 +243,26 @@ export class LxcEngine {
       throw new DriverError('stuck', error.message);
     }
   }
+
+  /** After a failed start the engine is busy for some seconds. */
+  async #delete(path: string, signal: AbortSignal): Promise<void> {
+    for (const end = Date.now() + BUSY_MS_MAX; ; await pause(500, signal)) {
+      const busy = await this.#client.call('DELETE', path, undefined, signal).then(
+        () => undefined,
+        (error) => {
+          if (!(error instanceof EngineError && /is busy/.test(error.message)) || Date.now() > end) throw error;
+          return error;
+        },
+      );
+      if (!busy) return;
+    }
+  }
 }
 
-const isOf = (instance: Instance, key: MachineKey): boolean => {
-  const found = keyOf(instance);
-  return found?.order === key.order && found.generation === key.generation;
-};
+function answering(instance: Instance): Instance {
+  if (instance.status !== 'Error') return instance;
+  throw new DriverError('unreachable', `${instance.location} does not answer.`);
+}
 
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

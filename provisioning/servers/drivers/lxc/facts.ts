@@ -8,7 +8,6 @@ import { openProject } from './project.ts';
 const FACTS_MS = 60_000;
 
 export interface Facts {
-  extensions: ReadonlySet<string>;
   clustered: boolean;
   serverName: string;
   network: Network;
@@ -19,7 +18,6 @@ export interface Facts {
 /** `GET /1.0`. */
 interface ServerInfo {
   auth: string;
-  api_extensions: string[];
   environment: { server: string; server_clustered: boolean; server_name: string };
 }
 
@@ -46,13 +44,13 @@ export class EngineFacts {
    */
   async read(signal: AbortSignal): Promise<Facts> {
     if (this.#facts && this.#facts.until > Date.now()) return this.#facts.value;
-    const { environment, api_extensions: extensions } = await this.trusted(signal);
+    const { environment } = await this.trusted(signal);
     const { server, server_clustered: clustered, server_name: serverName } = environment;
     const engine: Engine = { client: this.#client, command: server === 'incus' ? 'incus' : 'lxc', clustered };
     const { network: name, openMail } = this.#settings;
     const { network, vouched, warnings: loose } = await openProject(engine, name, signal);
     const warnings = [...loose, ...(await isolate(engine, network, { openMail, vouched }, signal))];
-    const value: Facts = { extensions: new Set(extensions), clustered, serverName, network, warnings };
+    const value: Facts = { clustered, serverName, network, warnings };
     this.#facts = { value, until: Date.now() + FACTS_MS };
     return value;
   }

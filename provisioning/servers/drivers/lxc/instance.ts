@@ -26,21 +26,27 @@ export const MARK = {
   /** The last change, and for a restart the earlier process id. */
   change: 'user.freehold-change',
   before: 'user.freehold-change-before',
+  /** Set on a machine that a rebuild replaces: its former state, as JSON. */
+  parked: 'user.freehold-parked',
   /** The address where the driver looks for proof. */
   address: 'user.freehold-address',
   /** Set if it cannot be removed. Its network is detached. */
   stuck: 'user.freehold-stuck',
 } as const;
 
-/** The name of a machine's instance. Order numbers have no lower case, so names stay unique. */
+/** The name of a machine's first instance. Order numbers have no lower case, so names stay unique. */
 export const nameOf = ({ order, generation }: MachineKey): string => `${order.toLowerCase()}-${generation}`;
+
+/** The two names that a machine can have. A rebuild makes its new instance under the other one. */
+export const namesOf = (key: MachineKey): [string, string] => [nameOf(key), `${nameOf(key)}-b`];
 
 /** The key of the machine; undefined for instances without our mark. */
 export function keyOf({ name, status, config }: Instance): MachineKey | undefined {
   const order = config?.[MARK.order];
   if (order) return { order, generation: Number(config[MARK.generation]) };
   // For a member that does not answer, only the name is known.
-  const [, named, generation] = (status === 'Error' && !config?.[MARK.order] && /^(srv-\w+)-(\d+)$/.exec(name)) || [];
+  const [, named, generation] =
+    (status === 'Error' && !config?.[MARK.order] && /^(srv-\w+)-(\d+)(-b)?$/.exec(name)) || [];
   return named ? { order: named.toUpperCase(), generation: Number(generation) } : undefined;
 }
 
@@ -114,4 +120,18 @@ export function observationOf(instance: Instance, key: MachineKey, serverName: s
   return { ...seen, power, phase: isReady(instance) ? 'present' : 'incomplete' };
 }
 
-export const isReady = ({ config }: Instance): boolean => config?.[MARK.ready] === '1';
+/** Whether it is a finished machine, and no rebuild is replacing it. */
+export const isReady = (instance: Instance): boolean => instance.config?.[MARK.ready] === '1' && !isParked(instance);
+
+/** Whether a rebuild is replacing it. */
+export const isParked = ({ config }: Instance): boolean => Boolean(config?.[MARK.parked]);
+
+/** The instance of a machine among those of its two names: the finished one, or the unfinished, or the replaced. */
+export const presentOf = (instances: readonly Instance[]): Instance | undefined =>
+  instances.find(isReady) ?? instances.find((one) => !isParked(one)) ?? instances[0];
+
+/** Whether it is an instance of that machine. */
+export const isOf = (instance: Instance, key: MachineKey): boolean => {
+  const found = keyOf(instance);
+  return found?.order === key.order && found.generation === key.generation;
+};

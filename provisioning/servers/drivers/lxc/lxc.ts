@@ -15,8 +15,20 @@ import {
 import { LxcClient } from './client.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine, pause } from './engine.ts';
-import { type Instance, isReady, keyOf, MARK, nameOf, observationOf, specDigestOf } from './instance.ts';
+import {
+  type Instance,
+  isParked,
+  isReady,
+  keyOf,
+  MARK,
+  nameOf,
+  namesOf,
+  observationOf,
+  presentOf,
+  specDigestOf,
+} from './instance.ts';
 import { limitsOf, ROOT, rootOf } from './limits.ts';
+import { park, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
@@ -64,19 +76,21 @@ export class LxcDriver implements HardwareDriver {
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
     const { serverName } = await this.#engine.facts(signal);
-    return (await this.#engine.instances(signal)).flatMap((instance) => {
+    const machines = Map.groupBy(await this.#engine.instances(signal), (instance) => {
       const key = keyOf(instance);
-      return key ? [observationOf(instance, key, serverName)] : [];
+      return key && nameOf(key);
+    });
+    machines.delete(undefined);
+    return [...machines.values()].map((instances) => {
+      const instance = presentOf(instances)!;
+      return observationOf(instance, keyOf(instance)!, serverName);
     });
   }
 
   async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
     const { serverName } = await this.#engine.facts(signal);
     const found = await this.#engine.find(key, signal);
-    const owner = found && keyOf(found);
-    // An instance with that name but without our mark is not the machine.
-    if (!found || owner?.order !== key.order || owner.generation !== key.generation)
-      return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
+    if (!found) return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
     const seen = observationOf(found, key, serverName);
     const address = found.config?.[MARK.address];
     if (seen.phase !== 'present' || seen.power !== 'on' || !address) return seen;
@@ -131,22 +145,48 @@ export class LxcDriver implements HardwareDriver {
     return true;
   }
 
-  /** LXD before 5.20 cannot rebuild. The driver then removes the machine, and makes it again with the same name. */
+  /** Keeps the old machine until the new one exists. Without room for both, the old one goes first. */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const { extensions } = await this.#engine.facts(signal);
       const found = await this.#finished(spec, signal);
       const marks = { [MARK.change]: change };
-      if (found?.config?.[MARK.change] === change) return this.#proven(spec, signal);
-      await this.#engine.requireImage(spec, signal);
-      if (found && extensions.has('instances_rebuild')) {
-        if (found.status !== 'Stopped') await this.#engine.stop(found.name, false, signal);
-        await this.#engine.replace(spec, marks, signal);
-      } else {
-        if (found) await this.#engine.remove(found, signal);
-        await this.#make(spec, marks, signal);
+      if (found?.config?.[MARK.change] !== change) {
+        await this.#engine.requireImage(spec, signal);
+        if (found && (await this.#engine.hasRoomFor(spec, found, signal)))
+          await this.#replace(found, spec, marks, signal);
+        else {
+          if (found) await this.#engine.remove(found, signal);
+          await this.#make(spec, marks, signal);
+        }
       }
+      await this.#removePredecessor(spec, signal);
       return this.#proven(spec, signal);
+    });
+  }
+
+  /** Makes the new machine beside the old one, which comes back as it was if that fails. */
+  async #replace(old: Instance, spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+    const [first, second] = namesOf(spec);
+    try {
+      await park(this.#engine, old, signal);
+      await this.#engine.make(spec, old.name === first ? second : first, marks, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The engine may still be at it. The next call finds out.
+      if (error instanceof DriverError && error.code === 'unreachable') throw error;
+      await this.#finished(spec, signal);
+      throw error;
+    }
+  }
+
+  async #removePredecessor(key: MachineKey, signal: AbortSignal): Promise<void> {
+    for (const old of (await this.#engine.all(key, signal)).filter(isParked)) await this.#removeIfPossible(old, signal);
+  }
+
+  /** Removes an instance beside the machine. A stuck one has no network, and the deletion of the machine tries again. */
+  async #removeIfPossible(instance: Instance, signal: AbortSignal): Promise<void> {
+    await this.#engine.remove(instance, signal).catch((error) => {
+      if (!(error instanceof DriverError && error.code === 'stuck')) throw error;
     });
   }
 
@@ -166,8 +206,7 @@ export class LxcDriver implements HardwareDriver {
     return this.#exclusive(key, signal, async () => {
       const seen = await this.observe(key, signal);
       if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
-      const found = await this.#engine.ours(key, signal);
-      if (found) {
+      for (const found of await this.#engine.all(key, signal)) {
         if (!isReady(found)) await this.#engine.idle(found, signal);
         await this.#engine.remove(found, signal);
       }
@@ -177,26 +216,37 @@ export class LxcDriver implements HardwareDriver {
 
   /** @throws DriverError failed if the machine does not exist, or was not finished */
   async #existing(key: MachineKey, signal: AbortSignal): Promise<Instance> {
-    const found = await this.#engine.ours(key, signal);
+    let found = await this.#engine.ours(key, signal);
+    if (found && !isReady(found) && (await this.#engine.all(key, signal)).some(isParked))
+      found = await this.#finished(key, signal);
     if (!found || !isReady(found)) throw new DriverError('failed', 'There is no machine of that order.');
     return found;
   }
 
-  /** The instance if it was finished. The driver removes an unfinished one, since its content is unknown. */
+  /**
+   * The instance if it was finished. The driver removes an unfinished one, since its content is unknown. If it was to
+   * replace another by a rebuild, that one comes back.
+   */
   async #finished(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
-    let found = await this.#engine.ours(key, signal);
+    const found = await this.#engine.ours(key, signal);
     if (!found || isReady(found)) return found;
     await this.#engine.idle(found, signal);
-    found = await this.#engine.ours(key, signal);
-    if (!found || isReady(found)) return found;
-    await this.#engine.remove(found, signal);
-    return undefined;
+    const instances = await this.#engine.all(key, signal);
+    const finished = instances.find(isReady);
+    if (finished) return finished;
+    const old = instances.find(isParked);
+    for (const unfinished of instances.filter((one) => !isParked(one)))
+      await (old ? this.#removeIfPossible(unfinished, signal) : this.#engine.remove(unfinished, signal));
+    if (!old) return undefined;
+    await restore(this.#engine, old, signal);
+    return this.#engine.ours(key, signal);
   }
 
   async #make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    if (await this.#engine.find(spec, signal))
-      throw new DriverError('conflict', `The instance ${nameOf(spec)} exists without our mark.`);
-    await this.#engine.make(spec, marks, signal);
+    const name = nameOf(spec);
+    if (await this.#engine.isTaken(name, signal))
+      throw new DriverError('conflict', `The instance ${name} exists without our mark.`);
+    await this.#engine.make(spec, name, marks, signal);
   }
 
   /** Acts until the power is as wanted. An engine may refuse an action that it has already done, so the state decides. */

@@ -1,0 +1,46 @@
+/**
+ * The machine that a rebuild replaces. It stays, off and apart from the network, until the new one exists. A failed
+ * rebuild gives it back its addresses and its power. A machine has two names, and the new one takes the other. Renaming is
+ * no way, because cloud-init takes a renamed machine for a new one.
+ */
+import type { Power } from '../driver.ts';
+import type { LxcEngine } from './engine.ts';
+import { type Instance, MARK } from './instance.ts';
+import { NIC } from './network.ts';
+
+/** The state of a predecessor before its rebuild. */
+interface Former {
+  power: Power;
+  nic: Record<string, string>;
+}
+
+/** Turns a machine off, and frees its addresses. */
+export async function park(engine: LxcEngine, { name, status, devices }: Instance, signal: AbortSignal): Promise<void> {
+  const nic = devices![NIC]!;
+  const former: Former = { power: status === 'Stopped' ? 'off' : 'on', nic };
+  await engine.mark(name, { [MARK.parked]: JSON.stringify(former) }, signal);
+  if (former.power === 'on') await engine.stop(name, false, signal);
+  await engine.mark(name, {}, signal, { [NIC]: without(nic) });
+}
+
+/** The same network card without addresses. With no card at all, cloud-init would take the machine for a new one. */
+const without = (nic: Record<string, string>): Record<string, string> => ({
+  ...nic,
+  // The engine refuses two cards with one MAC.
+  hwaddr: `06${nic.hwaddr!.slice(2)}`,
+  'ipv4.address': 'none',
+  'security.ipv4_filtering': 'true',
+  'ipv6.address': 'none',
+  'security.ipv6_filtering': 'true',
+});
+
+/** Undoes `park`, also a part of it. */
+export async function restore(
+  engine: LxcEngine,
+  { name, status, config }: Instance,
+  signal: AbortSignal,
+): Promise<void> {
+  const { power, nic } = JSON.parse(config![MARK.parked]!) as Former;
+  await engine.mark(name, { [MARK.parked]: '' }, signal, { [NIC]: nic });
+  if (power === 'on' && status === 'Stopped') await engine.start(name, signal);
+}
