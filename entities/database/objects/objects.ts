@@ -53,7 +53,7 @@ const PARTS: Record<string, string> = {
   pg_trigger: `tgisinternal and tgenabled = 'O'::"char"`,
 };
 /** Each session with temporary tables leaves these two schemas. Tables in them count. */
-const TEMPORARY_SCHEMA = /^schema pg_(toast_)?temp_\d+$/;
+const TEMPORARY_SCHEMA = /^schema pg_(toast_)?temp(_\d+)?$/;
 
 /** Finds the catalogs of this database. Another table may have the name of the catalog of tables. */
 const CATALOGS = `
