@@ -1,7 +1,7 @@
 /**
  * `npm run reconcile`: compares the coins of each gateway in the books with those on its chain, and names each difference. It ends
- * with 1 if pending payments and payouts do not explain one, or a chain has two transactions of a payout. Otherwise it ends with 2
- * if a node did not answer. It changes nothing.
+ * with 1 if pending payments and payouts do not explain one. It also does if a chain has two transactions of a payout. Otherwise
+ * it ends with 2 if a node did not answer. It changes nothing.
  */
 import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';

@@ -83,7 +83,7 @@ export function readGateways(file: string): Gateways {
   return { payments, rates: given.rates, x402 };
 }
 
-/** Refuses coins of another gateway on a chain that one reads: the reader watches all addresses, and would book them again. */
+/** Refuses coins of another gateway on a chain that one reads. The reader watches all addresses, so it would book them again. */
 function requireOwnChains(file: string, payments: PaymentDriver[]): void {
   for (const reader of payments)
     for (const { network } of reader.chains ?? [])

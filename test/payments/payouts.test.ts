@@ -90,7 +90,7 @@ describe('A payout from the balance', () => {
     await prove();
     const told = await db.query<{ type: string }>(`select type from event where subject = $1 order by id`, [paid.id]);
     expect(told.map(({ type }) => type)).toEqual(
-      ['requested', 'exported', 'broadcast', 'final'].map((state) => `payout.${state}`),
+      ['requested', 'exported', 'exported', 'broadcast', 'final'].map((state) => `payout.${state}`),
     );
   });
 

@@ -32,8 +32,8 @@ interface Earlier {
 /**
  * Keeps the transactions of exported payouts, all or none.
  * @param replacing the operator says that a second transaction replaces a first one that never pays. Absent: it is refused
- * @throws ApiError not_found; validation_failed if a payout was not exported, is final, or has a first transaction that a node
- * shows; or unavailable if no node answers
+ * @throws ApiError not_found, or unavailable if no node answers. Or validation_failed if a payout was not exported or is final, or
+ * a node shows its first transaction
  */
 export async function importSent(
   db: Database,
@@ -68,7 +68,7 @@ export async function importSent(
   });
 }
 
-/** Asks the chains for the transactions that others shall replace. @returns them by the payout */
+/** Asks the chains for the transactions that others replace. @returns them by the payout */
 async function findEarlier(
   db: Database,
   txIds: ReadonlyMap<string, string>,

@@ -48,8 +48,8 @@ export async function releaseChange(tx: Transaction, server: Server): Promise<bi
 }
 
 /**
- * Refunds the unused whole hours of a server that a resize has made cheaper at a time, because the catalog changed. Later refunds
- * go by the new price. The caller has locked the account.
+ * Refunds the difference for the unused whole hours, if a resize at a time has made the server cheaper. Later refunds go by the
+ * new price. The caller has locked the account.
  */
 export async function refundCheaper(
   tx: Transaction,
