@@ -6,6 +6,8 @@ export interface Caller {
   kind: 'account' | 'stranger' | 'task';
   /** The account of the caller or of the task, or the site of a stranger. */
   group: string;
+  /** Aborts when the caller has gone. Then the operation waits for no connection. Absent: the operation goes on. */
+  signal?: AbortSignal | undefined;
   /** The connections that the operation has. It gets further ones at once, because it might wait for itself. */
   connections: number;
 }
@@ -14,12 +16,18 @@ export interface Caller {
 export const callers = new AsyncLocalStorage<Caller | undefined>();
 
 /** Does the work for a caller. */
-export const onBehalfOf = <T>({ kind, group }: Pick<Caller, 'kind' | 'group'>, work: () => T): T =>
-  callers.run({ kind, group, connections: 0 }, work);
+export const onBehalfOf = <T>({ kind, group, signal }: Omit<Caller, 'connections'>, work: () => T): T =>
+  callers.run({ kind, group, signal, connections: 0 }, work);
+
+/** Does a read that several callers share, at the turn of the present one. It goes on when that caller goes. */
+export function sharing<T>(work: () => T): T {
+  const caller = callers.getStore();
+  return caller ? onBehalfOf({ ...caller, signal: undefined }, work) : work();
+}
 
 /** Does the work for a caller without a known credential, at the turn of the site of the address. */
-export const onBehalfOfStranger = <T>(address: string | null, work: () => T): T =>
-  onBehalfOf({ kind: 'stranger', group: siteOf(address ?? '') }, work);
+export const onBehalfOfStranger = <T>(address: string | null, work: () => T, signal?: AbortSignal): T =>
+  onBehalfOf({ kind: 'stranger', group: siteOf(address ?? ''), signal }, work);
 
 /**
  * Does work that callers share, such as the writing of a log. Otherwise it would take the turns of the caller that began

@@ -25,6 +25,9 @@ interface Group {
   waiters: Waiter[];
 }
 
+/** The error of work whose caller has gone. */
+const gone = () => new ApiError('unavailable', 'The caller has gone.');
+
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #placesOfGroup: number;
@@ -48,15 +51,36 @@ export class Turns {
     }
   }
 
-  /** Waits for the turn of the group. @returns a function that leaves the place @throws ApiError rate_limited if too much waits */
-  async enter(name: string): Promise<() => void> {
+  /**
+   * Waits for the turn of the group.
+   * @param signal ends the wait of a caller who has gone
+   * @returns a function that leaves the place
+   * @throws ApiError rate_limited if too much waits, or unavailable at the signal
+   */
+  async enter(name: string, signal?: AbortSignal): Promise<() => void> {
+    if (signal?.aborted) throw gone();
     const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
     if (group.waiters.length >= this.#limits.waitingOfGroup) throw this.#tooMany();
     if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length + 1);
     this.#groups.set(name, group);
     this.#waiting++;
-    return new Promise((begin, refuse) => group.waiters.push({ begin, refuse }));
+    const { promise, resolve: begin, reject: refuse } = Promise.withResolvers<() => void>();
+    const waiter = { begin, refuse };
+    group.waiters.push(waiter);
+    const forget = () => this.#forget(name, group, waiter);
+    signal?.addEventListener('abort', forget, { once: true });
+    return promise.finally(() => signal?.removeEventListener('abort', forget));
+  }
+
+  /** Takes work whose caller has gone out of the queue. */
+  #forget(name: string, group: Group, waiter: Waiter): void {
+    const index = group.waiters.indexOf(waiter);
+    if (index < 0) return;
+    group.waiters.splice(index, 1);
+    this.#waiting--;
+    this.#forgetIdle(name, group);
+    waiter.refuse(gone());
   }
 
   /** Begins work of a group, whose next turn comes after those of the others. */

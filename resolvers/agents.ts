@@ -6,6 +6,7 @@ import {
   type AgentEndpoint,
   type AgentSkill,
   LIST_AGENTS,
+  type ListedAgent,
   LOCK_UNLISTED,
   SEARCH_AGENTS,
 } from '../entities/agents/agent.ts';
@@ -19,7 +20,7 @@ import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
+import { afterCursor, bytesOf, PAGE_BYTES_MAX, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
 export { thumbprint } from '../entities/agents/agent-key.ts';
@@ -27,7 +28,7 @@ export { thumbprint } from '../entities/agents/agent-key.ts';
 /** The most bytes of an entry, as JSON. Strangers read many entries at once. */
 const ENTRY_BYTES_MAX = 8 * 1024;
 /** The most entries of a page for a caller without a credential. */
-const STRANGERS_PAGE_MAX = 50;
+const STRANGERS_PAGE_MAX = 20;
 
 export interface AgentCard {
   slug: string;
@@ -160,12 +161,12 @@ export interface AgentFilter {
   verified?: boolean | null | undefined;
 }
 
-/** Returns the listed entries, newest first. A stranger's page has at most 50. */
+/** Returns the listed entries, newest first. A stranger's page has at most 20. */
 export async function searchAgents(
   { db, viewer }: Context,
   asked: PageRequest,
   { q, skill, protocol, verified }: AgentFilter,
-): Promise<Page<Agent>> {
+): Promise<Page<ListedAgent>> {
   const request = { ...asked, limit: viewer ? asked.limit : Math.min(asked.limit, STRANGERS_PAGE_MAX) };
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
   const after = afterCursor(request, filters);
@@ -174,9 +175,9 @@ export async function searchAgents(
     ...(protocol ? [AGENT_TERMS.protocol(protocol)] : []),
     ...(verified == null ? [] : [AGENT_TERMS.verified(verified)]),
   ];
-  const page = [request.limit + 1, after];
+  const page = [request.limit + 1, after, PAGE_BYTES_MAX];
   const rows = await (filters.q === null && !terms.length
     ? LIST_AGENTS.all(db, page)
     : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));
-  return pageFrom(rows, request, filters);
+  return pageFrom(rows, request, filters, ({ bytes }) => bytes);
 }

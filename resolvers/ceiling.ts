@@ -1,6 +1,8 @@
 /** Limits how many of a thing each caller has at once, in this process. */
 import { ApiError } from '../entities/errors.ts';
 
+export { Turns } from '../entities/turns.ts';
+
 export class Ceiling {
   /** The most that one caller has at once. */
   readonly #max: number;

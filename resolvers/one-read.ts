@@ -3,6 +3,7 @@
  * many callers cost the database no more than one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sharing } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 
 /** Between two reads of one view. Changes that follow each other faster share a read, too. */
@@ -27,7 +28,7 @@ export function sharedRead<T>(db: Database, view: string, read: () => Promise<T>
   const { waiting, last } = reads;
   const begin = () => {
     waiting.delete(view);
-    const result = read();
+    const result = sharing(read);
     const pause = result.then(rest, rest).then(() => {
       if (last.get(view) === pause) last.delete(view);
     });

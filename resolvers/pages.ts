@@ -30,16 +30,22 @@ export function afterCursor({ cursor }: PageRequest, filters: object): string | 
 }
 
 /** The bytes of the rows of a page, as JSON. MCP sends them twice, and escapes one of the copies. */
-const PAGE_BYTES_MAX = 512 * 1024;
+export const PAGE_BYTES_MAX = 512 * 1024;
 
 /**
  * Makes a page of the rows, which are one more than the limit if there is a next page. A page of large rows ends early,
  * but has at least one row.
+ * @param sizeOf returns the bytes of a row, if they are known already
  */
-export function pageFrom<Row extends { id: string }>(rows: Row[], { limit }: PageRequest, filters: object): Page<Row> {
+export function pageFrom<Row extends { id: string }>(
+  rows: Row[],
+  { limit }: PageRequest,
+  filters: object,
+  sizeOf: (row: Row) => number = bytesOf,
+): Page<Row> {
   let bytes = 0;
   const tooLarge = rows.findIndex((row) => {
-    bytes += bytesOf(row);
+    bytes += sizeOf(row);
     return bytes > PAGE_BYTES_MAX;
   });
   const data = rows.slice(0, tooLarge < 0 ? limit : Math.min(limit, Math.max(1, tooLarge)));

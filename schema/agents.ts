@@ -1,5 +1,5 @@
 /** The public directory of agents. Names follow the A2A agent card. */
-import type { Agent, AgentEndpoint, AgentSkill } from '../entities/agents/agent.ts';
+import type { Agent, AgentEndpoint, AgentSkill, ListedAgent } from '../entities/agents/agent.ts';
 import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../resolvers/agents.ts';
 import { builder, enumType, inputType, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
@@ -18,40 +18,44 @@ const AgentSkillType = objectType<AgentSkill>('AgentSkill', 'A skill of an agent
   description: t.exposeString('description'),
   tags: t.exposeStringList('tags'),
 }));
-const AgentType = objectType<Agent>('Agent', 'An entry of the directory. It does not show the owner.', (t) => ({
-  id: t.exposeID('id'),
-  slug: t.exposeString('slug'),
-  name: t.exposeString('name'),
-  description: t.exposeString('description'),
-  url: t.exposeString('url'),
-  status: t.expose('status', { type: AgentStatus }),
-  version: t.exposeString('version', { nullable: true }),
-  providerName: t.exposeString('providerName', { nullable: true }),
-  providerUrl: t.exposeString('providerUrl', { nullable: true }),
-  documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
-  iconUrl: t.exposeString('iconUrl', { nullable: true }),
-  endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
-  skills: t.expose('skills', { type: [AgentSkillType] }),
-  publicKey: t.string({
-    nullable: true,
-    description: 'Ed25519, base64.',
-    resolve: ({ publicKey }) => publicKey?.toString('base64') ?? null,
+const AgentType = objectType<Agent | ListedAgent>(
+  'Agent',
+  'An entry of the directory. It does not show the owner.',
+  (t) => ({
+    id: t.exposeID('id'),
+    slug: t.exposeString('slug'),
+    name: t.exposeString('name'),
+    description: t.exposeString('description'),
+    url: t.exposeString('url'),
+    status: t.expose('status', { type: AgentStatus }),
+    version: t.exposeString('version', { nullable: true }),
+    providerName: t.exposeString('providerName', { nullable: true }),
+    providerUrl: t.exposeString('providerUrl', { nullable: true }),
+    documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
+    iconUrl: t.exposeString('iconUrl', { nullable: true }),
+    endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
+    skills: t.expose('skills', { type: [AgentSkillType] }),
+    publicKey: t.string({
+      nullable: true,
+      description: 'Ed25519, base64.',
+      resolve: ({ publicKey }) => publicKey?.toString('base64') ?? null,
+    }),
+    publicKeyThumbprint: t.string({
+      nullable: true,
+      description: 'RFC 7638.',
+      resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
+    }),
+    verified: t.exposeBoolean('verified', {
+      description:
+        "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
+        ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
+        ' A worker checks it after each change of the entry, and each day.',
+    }),
+    x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
   }),
-  publicKeyThumbprint: t.string({
-    nullable: true,
-    description: 'RFC 7638.',
-    resolve: ({ publicKey }) => publicKey && thumbprint(publicKey),
-  }),
-  verified: t.exposeBoolean('verified', {
-    description:
-      "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
-      ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
-      ' A worker checks it after each change of the entry, and each day.',
-  }),
-  x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
-  createdAt: t.expose('createdAt', { type: 'DateTime' }),
-  updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-}));
+);
 const AgentPage = pageOf('Agent', AgentType);
 
 const AgentEndpointInput = inputType('AgentEndpointInput', (t) => ({
@@ -90,7 +94,7 @@ builder.queryFields((t) => ({
   agents: t.field({
     type: AgentPage,
     scope: 'public',
-    description: 'The listed agents, newest first. Without a credential, a page has at most 50.',
+    description: 'The listed agents, newest first. Without a credential, a page has at most 20.',
     args: {
       ...pageArgs(),
       q: t.arg({ type: 'Line', description: 'Beginnings of words of the name, slug or description.' }),

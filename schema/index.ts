@@ -50,7 +50,7 @@ export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
-export { Ceiling } from '../resolvers/ceiling.ts';
+export { Ceiling, Turns } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, countedAs, groupOf, isLogin, type Viewer } from '../resolvers/context.ts';
 export { faultOf, suggestion } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';

@@ -17,6 +17,7 @@ import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inheri
 import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 import type { Context } from '../resolvers/context.ts';
+import { unavailable } from '../resolvers/errors.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
 declare global {
@@ -107,9 +108,11 @@ const createdBy = (options: object) => (options as { creates?: Created }).create
 const guarded =
   (resolver: Resolver, scope: RequiredScope, activeOnly = false): Resolver =>
   (parent, args, context, info) => {
-    const { viewer } = context as Context;
+    const { viewer, signal } = context as Context;
     requireScope(viewer, scope);
     if (activeOnly) requireActive(viewer);
+    // A caller who has gone gets no answer.
+    if (signal.aborted) throw unavailable();
     return resolver(parent, args, context, info);
   };
 

@@ -1,7 +1,7 @@
 /** The public directory of agents. Their owners publish the entries; the service does not show the owner. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 export interface AgentEndpoint {
@@ -55,13 +55,27 @@ export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
   transitions: { LISTED: ['LISTED', 'UNLISTED'], UNLISTED: ['UNLISTED', 'LISTED'], HIDDEN: ['HIDDEN'] },
 };
 
-/** Returns the newest $1 listed entries. Their ids are below $2; null for the newest of all. */
-export const LIST_AGENTS = statement(Agent.columns)`
-  select ${columnsOf(Agent)} from agent where status = 'LISTED' and ($2::text is null or id < $2) order by id desc limit $1`;
+const { skillTerms: _, ...SHOWN } = Agent.columns;
+/** An entry without the terms of the search, and with its bytes, about as many as it has as JSON. */
+const LISTED = { ...SHOWN, bytes: column.int() };
+export type ListedAgent = Row<typeof LISTED>;
 
-/** The same with two filters. Each word of the text $3 begins a word of the entry; null for any text. The entry has the terms $4. */
-export const SEARCH_AGENTS = statement(Agent.columns)`
-  select ${columnsOf(Agent)} from agent where id = any(array(select search_agents($3, $4, $2, $1))) order by id desc`;
+/** Selects entries, the newest first, until they have more than $3 bytes together. There are two at least, if two are found. */
+const listed = (found: string) => `
+  select ${columnsOf(Agent, 'page', ['skillTerms'])}, page.bytes from (
+    select *, sum(bytes) over newest - bytes as before, row_number() over newest as number from (
+      select *, octet_length(skills::text) + octet_length(endpoints::text) + octet_length(description) + 1024 as bytes
+      from agent where ${found}) as sized
+    window newest as (order by id desc rows unbounded preceding)) as page
+  where before <= $3 or number <= 2 order by id desc`;
+
+/** Returns the newest $1 listed entries with $3 bytes. Their ids are below $2; null for the newest of all. */
+export const LIST_AGENTS = statement(LISTED, { name: 'list agents' })`${listed(
+  `status = 'LISTED' and ($2::text is null or id < $2) order by id desc limit $1`,
+)}`;
+
+/** The same with two filters. Each word of the text $4 begins a word of the entry; null for any text. The entry has the terms $5. */
+export const SEARCH_AGENTS = statement(LISTED)`${listed(`id = any(array(select search_agents($4, $5, $2, $1)))`)}`;
 
 /** Terms of the function agent_terms, which the index has: a skill or tag, a protocol of an endpoint, the verification. */
 export const AGENT_TERMS = {

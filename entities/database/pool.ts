@@ -137,7 +137,7 @@ export class Pool extends pg.Pool {
   }
 
   async #atTurn(caller: Caller): Promise<pg.PoolClient> {
-    const leave = await this.#turns[caller.kind].enter(caller.group);
+    const leave = await this.#turns[caller.kind].enter(caller.group, caller.signal);
     try {
       const client = await this.#connected(caller);
       caller.connections++;

@@ -11,6 +11,8 @@ export interface Http {
   path: string;
   status: 'LIVE' | 'PLANNED';
   maxAgeSeconds?: number;
+  /** For so long, callers without a credential share an answer. */
+  sharedSeconds?: number;
   style: StyleName;
   /** The member of the answer that callers may also get as a QR code. */
   qr?: string;

@@ -8,14 +8,17 @@ import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
-import { UnreadBytes } from '../http/unread-bytes.ts';
+import { UnreadBytes, type UnreadLimits } from '../http/unread-bytes.ts';
 import { masking, refusalsOf, unreadableRequests } from './errors.ts';
 import { isTooLarge, TOKENS_MAX, tooLargeAnswer } from './limits.ts';
+import { Operations } from './operations.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
 
 const PATH = '/graphql';
 /** The time between two looks at the unread bytes of a response. */
 const LOOK_MS = 1_000;
+/** The time for which an answer about readiness holds. Probes may come from many tools, and from strangers. */
+const READY_MS = 1_000;
 /** Bytes of a request body. */
 const BODY_MAX = 128 * 1024;
 const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
@@ -28,6 +31,8 @@ subscription Servers {
 export interface InternalOptions extends SocketOptions {
   /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
+  /** The bounds of unread answers. Default: those of the public listener. */
+  unread?: Partial<UnreadLimits>;
 }
 
 export interface InternalListener {
@@ -40,6 +45,8 @@ export interface InternalListener {
 interface Responding {
   req: IncomingMessage;
   res: ServerResponse;
+  /** The caller by the credential of the request. */
+  viewer: Viewer;
 }
 
 /** A failed subscription over SSE breaks off. A client takes a whole response for the end of its subscription. */
@@ -50,8 +57,10 @@ const brokenStreams: Plugin<Responding> = {
 };
 
 export function internalListener(options: InternalOptions): InternalListener {
-  const { authenticate, admit, contextOf, ready, onError } = options;
+  const { authenticate, admit, contextOf, onError } = options;
   const mask = masking(onError);
+  const operations = new Operations(admit);
+  const ready = heldFor(READY_MS, options.ready);
   const viewerOf = async ({ headers }: Request, req: IncomingMessage): Promise<Viewer> => {
     const viewer = await authenticate(headers.get('authorization') ?? undefined, addressOf(req));
     if (!viewer) throw new ApiError('missing_credential');
@@ -60,9 +69,25 @@ export function internalListener(options: InternalOptions): InternalListener {
   /** Authenticates each request before the service reads its body. */
   const credentials: Plugin<Responding> = {
     onRequestParse: async ({ request, serverContext }) => {
-      const { req } = serverContext as unknown as Responding;
-      await admit(await viewerOf(request, req), addressOf(req));
+      const responding = serverContext as unknown as Responding;
+      const { req } = responding;
+      responding.viewer = await viewerOf(request, req);
+      await admit(responding.viewer, addressOf(req));
     },
+  };
+  /** Lets each operation wait for its turn before the service parses it. */
+  const turns: Plugin<Responding> = {
+    onParams: ({ paramsHandler, setParamsHandler }) =>
+      setParamsHandler(async (given) => {
+        try {
+          const end = await operations.begin((given.context as unknown as Responding).viewer, given.request.signal);
+          return await Promise.resolve(paramsHandler(given)).finally(end);
+        } catch (error) {
+          return { errors: [mask(error)] };
+        }
+      }),
+    onExecute: ({ executeFn, setExecuteFn }) => setExecuteFn((args) => operations.run(args, executeFn)),
+    onSubscribe: ({ subscribeFn, setSubscribeFn }) => setSubscribeFn((args) => operations.run(args, subscribeFn)),
   };
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
@@ -82,7 +107,7 @@ export function internalListener(options: InternalOptions): InternalListener {
     // Its keys would be whole requests.
     parserAndValidationCache: false,
     maxRequestBodySize: BODY_MAX,
-    plugins: [credentials, limits, unreadableRequests, brokenStreams],
+    plugins: [credentials, turns, limits, unreadableRequests, brokenStreams],
     maskedErrors: { maskError: mask },
     context: async ({ request, req }) => {
       const { headers, signal } = request;
@@ -92,9 +117,9 @@ export function internalListener(options: InternalOptions): InternalListener {
     },
   });
 
-  const unread = new UnreadBytes();
+  const unread = new UnreadBytes(options.unread);
   const server = createServer(async (request, response) => {
-    if (lacksHost(request)) return response.writeHead(400, { connection: 'close' }).end();
+    if (lacksHost(request) || hasWrongHost(request)) return response.writeHead(400, { connection: 'close' }).end();
     const path = request.url?.split('?')[0];
     if (path === PATH) {
       // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
@@ -113,5 +138,20 @@ export function internalListener(options: InternalOptions): InternalListener {
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
   serveInOrder(server);
-  return { server, closeSockets: acceptSockets(server, PATH, options, mask) };
+  return { server, closeSockets: acceptSockets(server, PATH, { ...options, operations }, mask) };
+}
+
+/** Whether the header Host is no name. Yoga makes a URL of it before anything else. */
+const hasWrongHost = ({ headers: { host } }: IncomingMessage): boolean =>
+  host !== undefined && !URL.canParse(`http://${host}`);
+
+/** Returns a question whose answer holds for so long. */
+function heldFor<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let [answer, since]: [Promise<T> | undefined, number] = [undefined, 0];
+  return () => {
+    if (answer && performance.now() - since < ms) return answer;
+    since = performance.now();
+    answer = ask();
+    return answer;
+  };
 }

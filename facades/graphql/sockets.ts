@@ -3,15 +3,24 @@
  * tells the client whether to come back.
  */
 import type { IncomingMessage, Server } from 'node:http';
-import { type GraphQLError, getOperationAST, OperationTypeNode } from 'graphql';
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  execute,
+  type GraphQLError,
+  getOperationAST,
+  OperationTypeNode,
+  subscribe,
+} from 'graphql';
 import type { ServerOptions, SubscribePayload } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
-import { type WebSocket, WebSocketServer } from 'ws';
-import { ApiError, type Context, type CredentialEnd, schema, type Viewer } from '../../schema/index.ts';
+import { WebSocket, WebSocketServer } from 'ws';
+import { ApiError, Ceiling, type Context, type CredentialEnd, schema, type Viewer } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 import { isTooLarge, tooLargeAnswer } from './limits.ts';
+import type { AdmitCalls, Operations } from './operations.ts';
 
 /** The close code of graphql-ws for a refused connection. */
 const FORBIDDEN = 4403;
@@ -24,13 +33,20 @@ const CLOSING_MS = 2_000;
 
 /** Limits of messages. Each unfinished fragment waits in memory, also before a client has shown its credential. */
 const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 64, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
+/** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
 const SOCKETS_MAX = 1_000;
+/** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
+const RESERVED = 100;
+/** More than the subscriptions of an account, each of which may have a socket. */
+const SOCKETS_OF_ACCOUNT_MAX = 64;
 /** The most operations of a socket that wait for their turn. */
 const OPERATIONS_WAITING_MAX = 100;
 /** The most messages of a socket in a second, and of one that has not shown its credential. */
 const [MESSAGES_MAX, STRANGERS_MESSAGES_MAX] = [1_000, 5];
 /** The sockets that have shown a credential. */
 const ADMITTED = new WeakSet<WebSocket>();
+/** The ends of operations that have begun, by their arguments. */
+const ENDS = new WeakMap<object, () => void>();
 /** The most bytes that wait for the client of a socket before its next message. */
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
 
@@ -38,10 +54,15 @@ export interface SocketOptions {
   authenticate: Authenticate;
   contextOf(request: Pick<Context, 'viewer' | 'userAgent' | 'address' | 'signal'>): Context;
   onCredentialEnd: OnCredentialEnd;
-  /** Counts an operation of a caller. @throws ApiError rate_limited */
-  admit: (viewer: Viewer, address: string | null) => Promise<void>;
+  admit: AdmitCalls;
   /** Receives faults, without any input value. */
   onError: Log;
+  /** The most sockets, and those that accounts leave free. Default: 1,000 and 100. */
+  sockets?: { max: number; reserved: number };
+}
+/** The options, with the parts that HTTP and WebSocket share. */
+interface Options extends SocketOptions {
+  operations: Operations;
 }
 
 interface Connection extends Extra {
@@ -51,18 +72,20 @@ interface Connection extends Extra {
   waiting: number;
   turn: Promise<void>;
 }
-type Options = ServerOptions<Record<string, unknown>, Partial<Connection>>;
+type LibraryOptions = ServerOptions<Record<string, unknown>, Partial<Connection>>;
 
 /** @returns a function that ends all sockets, also those of clients that do not answer */
-export function acceptSockets(server: Server, path: string, options: SocketOptions, mask: Mask): () => void {
+export function acceptSockets(server: Server, path: string, options: Options, mask: Mask): () => void {
   // A WebSocketServer with the server would log its errors, such as a taken port. The start reports these.
   const sockets = new WebSocketServer({ noServer: true, path, ...MESSAGES });
+  const { max, reserved } = options.sockets ?? { max: SOCKETS_MAX, reserved: RESERVED };
+  const places = new Places(max - reserved);
   server.on('upgrade', (request, connection, head) => {
-    if (sockets.clients.size >= SOCKETS_MAX) return connection.destroy();
+    if (sockets.clients.size >= max && !closeOldestStranger(sockets)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
   sockets.on('connection', boundMessages);
-  useServer(socketOptions(options, maskingWithoutHttp(mask)), sockets);
+  useServer(socketOptions({ ...options, places }, maskingWithoutHttp(mask)), sockets);
   // The library logs each fault of a client. Any stranger could fill the log.
   sockets.on('connection', (socket: WebSocket) =>
     socket.removeAllListeners('error').on('error', () => socket.terminate()),
@@ -74,6 +97,34 @@ export function acceptSockets(server: Server, path: string, options: SocketOptio
     }, CLOSING_MS);
     server.once('close', () => clearTimeout(deadline));
   };
+}
+
+/** Closes the oldest socket that has not shown its credential. @returns whether there was one */
+function closeOldestStranger({ clients }: WebSocketServer): boolean {
+  for (const socket of clients) {
+    if (ADMITTED.has(socket) || socket.readyState !== WebSocket.OPEN) continue;
+    socket.terminate();
+    return true;
+  }
+  return false;
+}
+
+/** The places of sockets of accounts. The operator needs none. */
+class Places {
+  readonly #all: Ceiling;
+  readonly #ofAccount = new Ceiling(SOCKETS_OF_ACCOUNT_MAX, 'too many sockets of the account');
+
+  constructor(max: number) {
+    this.#all = new Ceiling(max, 'too many sockets');
+  }
+
+  /** Takes a place until the socket closes. @throws ApiError rate_limited */
+  take({ accountId }: Viewer, socket: WebSocket): void {
+    if (!accountId) return;
+    const leave = this.#ofAccount.enter(accountId);
+    socket.once('close', leave);
+    socket.once('close', this.#all.enter('accounts'));
+  }
 }
 
 /**
@@ -96,7 +147,7 @@ function boundMessages(socket: WebSocket): void {
 
 export const addressOf = ({ socket }: IncomingMessage): string | null => socket.remoteAddress ?? null;
 
-function socketOptions({ contextOf, ...options }: SocketOptions, mask: Mask): Options {
+function socketOptions({ contextOf, places, ...options }: Options & { places: Places }, mask: Mask): LibraryOptions {
   /** A client takes an error in a message for the end of its subscription. After a close it subscribes again. */
   const shown = ({ socket }: Connection, errors: readonly GraphQLError[], isSubscription: boolean): GraphQLError[] => {
     const masked = errors.map(mask);
@@ -105,9 +156,11 @@ function socketOptions({ contextOf, ...options }: SocketOptions, mask: Mask): Op
   };
   return {
     schema,
-    onSubscribe: ({ extra }, _, payload) => begin(extra as Connection, payload, options.admit, mask),
+    onSubscribe: ({ extra }, _, payload) => begin(extra as Connection, payload, options, mask),
+    execute: (args) => perform(args, execute, options.operations),
+    subscribe: (args) => perform(args, subscribe, options.operations),
     connectionInitWaitTimeout: 5_000,
-    onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, options),
+    onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, { ...options, places }),
     context: ({ extra }) => {
       const { viewer, gone, request } = extra as Connection;
       const userAgent = request.headers['user-agent'] ?? null;
@@ -121,24 +174,44 @@ function socketOptions({ contextOf, ...options }: SocketOptions, mask: Mask): Op
       const isSubscription = getOperationAST(document, operationName)?.operation === OperationTypeNode.SUBSCRIPTION;
       return { ...result, errors: shown(extra as Connection, result.errors, isSubscription) };
     },
-  } as Options;
+  } as LibraryOptions;
+}
+
+/** Runs an operation that has begun. Its refusal is an answer, and the socket stays open. */
+async function perform<Result>(
+  args: ExecutionArgs,
+  run: (args: ExecutionArgs) => Result,
+  operations: Operations,
+): Promise<Awaited<Result> | ExecutionResult> {
+  try {
+    return await operations.run(args, run);
+  } catch (error) {
+    return { errors: [error as GraphQLError] };
+  } finally {
+    ENDS.get(args)?.();
+  }
 }
 
 /** Begins an operation when it is its turn. Other callers come between two operations of a socket. */
 async function begin(
   connection: Connection,
   payload: SubscribePayload,
-  admit: SocketOptions['admit'],
+  { admit, operations }: Pick<Options, 'admit' | 'operations'>,
   mask: Mask,
 ): Promise<ReturnType<typeof readOperation>> {
+  const { viewer, gone, request } = connection;
   try {
     if (connection.waiting >= OPERATIONS_WAITING_MAX)
       throw new ApiError('rate_limited', 'Too many operations of this socket wait.', { retryAfter: 1 });
     connection.waiting++;
     connection.turn = connection.turn.then(() => new Promise((resume) => setImmediate(resume)));
     await connection.turn.finally(() => connection.waiting--);
-    await admit(connection.viewer, addressOf(connection.request));
-    return readOperation(schema, payload);
+    await admit(viewer, addressOf(request));
+    const end = await operations.begin(viewer, gone.signal);
+    const operation = readOperation(schema, payload);
+    if (Array.isArray(operation)) end();
+    else ENDS.set(operation, end);
+    return operation;
   } catch (error) {
     return [mask(error)];
   }
@@ -148,7 +221,7 @@ async function begin(
 async function connect(
   connection: Connection,
   parameters: Record<string, unknown> | undefined,
-  { authenticate, onCredentialEnd, onError }: Pick<SocketOptions, 'authenticate' | 'onCredentialEnd' | 'onError'>,
+  { authenticate, onCredentialEnd, onError, places }: Omit<SocketOptions, 'contextOf'> & { places: Places },
 ): Promise<boolean> {
   const { request, socket } = connection;
   const given = parameters?.authorization ?? parameters?.Authorization ?? request.headers.authorization;
@@ -157,7 +230,14 @@ async function connect(
     if (shownError(error, onError).code === 'unavailable') closeForNow(socket);
     return null;
   });
-  if (!viewer) return false;
+  // A socket that has closed meanwhile leaves nothing any more.
+  if (!viewer || socket.readyState !== WebSocket.OPEN) return false;
+  try {
+    places.take(viewer, socket);
+  } catch {
+    closeForNow(socket);
+    return false;
+  }
   const gone = new AbortController();
   const credential = onCredentialEnd(viewer, (how: CredentialEnd) =>
     how === 'ended' ? socket.close(FORBIDDEN, 'The credential has ended') : closeForNow(socket),

@@ -67,6 +67,8 @@ export function serveInOrder(server: Server): void {
   });
   server.on('request', (request, response) => {
     const { socket } = request;
+    // The client has reset the connection already. No answer reaches it, and no limit could count it.
+    if (!socket.remoteAddress) return void socket.destroy();
     boundBody(request, response);
     const queue = queues.get(socket);
     if (!queue) {

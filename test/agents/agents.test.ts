@@ -13,7 +13,9 @@ const card = (slug: string, more: object = {}) => ({
   skills: [{ id: 'ordering', name: 'Ordering', description: 'Orders.', tags: ['Servers', 'night'] }],
   ...more,
 });
-const search = async (query = '') => (await anonymous('GET', `/v1/agents/directory${query}`)).body;
+const reader = await newAccount();
+/** Searches with a credential. Strangers see the answers of the last second. */
+const search = async (query = '') => (await reader.rest('GET', `/v1/agents/directory${query}`)).body;
 const slugs = async (query = '') => (await search(query)).data.map(({ slug }: { slug: string }) => slug);
 
 describe('The directory of agents', () => {
@@ -29,7 +31,7 @@ describe('The directory of agents', () => {
       public_key: null,
       endpoints: [{ protocol: 'mcp' }],
     });
-    const found = await search('?q=NIGHT-o');
+    const found = (await anonymous('GET', '/v1/agents/directory?q=NIGHT-o')).body;
     expect(found.data).toEqual([body]);
     expect(JSON.stringify(found)).not.toContain(id);
     expect(JSON.stringify(found)).not.toContain(email);

@@ -1,9 +1,10 @@
 /** Large entries of the directory, which strangers read for nothing. */
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../setup/freehold.ts';
+import { queriesOf } from '../setup/queries.ts';
 
 const LIMIT_AGENT_ENTRIES = '70';
-const { anonymous, db, newAccount } = await startFreehold({ ROLES: 'api', LIMIT_AGENT_ENTRIES });
+const { anonymous, db, newAccount, publicUrl } = await startFreehold({ ROLES: 'api', LIMIT_AGENT_ENTRIES });
 const card = (slug: string, more: object = {}) => ({
   slug,
   name: 'Large',
@@ -34,14 +35,33 @@ describe('An entry', () => {
 });
 
 describe('A page of the directory', () => {
-  it('has at most 50 entries for a stranger, and 200 for an account', async () => {
+  it('has at most 20 entries for a stranger, and 200 for an account', async () => {
     const { rest } = await newAccount();
     for (let i = 0; i < 55; i++) await rest('POST', '/v1/agents/directory', card(`page-${i}`));
     const query = '/v1/agents/directory?q=page-&limit=200';
     const { body } = await anonymous('GET', query);
-    expect([body.data.length, body.has_more]).toEqual([50, true]);
-    expect((await anonymous('GET', `${query}&cursor=${body.next_cursor}`)).body.data).toHaveLength(5);
+    expect([body.data.length, body.has_more]).toEqual([20, true]);
+    expect((await anonymous('GET', `${query}&cursor=${body.next_cursor}`)).body.data).toHaveLength(20);
     expect((await rest('GET', query)).body.data).toHaveLength(55);
+  });
+
+  it('is read once in a second for all strangers, also by HEAD, and each time for an account', async () => {
+    const { rest } = await newAccount();
+    const reads = async (read: () => Promise<unknown>) =>
+      (await queriesOf(read)).filter(({ text }) => text.includes('from agent where')).length;
+    const since = performance.now();
+    const ofStrangers = await reads(async () => {
+      for (let i = 0; i < 20; i++) {
+        await anonymous('GET', '/v1/agents/directory?limit=7');
+        await fetch(`${publicUrl}/v1/agents/directory?limit=7`, { method: 'HEAD' });
+      }
+    });
+    expect(ofStrangers).toBeLessThanOrEqual(1 + Math.floor((performance.now() - since) / 1_000));
+    expect(
+      await reads(async () => {
+        for (let i = 0; i < 5; i++) await rest('GET', '/v1/agents/directory?limit=7');
+      }),
+    ).toBe(5);
   });
 
   it('is shorter when entries of an older version are large, and shows each of them', async () => {

@@ -7,11 +7,13 @@ function onePlace(limits: Partial<TurnLimits> = {}) {
   const turns = new Turns({ places: 1, waiting: 8, waitingOfGroup: 4, refusal: 'Too much waits.', ...limits });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
-  const ask = (name: string, group = name.split(' ')[0]!) =>
-    turns.run(group, () => {
-      begun.push(name);
-      return new Promise<string>((end) => ends.push(() => end(name)));
-    });
+  const ask = async (name: string, group = name.split(' ')[0]!, signal?: AbortSignal) => {
+    const leave = await turns.enter(group, signal);
+    begun.push(name);
+    await new Promise<void>((end) => ends.push(end));
+    leave();
+    return name;
+  };
   const settled = () => new Promise(setImmediate);
   const end = async () => {
     await settled();
@@ -77,6 +79,20 @@ describe('Work', () => {
     for (let i = 0; i < 5; i++) await end();
     expect(begun).toEqual(['a 1', 'a 2', 'b 1', 'a 3', 'c 1']);
     expect(await Promise.all(all)).toHaveLength(5);
+  });
+
+  it('leaves the queue when its caller goes, and the others keep their turns', async () => {
+    const { ask, begun, end, settled } = onePlace();
+    const [first, caller] = [ask('a 1'), new AbortController()];
+    const leaving = ask('a 2', 'a', caller.signal).catch(({ code }) => code);
+    const others = [ask('a 3'), ask('b 1')];
+    caller.abort();
+    expect(await leaving).toBe('unavailable');
+    expect(await ask('c 1', 'c', caller.signal).catch(({ code }) => code)).toBe('unavailable');
+    for (let i = 0; i < 3; i++) await end();
+    await settled();
+    expect(begun).toEqual(['a 1', 'a 3', 'b 1']);
+    expect(await Promise.all([first, ...others])).toHaveLength(3);
   });
 
   it('gives its place back when it fails', async () => {

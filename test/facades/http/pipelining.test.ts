@@ -28,6 +28,22 @@ async function read(socket: Socket, answers = Infinity): Promise<string[]> {
   return parts();
 }
 
+it('A connection that its client has reset gets no handler, because it has no address any more', async () => {
+  let handled = 0;
+  const server = createServer(() => handled++);
+  serveInOrder(server);
+  server.prependListener('connection', (socket) =>
+    Object.defineProperty(socket, 'remoteAddress', { value: undefined }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const socket = await open({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+  socket.write(get('/'));
+  await once(socket, 'close');
+  expect(handled).toBe(0);
+});
+
 describe('A connection', () => {
   /** A server whose answers the test gives. */
   const serving = async () => {

@@ -1,0 +1,125 @@
+/** The weight of an operation: its root fields, the rows that it asks for, and the values of its answer. */
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type FieldNode,
+  type GraphQLCompositeType,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLSchema,
+  getArgumentValues,
+  getNamedType,
+  getNullableType,
+  getOperationAST,
+  getVariableValues,
+  isCompositeType,
+  isListType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  type VariableValues,
+} from 'graphql';
+
+export interface Weight {
+  /** The fields at the top, through fragments. Each counts as a call. */
+  roots: number;
+  /** The entries of the pages, as far as their limits allow. */
+  rows: number;
+  /** The values of the answer. */
+  values: number;
+}
+
+/** The most rows of an operation of a customer. */
+const ROWS_MAX = 400;
+/** The most values of an answer to a customer. A page of the largest rows has half as many. */
+const VALUES_MAX = 40_000;
+/** The entries of a list without a limit, such as the skills of an agent. */
+const ENTRIES = 10;
+/** The scalar of each argument that limits a list. */
+const LIMIT = 'PageLimit';
+
+/** Weighs the chosen operation of a valid document. Its variables may still be wrong, and then it weighs nothing. */
+export function weightOf({ schema, document, operationName, variableValues }: ExecutionArgs): Weight {
+  const weight = { roots: 0, rows: 0, values: 0 };
+  const operation = getOperationAST(document, operationName);
+  const root = operation && schema.getRootType(operation.operation);
+  if (!root) return weight;
+  const variables = variablesOf(schema, operation, variableValues ?? {});
+  if (variables)
+    new Scale(schema, document, variables, weight).add(operation.selectionSet, root, { times: 1, depth: 0 });
+  return weight;
+}
+
+function variablesOf(schema: GraphQLSchema, operation: OperationDefinitionNode, given: Record<string, unknown>) {
+  return getVariableValues(schema, operation.variableDefinitions ?? [], given).variableValues;
+}
+
+/** Where a selection is: how often the answer has it, its depth, and the limit of the page around it. */
+interface Place {
+  times: number;
+  depth: number;
+  limit?: number | undefined;
+}
+
+class Scale {
+  readonly #schema: GraphQLSchema;
+  readonly #document: DocumentNode;
+  readonly #variables: VariableValues;
+  readonly #weight: Weight;
+
+  constructor(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues, weight: Weight) {
+    this.#schema = schema;
+    this.#document = document;
+    this.#variables = variables;
+    this.#weight = weight;
+  }
+
+  add(set: SelectionSetNode, type: GraphQLCompositeType, place: Place): void {
+    for (const node of set.selections) {
+      if (node.kind === Kind.FIELD) this.#addField(node, type, place);
+      else {
+        const fragment = node.kind === Kind.INLINE_FRAGMENT ? node : this.#fragment(node.name.value);
+        const named = fragment?.typeCondition && this.#schema.getType(fragment.typeCondition.name.value);
+        if (fragment) this.add(fragment.selectionSet, isCompositeType(named) ? named : type, place);
+      }
+    }
+  }
+
+  #fragment(name: string) {
+    return this.#document.definitions.find(
+      (definition) => definition.kind === Kind.FRAGMENT_DEFINITION && definition.name.value === name,
+    ) as Extract<DocumentNode['definitions'][number], { kind: typeof Kind.FRAGMENT_DEFINITION }> | undefined;
+  }
+
+  #addField(node: FieldNode, type: GraphQLCompositeType, { times, depth, limit: outer }: Place): void {
+    if (depth === 0) this.#weight.roots++;
+    const field = isObjectType(type) ? type.getFields()[node.name.value] : undefined;
+    // Introspection has limits of its own.
+    if (!field) return;
+    const limit = this.#limitOf(field, node);
+    if (limit !== undefined) this.#weight.rows += times * limit;
+    const isList = isListType(getNullableType(field.type));
+    const entries = isList ? times * (limit ?? outer ?? ENTRIES) : times;
+    this.#weight.values += entries;
+    const inner = getNamedType(field.type);
+    if (!node.selectionSet || !isCompositeType(inner)) return;
+    this.add(node.selectionSet, inner, { times: entries, depth: depth + 1, limit: isList ? undefined : limit });
+  }
+
+  #limitOf(field: GraphQLField<unknown, unknown>, node: FieldNode): number | undefined {
+    const argument = field.args.find(({ type }) => getNamedType(type).name === LIMIT);
+    return argument && (getArgumentValues(field, node, this.#variables)[argument.name] as number);
+  }
+}
+
+/** Refuses an operation that asks for too much. @throws GraphQLError */
+export function refuseHeavy({ rows, values }: Weight): void {
+  if (rows > ROWS_MAX) throw tooHeavy(`${rows} rows, and may for ${ROWS_MAX}. Ask for smaller pages`);
+  if (values > VALUES_MAX) throw tooHeavy(`up to ${values} values, and may for ${VALUES_MAX}. Ask for fewer fields`);
+}
+
+const tooHeavy = (reason: string) =>
+  new GraphQLError(`The document asks for ${reason}, or send several documents.`, {
+    extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
+  });

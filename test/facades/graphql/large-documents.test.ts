@@ -1,0 +1,156 @@
+/** The weight of documents, and the operations of an account at once. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from 'graphql-ws';
+import { describe, expect, it } from 'vitest';
+import WebSocket from 'ws';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { queriesOf } from '../../setup/queries.ts';
+
+const freehold = await startFreehold({ ROLES: 'api' });
+const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '120' });
+const CALLS = 120;
+const ROOTS = 20;
+const many = (count: number, field: string) =>
+  `{ ${Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(' ')} }`;
+
+interface Answer {
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of an answer
+  data?: any;
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of an error
+  errors?: any;
+}
+type Send = (query: string, variables?: Record<string, unknown>) => Promise<Answer>;
+
+/** Sends operations over one WebSocket. */
+function overSocket(url: string, credential: string): Send {
+  const client = createClient({
+    url: url.replace('http', 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${credential}` },
+  });
+  return async (query, variables = {}) => {
+    try {
+      for await (const answer of client.iterate({ query, variables })) return answer as Answer;
+    } catch (errors) {
+      return { errors: Array.isArray(errors) ? errors : [errors] };
+    }
+    return {};
+  };
+}
+const codeOf = ({ errors }: Answer): string | undefined => errors?.[0].extensions.code;
+
+describe.each(['HTTP', 'WebSocket'] as const)('A document over %s', (transport) => {
+  const clientOf = async ({ newAccount, graphqlUrl }: typeof freehold): Promise<Send> => {
+    const account = await newAccount();
+    return transport === 'HTTP' ? account.graphql : overSocket(graphqlUrl, account.accessToken);
+  };
+
+  it('counts as many calls as it has root fields', async () => {
+    const send = await clientOf(limited);
+    for (let sent = 0; sent < CALLS / ROOTS; sent++)
+      expect((await send(many(ROOTS, 'account { id }'))).errors).toBeUndefined();
+    expect(codeOf(await send('{ account { id } }'))).toBe('rate_limited');
+  });
+
+  it.each([
+    ['by literals', many(3, 'agents(limit: 134) { data { id } }'), {}],
+    [
+      'by a variable',
+      `query ($limit: PageLimit!) ${many(3, 'auditLog(limit: $limit) { data { id } }')}`,
+      { limit: 134 },
+    ],
+    ['by the default of a variable', `query ($n: PageLimit! = 200) ${many(3, 'agents(limit: $n) { hasMore }')}`, {}],
+    ['by defaults', many(9, 'agents { data { id } }'), {}],
+    [
+      'in fragments',
+      `{ ...all } fragment all on Query ${many(9, '... { agents { data { id } } }').replaceAll(/a\d: \.\.\. \{ agents/g, (alias) => `... { ${alias.slice(0, 2)}: agents`)}`,
+      {},
+    ],
+  ])('asks for at most 400 rows of its pages, %s', async (_, query, variables) => {
+    const refused = await (await clientOf(freehold))(query, variables);
+    expect([codeOf(refused), refused.errors[0].message]).toEqual([
+      'BAD_USER_INPUT',
+      expect.stringMatching(/asks for \d+ rows, and may for 400/),
+    ]);
+  });
+
+  it('may ask for 400 rows, and for each field of a page of 200', async () => {
+    const send = await clientOf(freehold);
+    expect((await send(many(8, 'agents { data { id } }'))).errors).toBeUndefined();
+    const fields = 'slug name url status endpoints { protocol url } skills { id name description tags }';
+    expect((await send(`{ agents(limit: 200) { data { ${fields} } } }`)).errors).toBeUndefined();
+  });
+
+  it('asks for at most 40,000 values, where aliases repeat the fields of its rows', async () => {
+    const aliases = Array.from({ length: 40 }, (_, i) => `x${i}: id`).join(' ');
+    const refused = await (await clientOf(freehold))(`{ agents(limit: 200) { data { skills { ${aliases} } } } }`);
+    expect([codeOf(refused), refused.errors[0].message]).toEqual([
+      'BAD_USER_INPUT',
+      expect.stringMatching(/values, and may for 40000/),
+    ]);
+  });
+});
+
+it('A document of the operator has neither limit', async () => {
+  expect((await limited.operator(many(ROOTS, 'agents(limit: 200) { data { id } }'))).errors).toBeUndefined();
+});
+
+describe('The operations of an account', () => {
+  const QUERY = JSON.stringify({ query: '{ agents(q: "night") { data { id } } }' });
+  const ask = (credential: string, signal?: AbortSignal) =>
+    fetch(freehold.graphqlUrl, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+      body: QUERY,
+      ...(signal && { signal }),
+    });
+  /** Does the work while reads of the directory wait. */
+  const whileReadsWait = (work: () => Promise<void>) =>
+    freehold.db.transaction(async (tx) => {
+      await tx.query('lock table agent in access exclusive mode');
+      await work();
+    });
+  const waitingReads = async () =>
+    (
+      await freehold.db.query<{ waiting: number }>(
+        `select count(*)::int as waiting from pg_stat_activity
+          where wait_event_type = 'Lock' and query like '%search_agents%' and datname = current_database()`,
+      )
+    )[0]!.waiting;
+
+  it('are at most 32 at once, of which four run, and the operations of others go on', async () => {
+    const [account, other] = [await freehold.newAccount(), await freehold.newAccount()];
+    let all: Promise<Response>[] = [];
+    await whileReadsWait(async () => {
+      all = Array.from({ length: 40 }, () => ask(account.accessToken));
+      const refused = await Promise.race(all);
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+      expect(JSON.stringify(await refused.json())).toContain('32 operations under way');
+      await eventually(async () => (await waitingReads()) === 4);
+      expect((await other.graphql('{ account { id } }')).data).toEqual({ account: { id: other.id } });
+      expect(await waitingReads()).toBeLessThanOrEqual(5);
+    });
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(32);
+    expect((await ask(account.accessToken)).status).toBe(200);
+  });
+
+  it('leave the queue when their client goes', async () => {
+    const account = await freehold.newAccount();
+    const reads = await queriesOf(async () => {
+      const gone = new AbortController();
+      await whileReadsWait(async () => {
+        const all = Array.from({ length: 30 }, () => ask(account.accessToken, gone.signal).catch(() => undefined));
+        await eventually(async () => (await waitingReads()) >= 4);
+        await sleep(1_000);
+        gone.abort();
+        await Promise.all(all);
+        await sleep(200);
+      });
+      expect((await ask(account.accessToken)).status).toBe(200);
+    });
+    const searches = reads.filter(({ text }) => text.includes('search_agents') && !text.includes('pg_stat_activity'));
+    // Some began while the others waited: four run, and more when those have had their place for two seconds.
+    expect(searches.length).toBeLessThan(15);
+  });
+});

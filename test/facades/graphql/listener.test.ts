@@ -1,0 +1,134 @@
+/** The bounds of the internal listener, with small values. */
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocket } from 'ws';
+import { type InternalOptions, internalListener } from '../../../facades/graphql/listener.ts';
+import type { Context, Viewer } from '../../../schema/index.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+
+const KIB = 1024;
+
+/** Starts a listener that takes the id of an account, or "operator", for a credential. */
+async function started(options: Partial<InternalOptions> = {}) {
+  const faults: unknown[] = [];
+  const { server, closeSockets } = internalListener({
+    authenticate: async (authorization) => {
+      const id = authorization?.slice('Bearer '.length);
+      const accountId = id === 'operator' ? null : id;
+      return id ? ({ accountId, credentialId: id, kind: 'api_key', scopes: new Set() } as unknown as Viewer) : null;
+    },
+    admit: async () => {},
+    contextOf: (request) => request as Context,
+    onCredentialEnd: () => ({ checked: Promise.resolve(), forget: () => {} }),
+    onError: (fault) => faults.push(fault),
+    ready: async () => true,
+    ...options,
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    closeSockets();
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { port, url: `http://127.0.0.1:${port}`, faults };
+}
+
+describe('The WebSockets of the internal listener', () => {
+  const SOCKETS = { max: 10, reserved: 4 };
+  const stranger = async (port: number) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws');
+    socket.on('error', () => {});
+    await once(socket, 'open');
+    onTestFinished(() => socket.terminate());
+    return socket;
+  };
+  /** Shows a credential. @returns the socket after its acknowledgement, or the code by which the service closed it */
+  const admitted = async (port: number, id: string) => {
+    const socket = await stranger(port);
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${id}` } }));
+    return Promise.race([once(socket, 'message').then(() => socket), once(socket, 'close').then(([code]) => code)]);
+  };
+
+  it('close the oldest one without a credential when there are too many', async () => {
+    const { port } = await started({ sockets: SOCKETS });
+    const strangers = [];
+    for (let i = 0; i < SOCKETS.max; i++) strangers.push(await stranger(port));
+    const closed = once(strangers[0]!, 'close');
+    expect(await admitted(port, 'operator')).toBeInstanceOf(WebSocket);
+    // Without a credential it would close by itself later, with another code.
+    expect((await closed)[0]).toBe(1006);
+    expect(strangers.slice(1).every(({ readyState }) => readyState === WebSocket.OPEN)).toBe(true);
+  });
+
+  it('leave some places to the operator when accounts take all others', async () => {
+    const { port } = await started({ sockets: SOCKETS });
+    const all = [];
+    for (let i = 0; i < SOCKETS.max - SOCKETS.reserved; i++) all.push(await admitted(port, `acct_${i}`));
+    expect(all.every((socket) => socket instanceof WebSocket)).toBe(true);
+    expect(await admitted(port, 'acct_more')).toBe(1013);
+    expect(await admitted(port, 'operator')).toBeInstanceOf(WebSocket);
+    all[0].close();
+    await eventually(async () => (await admitted(port, 'acct_more')) instanceof WebSocket);
+  });
+
+  it('are at most 64 of an account', async () => {
+    const { port } = await started();
+    for (let i = 0; i < 64; i++) expect(await admitted(port, 'acct_a')).toBeInstanceOf(WebSocket);
+    expect(await admitted(port, 'acct_a')).toBe(1013);
+    expect(await admitted(port, 'acct_b')).toBeInstanceOf(WebSocket);
+  });
+
+  it('are at most a thousand, and the operator still gets one', async () => {
+    const { graphqlUrl, operatorToken } = await startFreehold({ ROLES: 'api' });
+    const { port } = new URL(graphqlUrl);
+    const strangers = await Promise.all(Array.from({ length: 1_005 }, () => stranger(Number(port))));
+    const isOpen = ({ readyState }: WebSocket) => readyState === WebSocket.OPEN;
+    await eventually(async () => strangers.filter(isOpen).length <= 1_000);
+    expect(await admitted(Number(port), operatorToken)).toBeInstanceOf(WebSocket);
+  });
+});
+
+describe('The internal listener', () => {
+  it('asks at most once a second whether the service is ready', async () => {
+    let asked = 0;
+    const { url } = await started({ ready: async () => ++asked > 0 });
+    const since = performance.now();
+    for (let i = 0; i < 30; i++) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(asked).toBeLessThanOrEqual(1 + Math.floor((performance.now() - since) / 1_000));
+  });
+
+  it.each(['[', 'a b', 'x:99999', '%'])('refuses the host %j without a fault', async (host) => {
+    const { port, faults } = await started();
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`GET /graphql HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    socket.destroy();
+    expect(faults).toEqual([]);
+  });
+
+  it('closes the connection of a client that reads no answer, when too much waits', async () => {
+    const { port } = await started({ unread: { perResponse: 64 * KIB, stalledMs: 300 } });
+    const types = Array.from({ length: 20 }, (_, n) => `t${n}: types { name description fields { name description } }`);
+    const body = JSON.stringify({ query: `{ __schema { ${types.join(' ')} } }` });
+    const request = [
+      'POST /graphql HTTP/1.1',
+      'Host: localhost',
+      'Authorization: Bearer operator',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ].join('\r\n');
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.pause();
+    let closed = false;
+    socket.on('close', () => (closed = true));
+    socket.write(`${request}\r\n\r\n${body}`.repeat(15));
+    // A paused socket notices a reset only when it writes.
+    await eventually(async () => {
+      if (!closed) socket.write('\r\n');
+      return closed;
+    });
+  });
+});
