@@ -206,7 +206,7 @@ describe('A server on the dead member', () => {
     await cluster.members[0]!.start();
     await eventually(async () => (await statusOf(leaving!.order_number)) === 'deleted', 200);
     await eventually(async () => (await instances()).length === 1, 60);
-    expect(await heldAddresses(world)).toBe(2);
+    await eventually(async () => (await heldAddresses(world)) === 2, 120);
     expect(await customer.settled(staying!.order_number, 200)).toMatchObject({ status: 'running', failure: null });
     expect(await enter(staying!)).toBe('in');
     await customer.rest('DELETE', `/v1/servers/${staying!.order_number}`);
