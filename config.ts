@@ -135,6 +135,11 @@ const VARIABLES = {
     ),
     PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
     PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
+    PROVISIONING_URL: optional(
+      webUrl,
+      '`http://PROVISIONING_HOST:PROVISIONING_PORT`',
+      'The URL of that listener for controllers.',
+    ),
     NETBOOT_DIR: optional(path, '`DATA_DIR/netboot`', 'Folder of `vmlinuz`, `initrd.img` and an image of each system.'),
   },
   'Outgoing calls': {

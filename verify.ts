@@ -1,8 +1,9 @@
 /**
  * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
- * proves that the ledger and the audit log are as the service wrote them. With `--digest`, it proves that the log still has what it had when the
- * service published that digest. Otherwise it names the wrong rows and ends with 1. Like any start, it migrates the tables;
- * it changes nothing else, and makes no database. It may run beside the service.
+ * proves that the ledger and the audit log are as the service wrote them. First it proves that the database has the
+ * objects of the service and no others, which could hide rows. With `--digest`, it proves that the log still has what it had
+ * when the service published that digest. Otherwise it names what is wrong and ends with 1. Like any start, it migrates the
+ * tables; it changes nothing else, and makes no database. It may run beside the service.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,34 +11,34 @@ import { parseArgs } from 'node:util';
 import { type Config, readConfig } from './config.ts';
 import { inExistingDatabase } from './entities/database/command.ts';
 import { Database } from './entities/database/database.ts';
-import { findAlterations } from './entities/database/plain-tables.ts';
-import { TABLES } from './entities/database/tables.ts';
+import { findDifferences } from './entities/database/objects/objects.ts';
+import type { Transaction } from './entities/database/transaction.ts';
 import { proveAudit } from './entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
 import type { KnownOfAudit } from './entities/history/audit-signed.ts';
 import { LEDGER_CHAIN } from './entities/history/hash-chain.ts';
 import { usdFromMicros } from './entities/money.ts';
 import { proveBooks } from './entities/payments/books.ts';
+import { connectionName } from './entities/secret-key.ts';
 import { Vault } from './entities/secrets.ts';
 
 async function verify(): Promise<boolean> {
   const digests = givenDigests().flatMap(digestsIn);
   const config = readConfig();
+  const vault = vaultOf(config);
   return inExistingDatabase(config, async ({ url, ownerUrl, place }) => {
-    const db = await Database.open(url, { poolSize: 2, ownerUrl });
+    // Code in the database could otherwise tell this program by its name from a service, and show it other rows.
+    const db = await Database.open(url, { poolSize: 2, ownerUrl, ...(vault && { name: connectionName(vault) }) });
     try {
       console.log(`Database ${place}\n`);
-      const { tables, substitutes } = await findAlterations(
-        db,
-        TABLES.map(({ options }) => options.tableName!),
-      );
-      for (const table of tables)
-        console.log(`WRONG: ${table}: a view, a rule, a policy or another schema may hide rows. Remove it.`);
-      for (const substitute of substitutes)
-        console.log(`WRONG: ${substitute} stands in for one of PostgreSQL, and may hide rows. Remove it.`);
-      if (tables.length || substitutes.length) return false;
-      const areBooksRight = await verifyTheBooks(db);
-      return (await verifyTheAudit(db, { publicKeys: keysOf(config), digests })) && areBooksRight;
+      const publicKeys = vault ? signingKeys(vault).map(publicKeyOf) : [];
+      return await db.transaction(async (tx) => {
+        // Retention and the worker may write meanwhile, so the proof reads one moment.
+        await tx.query('set transaction isolation level repeatable read, read only');
+        if (!(await verifyTheObjects(tx))) return false;
+        const areBooksRight = await verifyTheBooks(tx);
+        return (await verifyTheAudit(tx, { publicKeys, digests })) && areBooksRight;
+      });
     } finally {
       await db.close();
     }
@@ -53,8 +54,21 @@ function givenDigests(): string[] {
   }
 }
 
-async function verifyTheBooks(db: Database): Promise<boolean> {
-  const { balanced, transfers, totals, faults } = await proveBooks(db);
+const DIFFERENCES_MAX = 50;
+
+async function verifyTheObjects(tx: Transaction): Promise<boolean> {
+  const differences = await findDifferences(tx);
+  for (const { name, definition, isKnown } of differences.slice(0, DIFFERENCES_MAX))
+    if (definition === undefined) console.log(`WRONG: An object of the service is missing: ${name}.`);
+    else if (isKnown) console.log(`WRONG: An object is not as the service made it: ${name}. It is now: ${definition}`);
+    else console.log(`WRONG: The database has a foreign object, which may hide rows: ${name}. Remove it.`);
+  const rest = differences.length - DIFFERENCES_MAX;
+  if (rest > 0) console.log(`WRONG: and ${rest} more. Mend these objects, and prove the records again.`);
+  return !differences.length;
+}
+
+async function verifyTheBooks(tx: Transaction): Promise<boolean> {
+  const { balanced, transfers, totals, faults } = await proveBooks(tx);
   for (const { name, micros } of totals) console.log(`${name.padEnd(24)} ${usdFromMicros(micros)} USD`);
   if (balanced) console.log(`\nThe books balance: ${counted(transfers, 'transfer')}.`);
   for (const { table, detail, rows, count } of faults) {
@@ -65,12 +79,8 @@ async function verifyTheBooks(db: Database): Promise<boolean> {
   return balanced;
 }
 
-async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Promise<boolean> {
-  // Retention and the worker may write meanwhile, so the proof reads one moment.
-  const proof = await db.transaction(async (tx) => {
-    await tx.query('set transaction isolation level repeatable read, read only');
-    return proveAudit(tx, known);
-  });
+async function verifyTheAudit(tx: Transaction, known: Required<KnownOfAudit>): Promise<boolean> {
+  const proof = await proveAudit(tx, known);
   const { entries, transfers, signatures, firstSignedAt, latest, missingDigests, faults, hasMoreFaults } = proof;
   const isAttributed = !signatures || known.publicKeys.length > 0;
   for (const { accountId, entryId, detail } of faults)
@@ -101,13 +111,11 @@ async function verifyTheAudit(db: Database, known: Required<KnownOfAudit>): Prom
 
 const counted = (count: number, one: string, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
-/** Returns the public keys of the signatures; none if this installation lacks SECRET_KEY. */
-function keysOf({ secretKey, secretKeyPrevious, dataDir }: Config): Buffer[] {
+/** Returns the vault of the service; undefined if this installation lacks SECRET_KEY. */
+function vaultOf({ secretKey, secretKeyPrevious, dataDir }: Config): Vault | undefined {
   const file = join(dataDir, 'secret-key');
   const given = secretKey ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined);
-  if (given === undefined) return [];
-  const vault = new Vault(bytesOf(given), ...secretKeyPrevious.map(bytesOf));
-  return signingKeys(vault).map(publicKeyOf);
+  return given === undefined ? undefined : new Vault(bytesOf(given), ...secretKeyPrevious.map(bytesOf));
 }
 const bytesOf = (key: string) => Buffer.from(key, 'base64');
 

@@ -1,7 +1,8 @@
 /**
- * `npm run payouts`: the operator's wallet and the books. `export` prints the payouts to sign offline, as JSON. `import <file>`
- * keeps what was sent: lines of a payout id and its transaction, separated by a space or a comma. `settle` asks the chains, and
- * finishes the payouts that no chain can remove. Without a word, it lists the open payouts.
+ * `npm run payouts`: the operator's wallet and the books. `export` prints the new payouts to sign offline, as JSON.
+ * `export --again` prints those that it printed before. `import <file>` keeps what was sent: lines of a payout id and its
+ * transaction, separated by a space or a comma. `import --replace <file>` also replaces transactions that never pay. `settle` asks
+ * the chains, and finishes the payouts that no chain can remove. Without a word, it lists the open payouts.
  */
 import { readFileSync } from 'node:fs';
 import { readConfig } from '../config.ts';
@@ -13,11 +14,12 @@ import { LIST_BROADCAST, LIST_UNSENT, type Payout } from '../entities/payments/p
 import { readGateways } from '../provisioning/payments/gateways.ts';
 import { formatUnits } from '../provisioning/payments/top-ups/amount.ts';
 import { exportedPayouts } from '../provisioning/payments/wallet/export.ts';
-import { exportPayouts, importSent, type SentPayout } from '../provisioning/payments/wallet/payouts.ts';
-import { finishShown } from '../provisioning/payments/wallet/shown.ts';
+import { importSent, type SentPayout } from '../provisioning/payments/wallet/import.ts';
+import { exportAgain, exportPayouts } from '../provisioning/payments/wallet/payouts.ts';
+import { askReplaced, finishShown, lineOfReplaced } from '../provisioning/payments/wallet/shown.ts';
 
 const ACTOR: Actor = { type: 'operator', id: null, name: 'npm run payouts', requestId: null };
-const USAGE = 'Usage: npm run payouts [-- export | import <file> | settle]';
+const USAGE = 'Usage: npm run payouts [-- export [--again] | import [--replace] <file> | settle]';
 
 const lineOf = ({ id, status, network, coin, address, units, decimals, amountMicros, txId }: Payout) =>
   `${id} ${status.padEnd(9)} ${network} ${formatUnits(BigInt(units), decimals)} ${coin} (${usdFromMicros(amountMicros)} USD) to ${address}${txId ? ` by ${txId}` : ''}`;
@@ -34,38 +36,63 @@ const sentIn = (file: string): SentPayout[] =>
       return { id, txId };
     });
 
-async function payouts([command = 'list', file]: string[]): Promise<boolean> {
+/** Prints the list to sign. Everything else goes to the standard error, so that the list stays JSON. */
+async function exportList(db: Database, isAgain: boolean): Promise<void> {
+  const payouts = isAgain ? await exportAgain(db, ACTOR) : await exportPayouts(db, ACTOR);
+  console.log(JSON.stringify(exportedPayouts(payouts), null, 2));
+  if (isAgain) {
+    for (const { id, exportedAt } of payouts)
+      console.error(`${id} was first exported at ${exportedAt?.toISOString()}.`);
+    console.error('WARNING: If you sign both lists, you pay twice. Be sure that you never sent the first one.');
+    return;
+  }
+  const ids = new Set(payouts.map(({ id }) => id));
+  const others = (await LIST_UNSENT.all(db)).filter(({ id, status }) => status === 'EXPORTED' && !ids.has(id));
+  if (others.length)
+    console.error(`The list leaves out ${others.length} payouts of earlier lists. If one is lost, run export --again.`);
+}
+
+async function payouts([command = 'list', ...given]: string[]): Promise<number> {
   const config = readConfig();
+  const [first, file = first] = given;
   return inExistingDatabase(config, async ({ url, ownerUrl }) => {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
-      if (command === 'export') console.log(JSON.stringify(exportedPayouts(await exportPayouts(db, ACTOR)), null, 2));
-      else if (command === 'import' && file)
-        for (const payout of await importSent(db, sentIn(file), ACTOR)) console.log(lineOf(payout));
-      else if (command === 'settle') return await settle(db, config.paymentsFile);
+      if (command === 'export' && (!first || first === '--again')) await exportList(db, first === '--again');
+      else if (command === 'import' && file && (first === '--replace') === given.length > 1) {
+        const drivers = config.paymentsFile ? readGateways(config.paymentsFile).payments : [];
+        const replacing = first === '--replace' ? { drivers, signal: AbortSignal.timeout(600_000) } : undefined;
+        for (const payout of await importSent(db, sentIn(file), ACTOR, replacing)) console.log(lineOf(payout));
+      } else if (command === 'settle') return await settle(db, config.paymentsFile);
       else if (command === 'list') {
         const open = [...(await LIST_UNSENT.all(db)), ...(await LIST_BROADCAST.all(db))];
         console.log(open.map(lineOf).join('\n') || 'No payout is open.');
       } else throw new Error(USAGE);
-      return true;
+      return 0;
     } finally {
       await db.close();
     }
   });
 }
 
-async function settle(db: Database, paymentsFile: string | undefined): Promise<boolean> {
+/** @returns the exit code */
+async function settle(db: Database, paymentsFile: string | undefined): Promise<number> {
   const drivers = paymentsFile ? readGateways(paymentsFile).payments : [];
-  const asked = await finishShown(db, drivers, ACTOR, AbortSignal.timeout(600_000));
+  const signal = AbortSignal.timeout(600_000);
+  const asked = await finishShown(db, drivers, ACTOR, signal);
   for (const { payout, shown } of asked) console.log(`${shown.padEnd(7)} ${lineOf(payout)}`);
+  const replaced = await askReplaced(db, drivers, signal);
+  for (const one of replaced) console.log(lineOfReplaced(one));
   if (asked.some(({ shown }) => shown === 'UNKNOWN'))
     console.log('\nNo chain tells about UNKNOWN payouts. Look at them yourself, and send the mutation finishPayout.');
   if (!asked.length) console.log('No payout was sent.');
-  return !asked.some(({ shown }) => shown === 'WRONG');
+  const states = new Set<string>([...asked.map(({ shown }) => shown), ...replaced.map((one) => one.replaced)]);
+  if (['WRONG', 'TWICE', 'ANNOUNCED'].some((state) => states.has(state))) return 1;
+  return states.has('SILENT') ? 2 : 0;
 }
 
 try {
-  process.exitCode = (await payouts(process.argv.slice(2))) ? 0 : 1;
+  process.exitCode = await payouts(process.argv.slice(2));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

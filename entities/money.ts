@@ -31,5 +31,11 @@ export function differenceMicros(fromMonthMicros: bigint, toMonthMicros: bigint,
   return ((toMonthMicros - fromMonthMicros) * BigInt(hours) + HOURS_PER_MONTH - 1n) / HOURS_PER_MONTH;
 }
 
+/** What the refund of a deletion loses by a change to a lower monthly price; 0 for a higher one. */
+export function lostRefundMicros(fromMonthMicros: bigint, toMonthMicros: bigint, paidUntil: Date, now: Date): bigint {
+  const lost = refundMicros(fromMonthMicros, paidUntil, now) - refundMicros(toMonthMicros, paidUntil, now);
+  return lost > 0n ? lost : 0n;
+}
+
 /** The hours of a paid month. */
 export const PAID_HOURS = Number(HOURS_PER_MONTH);

@@ -27,7 +27,7 @@ export const builder = new SchemaBuilder<{
     LabelSelector: Same<string>;
     ReverseDnsList: Same<{ ip: string; ptr: string }[]>;
     Amount: Same<number>;
-    BlockDevice: Same<string>;
+    DiskName: Same<string>;
     Cidr: Same<string>;
     HostName: Same<string>;
     IpAddress: Same<string>;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   differenceMicros,
   hourlyMicros,
+  lostRefundMicros,
   MICROS_PER_USD,
   microsFromUsd,
   PAID_HOURS,
@@ -100,6 +101,18 @@ describe('The difference of two months', () => {
       const [paidUntil, now] = [atHour(PAID_HOURS), atHour(Math.random() * PAID_HOURS)];
       const paid = month + differenceMicros(month, next, paidUntil, now);
       if (refundMicros(next, paidUntil, now) > paid) throw new Error(`${month} to ${next} at ${now.toISOString()}`);
+    }
+  });
+
+  it('comes back at a lower price, so that two refunds are never more than one', () => {
+    for (let i = 0; i < 20_000; i++) {
+      const next = BigInt(random(10 ** (1 + random(9))));
+      const month = next + BigInt(random(10 ** (1 + random(9))));
+      const [paidUntil, now] = [atHour(PAID_HOURS), atHour(Math.random() * PAID_HOURS)];
+      const back = lostRefundMicros(month, next, paidUntil, now);
+      if (back + refundMicros(next, paidUntil, now) !== refundMicros(month, paidUntil, now))
+        throw new Error(`${month} to ${next} at ${now.toISOString()}`);
+      if (lostRefundMicros(next, month, paidUntil, now) !== 0n) throw new Error(`${next} to ${month} lost money.`);
     }
   });
 });

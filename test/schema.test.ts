@@ -19,6 +19,8 @@ const LISTS = [
   'codes',
   'components',
   'contacts',
+  'disks',
+  'disks',
   'endpoints',
   'grantTypes',
   'redirectUris',
@@ -100,7 +102,7 @@ describe('The schema', () => {
     });
     expect(unbounded.map(({ name }) => name)).toEqual([]);
     const lists = [...mutations, ...inputs].filter(({ type }) => isListType(getNullableType(type)));
-    // Resolvers count these entries, or store none. Only the operator sends codes and components.
+    // Resolvers count these entries, or store none. Only the operator sends codes, components and disks.
     expect(lists.map(({ name }) => name).sort()).toEqual(LISTS);
   });
 

@@ -5,14 +5,22 @@ import pg from 'pg';
 const KEEP_ALIVE =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4 -c tcp_user_timeout=30000';
 
+/** A backslash before a space makes the space a part of the option. */
+const SEARCH_PATH = /search_path=(?:\\.|\S)+/g;
+
 /**
  * Names the schema of the service in the options of a URL: `public`, unless they name another. Otherwise a schema with the
- * name of the role would hide the tables. PostgreSQL takes the last of several settings.
+ * name of the role would hide the tables. So would temporary tables, which PostgreSQL finds first unless the path names their
+ * schema. PostgreSQL takes the last of several settings.
  */
 export function withSchema(given: string): string {
   const url = new URL(given);
   const options = url.searchParams.get('options') ?? '';
-  url.searchParams.set('options', `-c search_path=public ${KEEP_ALIVE} ${options}`.trim());
+  const all = `-c search_path=public ${KEEP_ALIVE} ${options}`.trim();
+  url.searchParams.set(
+    'options',
+    all.replace(SEARCH_PATH, (path) => `${path},pg_temp`),
+  );
   return url.href;
 }
 

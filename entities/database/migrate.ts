@@ -71,10 +71,11 @@ async function refuseOtherSchema(owner: pg.Client): Promise<void> {
 /** @throws Error if the role cannot use the schema that the URL names */
 async function refuseMissingSchema(owner: pg.Client): Promise<void> {
   const { rows } = await owner.query(
-    `select current_schema() as schema, current_user as role, current_setting('search_path') as wanted`,
+    `select current_schema() as schema, current_user as role, current_setting('search_path') as path`,
   );
-  const { schema, role, wanted } = rows[0];
-  if (schema === null)
+  const { schema, role, path } = rows[0];
+  const wanted = path.replace(/,\s*pg_temp$/, '');
+  if (schema === null || /^pg_temp_\d+$/.test(schema))
     throw new Error(
       `The database has no schema ${wanted} that the role ${role} may use. As the superuser, in this database: ` +
         `create schema ${wanted} authorization ${owner.escapeIdentifier(role)}`,

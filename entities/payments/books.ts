@@ -7,7 +7,8 @@ import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { CHANGED_MONTHS_SQL } from './closed-month.ts';
-import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL } from './solvency.ts';
+import { overdrawnSql } from './movement.ts';
+import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
 
 /** The wrong rows that the proof names of each kind of fault. */
 const ROWS_MAX = 20;
@@ -99,17 +100,23 @@ const CHECKS = [
   {
     table: 'top_up',
     detail: 'The credited amount of the top-up differs from its transfers.',
-    // A payment by x402 may be credited or assigned before a repeated request makes its top-up.
+    // A payment by x402 may be credited or assigned before a repeated request makes its top-up. Chains may remove payments.
     wrong: `select id as row from top_up
       left join (
         select coalesce(transfer.order_number, payment.order_number, assigned.order_number) as order_number,
           sum(amount_micros) as micros
         from transfer left join payment using (external_key)
           left join payment as assigned on assigned.mode = 'X402' and transfer.external_key = 'assign:' || assigned.id
-        where (kind in ('topup', 'bonus') or assigned.id is not null) and credit = 'available:' || transfer.account_id
+        where (kind = 'topup' or assigned.id is not null) and credit = 'available:' || transfer.account_id
         group by 1) as posted
         using (order_number)
-      where status = 'CONFIRMED' and credited_micros <> coalesce(posted.micros, 0)`,
+      left join (
+        select order_number, sum(payment.credited_micros) as micros from payment join top_up using (order_number)
+        where payment.status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0 and (coin = crypto or payment.mode = 'X402')
+        group by 1) as removed
+        using (order_number)
+      where status = 'CONFIRMED' and credited_micros
+        <> coalesce(posted.micros, 0) - coalesce(removed.micros, 0) + bonus_micros - reversed_bonus_micros`,
   },
   {
     table: 'server',
@@ -147,7 +154,7 @@ const CHECKS = [
   {
     table: 'payout',
     detail: 'More coins leave this gateway than are final there.',
-    wrong: OVERDRAWN_GATEWAYS_SQL,
+    wrong: overdrawnSql('true'),
   },
   {
     table: 'payout',

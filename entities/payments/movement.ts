@@ -35,11 +35,20 @@ const HOLDING = {
 export type Holding = Row<typeof HOLDING>;
 /** The ledger account of the coins of a payment. */
 export const GATEWAY_SQL = `'gateway:' || case payment.mode when 'X402' then 'x402:' else '' end || payment.network`;
-/** A payment that waits for its payout is still there. The operator may also have returned one by hand. */
+/** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took reversed ones. */
+const IS_HELD_SQL = `(status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
+  or status = 'WRITTEN_OFF' and reversals = 0 and (height is null or block_hash is not null))`;
+/** Whether the operator returned a payment by hand, without a payout. */
+const IS_RETURNED_BY_HAND_SQL = `(status = 'RETURNED'
+  and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))`;
+/**
+ * A payment that waits for its payout is still there. The operator may also have returned one by hand. Coins that were written
+ * off cost nothing.
+ */
 const ALL_HOLDINGS = `
   select name, coin, sum(units)::text as units, sum(micros)::bigint as cost_micros from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric, credited_micros as micros
-      from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
+    select ${GATEWAY_SQL} as name, coin, units::numeric, case status when 'WRITTEN_OFF' then 0 else credited_micros end as micros
+      from payment where ${IS_HELD_SQL}
         or (status = 'RETURNED' and exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))
     union all select source, coin, -units::numeric, -amount_micros from movement
     union all select target, coin, units::numeric, amount_micros from movement where target like '%:%') as legs
@@ -63,6 +72,25 @@ export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
       from payout left join payment on payment.id = payment_id
       where payout.status <> 'CANCELLED' and source is distinct from ${GATEWAY_SQL}) as legs
   where name = $1 and coin = $2`;
+
+/**
+ * The gateways that lost more coins than came, or paid out more coins than are final there. Each row is `name coin`. An open
+ * payout counts, because its coins may be on their way. Sweeps may take coins that are not final.
+ * @param where a condition on the names and coins
+ */
+export const overdrawnSql = (where: string): string => `
+  select name || ' ' || coin as row
+  from (
+    select ${GATEWAY_SQL} as name, coin, units::numeric, final_at is not null as lasts
+      from payment where final_at is not null or ${IS_HELD_SQL}
+    union all select target, coin, units::numeric, true from movement
+    union all select source, coin, -units::numeric, false from movement where payout_id is null
+    union all select source, coin, -units::numeric, true from payout where status <> 'CANCELLED'
+    union all select ${GATEWAY_SQL}, coin, -units::numeric, true from payment where ${IS_RETURNED_BY_HAND_SQL}) as legs
+  where name like 'gateway:%' and ${where}
+  group by name, coin having sum(units) < 0 or sum(units) filter (where lasts) < 0`;
+/** The ledger account $1, if it is a gateway and overdrawn in the coin $2. */
+export const FIND_OVERDRAWN = statement({ row: column.text() })`${overdrawnSql('name = $1 and coin = $2')}`;
 
 /** The cost of these units of a holding, by the average; undefined: the books do not know it. */
 export function costOf(holding: Holding | undefined, units: bigint): bigint | undefined {

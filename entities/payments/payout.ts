@@ -43,6 +43,10 @@ export const Payout = entity('payout', {
   units: column.text(),
   amountMicros: column.bigint(),
   txId: nullable(column.text()),
+  /** Earlier transactions that the operator named for it. They must not pay it as well. */
+  replacedTxIds: column.textArray(),
+  /** When it first was in a list to sign. */
+  exportedAt: nullable(column.timestamp()),
   reason: column.text(),
   createdAt: column.now(),
 });
@@ -55,7 +59,7 @@ export const PAYOUT_LIFECYCLE: Lifecycle<Payout, PayoutStatus> = {
   transitions: TRANSITIONS,
 };
 
-/** The payouts that wait for a signature, in the order of their ids. */
+/** The payouts that wait for a transaction, in the order of their ids. */
 export const LIST_UNSENT = statement(Payout.columns)`
   select ${columnsOf(Payout)} from payout where status in ('REQUESTED', 'EXPORTED') order by id`;
 /**
@@ -67,6 +71,22 @@ export const LIST_BROADCAST = statement({ ...Payout.columns, unitsTogether: colu
     select *, sum(units::numeric) over (partition by lower(tx_id), coin, lower(address))::text as units_together
       from payout where tx_id is not null) as sent
     where status = 'BROADCAST' order by id`;
+
+/** The units of all payouts in the coin $2 to the address $3 that name the transaction $1. */
+export const SUM_NAMING = statement({ units: column.text() })`
+  select coalesce(sum(units::numeric), 0)::text as units from payout
+    where lower(tx_id) = lower($1) and coin = $2 and lower(address) = lower($3)`;
+/** The payouts with earlier transactions, one row for each. `unitsTogether` is the sum of the payouts that now name it. */
+export const LIST_REPLACED = statement({
+  ...Payout.columns,
+  replacedTxId: column.text(),
+  unitsTogether: column.text(),
+})`
+  select ${columnsOf(Payout, 'payout')}, replaced.tx_id as replaced_tx_id, coalesce((
+      select sum(named.units::numeric) from payout as named where lower(named.tx_id) = lower(replaced.tx_id)
+        and named.coin = payout.coin and lower(named.address) = lower(payout.address)), 0)::text as units_together
+    from payout cross join lateral unnest(replaced_tx_ids) as replaced (tx_id)
+    where replaced_tx_ids <> '{}' order by id, replaced.tx_id`;
 
 /** The sentence that the address signs to receive the coins of an account. */
 export const payoutSentence = ({ accountId, address, network }: Pick<Payout, 'accountId' | 'address' | 'network'>) =>

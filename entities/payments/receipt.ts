@@ -13,7 +13,7 @@ const LINE = {
   /** Negative if it left the balance. */
   amountMicros: column.bigint(),
   coin: nullable(column.text()),
-  /** In the smallest unit of the coin. */
+  /** In the smallest unit of the coin. Negative if the chain removed the payment. */
   units: nullable(column.text()),
   network: nullable(column.text()),
   txId: nullable(column.text()),
@@ -21,16 +21,21 @@ const LINE = {
   totalMicros: column.bigint(),
 };
 export type ReceiptLine = Row<typeof LINE>;
+/** The external key of the payment behind a transfer of its credit, its reversal or its restoration. */
+const PAYMENT_KEY = `regexp_replace(transfer.external_key, '^(reverse|restore):[0-9]+:', '')`;
 /**
  * The changes of the balance of the account $1 in the order of their ids. $2 only those of this order, or null. $3 and $4 the range
- * of ids. $5 and $6 the range of times.
+ * of ids. $5 and $6 the range of times. A reversal of a payment makes a debt, which is a change by its order. The payment of the
+ * debt names no order, and is a change of its month.
  */
 export const LIST_RECEIPT_LINES = statement(LINE)`
-  select transfer.created_at as at, description, transfer.order_number, coin, units, network, tx_id, signed as amount_micros,
+  select transfer.created_at as at, description, transfer.order_number, coin, case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
     (sum(signed) over ())::bigint as total_micros
   from transfer
     cross join lateral (select case when credit = 'available:' || $1 then amount_micros else -amount_micros end as signed) as amount
-    left join payment on payment.external_key = transfer.external_key and payment.account_id = $1
-  where transfer.account_id = $1 and 'available:' || $1 in (debit, credit) and ($2::text is null or transfer.order_number = $2)
+    left join payment on payment.account_id = $1
+      and (payment.external_key = ${PAYMENT_KEY} or payment.id = substring(transfer.external_key from '^assign:(.*)$'))
+  where transfer.account_id = $1 and ('available:' || $1 in (debit, credit) or $2::text is not null and debit = 'owed:' || $1)
+    and ($2::text is null or transfer.order_number = $2)
     and transfer.id >= $3 and transfer.id < $4 and transfer.created_at >= $5 and transfer.created_at < $6
   order by transfer.id limit ${RECEIPT_LINES_MAX}`;

@@ -5,7 +5,6 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { GATEWAY_SQL } from './movement.ts';
 import { UNFINAL_BONUS_SQL } from './top-up.ts';
 import { PAYABLE_SQL } from './withheld.ts';
 
@@ -41,20 +40,6 @@ export const FIND_INSOLVENT = statement({
 
 /** The accounts of `FIND_INSOLVENT`. */
 export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.text}) as insolvent`;
-
-/**
- * The gateways that lost more coins than are final there. Final payments came, and so did coins that the operator moved there.
- * Payouts and returned payments left. An open payout counts, because its coins may be on their way.
- */
-export const OVERDRAWN_GATEWAYS_SQL = `
-  select name || ' ' || coin as row
-  from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL' or final_at is not null
-    union all select target, coin, units::numeric from movement
-    union all select source, coin, -units::numeric from payout where status <> 'CANCELLED'
-    union all select ${GATEWAY_SQL}, coin, -units::numeric from payment where status = 'RETURNED'
-      and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED')) as legs
-  where name like 'gateway:%' group by name, coin having sum(units) < 0`;
 
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments, their bonuses and the additions

@@ -98,6 +98,7 @@ export const WATCH_TOP_UPS = statement(TopUp.columns)`
 const isLive = `status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'FINAL')`;
 const isOpen = `status in ('OBSERVED', 'CONFIRMING')`;
 const isCredited = `status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
+const isRemoved = `status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0`;
 /** Transactions that a top-up shows. */
 const TX_IDS_MAX = 100;
 /** The sums of the payments of a top-up in its coin. Live ones wait for confirmations, or are in the balance. */
@@ -109,6 +110,8 @@ const PAID = {
   creditedUnits: column.text(),
   quotedUnits: column.text(),
   paidMicros: column.bigint(),
+  /** Of payments that their chain removed after their credit. */
+  removedMicros: column.bigint(),
   /** The least confirmations of an open one. */
   leastConfirmations: nullable(column.int()),
   firstSeenAt: nullable(column.timestamp()),
@@ -125,6 +128,7 @@ export const LOCK_COIN_TOP_UPS = statement({ ...TopUp.columns, ...PAID })`
         coalesce(sum(units::numeric) filter (where ${isCredited}), 0)::text as credited_units,
         coalesce(sum(quoted_units::numeric), 0)::text as quoted_units,
         coalesce(sum(payment.credited_micros) filter (where ${isCredited}), 0)::bigint as paid_micros,
+        coalesce(sum(payment.credited_micros) filter (where ${isRemoved}), 0)::bigint as removed_micros,
         min(payment.confirmations) filter (where ${isOpen}) as least_confirmations,
         min(seen_at) filter (where ${isLive}) as first_seen_at,
         max(seen_at) filter (where ${isCredited}) as last_credited_seen_at,
@@ -172,9 +176,9 @@ export function earnedMicros(
   return paidMicros >= amountMicros || earned > most ? most : earned;
 }
 
-/** Locks the top-up $1 if its bonus is in the balance. Returns it, and the sum of its payments in the balance. */
-export const LOCK_REWARDED = statement({ ...TopUp.columns, paidMicros: column.bigint() })`
-  with locked as (select * from top_up where order_number = $1 and status = 'CONFIRMED' for update)
+/** Locks the top-up $1. Returns it, and the sum of its payments in the balance. */
+export const LOCK_PAID_TOP_UP = statement({ ...TopUp.columns, paidMicros: column.bigint() })`
+  with locked as (select * from top_up where order_number = $1 for update)
   select ${columnsOf(TopUp, 'locked')}, (
       select coalesce(sum(payment.credited_micros), 0) from payment
       where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')

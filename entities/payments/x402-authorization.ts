@@ -81,12 +81,12 @@ export async function findSigned(
 }
 /**
  * The payment that an earlier request with the idempotency key $1 made. It is in the balance, or may come into it, so the key
- * allows no other one.
+ * allows no other one. A payer may submit a dropped payment as well. The one with an order comes first.
  */
 export const FIND_KEYED_PAYMENT = statement(COLUMNS)`
   select ${BOTH} from ${JOINED} where key_digest = $1 and status in ('OBSERVED', 'CREDITED', 'FINAL')
       and created_at > now() - interval '1 day'
-    order by created_at limit 1`;
+    order by order_number is null, created_at limit 1`;
 /** The payment $1, and the time. */
 export const READ_PAYMENT = statement({ ...COLUMNS, readAt: column.now() })`
   select ${BOTH}, now() as read_at from ${JOINED} where payment.id = $1`;
@@ -147,13 +147,13 @@ export const COUNT_WASTED_GAS = statement({})`
   update x402_authorization set reverted_gas = reverted_gas + $3, sent_tx_id = nullif(sent_tx_id, $2)
     where payment_id = $1 and ($2::text is null or sent_tx_id = $2)`;
 /**
- * Observes the dropped payment $1 again with the sealed signature $2, unless payer or account have $3 open payments. It does
- * nothing if another payment has the idempotency key.
+ * Observes the dropped payment $1 again with the sealed signature $2, unless payer or account have $3 open payments. Null means
+ * any number. It does nothing if another payment has the idempotency key.
  */
 export const REOPEN_PAYMENT = moveStatement(
   PAYMENT_LIFECYCLE,
   'OBSERVED',
-  `id = $1 and (select may_open_x402(payer, account_id, $3, key_digest) from x402_authorization where payment_id = id)`,
+  `id = $1 and (select may_open_x402(payer, account_id, coalesce($3, 2147483647), key_digest) from x402_authorization where payment_id = id)`,
   {},
   { also: `sealed as (update x402_authorization set sealed_payment = $2 from moved where payment_id = id)` },
 );

@@ -28,8 +28,6 @@ export const Deployment = entity('deployment', {
   box: column.text(),
   /** The MAC address of the card that boots from the network; lower case, with colons. */
   mac: column.text(),
-  /** The device that gets the system, such as /dev/nvme0n1. */
-  disk: column.text(),
   state: defaulting(column.oneOf(...DEPLOYMENT_STATES), "'WAITING'"),
   /** Grows with each installation, and with the wipe. Tokens of earlier runs open nothing. */
   run: defaulting(column.int(), 1),
@@ -44,6 +42,12 @@ export const Deployment = entity('deployment', {
   cycle: nullable(column.oneOf('OFF', 'ON')),
   /** The id of the last change. */
   change: nullable(column.text()),
+  /** How often the driver has restarted a silent wiper of this run. */
+  restarts: defaulting(column.int(), 0),
+  /** The last news of the installer or the wiper. */
+  report: nullable(column.text()),
+  /** The users that the controller had before the machine was there, as `id:name`. Null: unknown. */
+  bmcUsers: nullable({ ...column.textArray(), default: undefined }),
   /** The reason why the operator overrode the driver. */
   note: nullable(column.text()),
   createdAt: column.now(),
@@ -85,11 +89,24 @@ export function moveDeployment(
   return transition(db, DEPLOYMENT_LIFECYCLE, id, to, { set, where: { run } });
 }
 
-/** A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). */
-const ADDRESSED = { ...Deployment.columns, address: nullable(column.text()) };
-const ADDRESSED_SQL = `${columnsOf(Deployment)}, (select host(address) from address
+/**
+ * A deployment with the IPv4 address of its system; null where DHCP decides (seed.ts). And the seconds without a command to
+ * the host, or news from it.
+ */
+const ADDRESSED = { ...Deployment.columns, address: nullable(column.text()), silentSeconds: column.int() };
+const ADDRESSED_SQL = `${columnsOf(Deployment)}, extract(epoch from now() - updated_at)::int as silent_seconds, (select host(address) from address
   where held_by = deployment.order_number and family = 'IPV4' and gateway is not null) as address`;
 export type AddressedDeployment = Row<typeof ADDRESSED>;
+
+const BOOTING = { ...Deployment.columns, disks: nullable(column.textArray()), isolated: nullable(column.boolean()) };
+export type BootingDeployment = Row<typeof BOOTING>;
+/**
+ * A deployment with the disks of its host. `isolated` tells about the network that it boots from. Both are null without the
+ * host. $1 MAC address or null, $2 id or null.
+ */
+export const FIND_BOOTING = statement(BOOTING)`
+  select ${columnsOf(Deployment)}, host.disks, host.boot_network_isolated as isolated
+  from deployment left join host on host.name = deployment.box where deployment.mac = $1 or deployment.id = $2`;
 
 /** The deployment of a machine. $1 order number, $2 generation. */
 export const FIND_DEPLOYMENT = statement(ADDRESSED)`
@@ -98,10 +115,10 @@ export const FIND_DEPLOYMENT = statement(ADDRESSED)`
 export const LIST_DEPLOYMENTS = statement(ADDRESSED)`select ${ADDRESSED_SQL} from deployment order by id limit $1::int`;
 /**
  * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
- * address, $6 disk, $7 image, $8 digest, $9 seed.
+ * address, $6 image. $7 digest, $8 seed, $9 the users of its controller.
  */
 export const BEGIN_DEPLOYMENT = statement(ADDRESSED)`
-  insert into deployment (id, order_number, generation, box, mac, disk, image, spec_digest, seed, cycle)
+  insert into deployment (id, order_number, generation, box, mac, image, spec_digest, seed, bmc_users, cycle)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`;
 /** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
 export const PLAN_POWER_CYCLE = statement({})`
@@ -111,6 +128,14 @@ export const PLAN_POWER_CYCLE = statement({})`
 export const NOTE_POWER_CYCLE = statement({})`
   update deployment set cycle = case cycle when 'OFF' then 'ON' end, updated_at = now()
   where id = $1 and run = $2 and cycle = $3 and device = $4`;
+/** Plans to boot a silent wiper once more. $1 id, $2 run. */
+export const RESTART_WIPER = statement({})`
+  update deployment set cycle = 'OFF', device = 'PXE', restarts = restarts + 1, updated_at = now()
+  where id = $1 and run = $2 and state = 'WIPING' and cycle is null`;
+/** Keeps what the installer or the wiper says. $1 id, $2 run, $3 text, $4 whether it is progress: then it is not silent. */
+export const NOTE_REPORT = statement({})`
+  update deployment set report = $3, updated_at = case when $4::boolean then now() else updated_at end
+  where id = $1 and run = $2`;
 /** Frees the host of a deployment that is wiped, or that never got its installer. $1 id, $2 run. */
 export const RELEASE_DEPLOYMENT = statement({})`
   delete from deployment where id = $1 and run = $2 and (state = 'WIPED' or (state = 'WAITING' and run = 1))`;

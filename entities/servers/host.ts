@@ -56,8 +56,10 @@ export const Host = entity('host', {
   bmcCertificate: nullable(column.text()),
   /** The MAC address of the interface that boots from the network; lower case, with colons. */
   mac: nullable(column.text()),
-  /** The device that gets the system, and that the wiper erases, such as /dev/nvme0n1. */
-  disk: nullable(column.text()),
+  /** All disks of the host, by the names of /dev/disk/by-id or serial numbers. The first gets the system. */
+  disks: column.textArray(),
+  /** Whether the operator vouches that only the service and this host are in the network that it boots from. */
+  bootNetworkIsolated: defaulting(column.boolean(), 'false'),
   firmware: nullable(column.oneOf(...FIRMWARES)),
   createdAt: column.now(),
   updatedAt: column.now(),
@@ -87,12 +89,15 @@ export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
  */
 export const FIND_BARE_METAL_HOSTS = statement(Host.columns)`
   select ${columnsOf(Host)} from host
-  where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null and disk is not null
+  where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null
     and ($1::text is null or name = $1) order by name`;
 
 /** The need of a tier, in a query that calls it `tier`. Dedicated servers need 0: they are sold as a whole. */
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
   `case tier.kind when 'vps' then (tier.details->>'${column}')::int else 0 end`;
+
+/** Whether the driver can boot a host safely, and knows its disks; see `unready` of the driver's inventory. */
+const READY_SQL = `(host.driver <> 'bmc' or (host.disks <> '{}' and (host.boot_network_isolated or host.bmc_protocol = 'REDFISH')))`;
 
 /** Whether a host still has a deployment on it, even one of a cancelled order or a retired one. */
 const OCCUPIED_SQL = `exists (select from deployment where deployment.box = host.name or deployment.mac = host.mac)`;
@@ -100,7 +105,7 @@ const OCCUPIED_SQL = `exists (select from deployment where deployment.box = host
 /** The number of machines of the tier `tier` that fit on the host `host`, in every state of the host. */
 export const ROOM_SQL = `
   case when host.kind = 'DEDICATED' then
-    case when host.service_code = tier.code and host.machines = 0 and not ${OCCUPIED_SQL} then 1 else 0 end
+    case when host.service_code = tier.code and host.machines = 0 and ${READY_SQL} and not ${OCCUPIED_SQL} then 1 else 0 end
   else greatest(0, least(
     floor((host.vcpus * host.vcpu_overcommit - host.claimed_vcpus) / greatest((tier.details->>'vcpus')::int, 1))::int,
     (host.memory_mb - host.claimed_memory_mb) / greatest((tier.details->>'memoryMb')::int, 1),

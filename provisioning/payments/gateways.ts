@@ -76,13 +76,21 @@ export function readGateways(file: string): Gateways {
   const codes = payments.flatMap((driver) => driver.coins().map(({ code }) => code));
   const twice = codes.find((code, index) => codes.indexOf(code) !== index);
   if (twice) throw new Error(`${file}: two gateways have the coin ${twice}.`);
-  const networks = payments.flatMap(({ chains = [] }) => chains.map(({ network }) => network));
-  const shared = networks.find((network, index) => networks.indexOf(network) !== index);
-  if (shared) throw new Error(`${file}: two gateways read the chain ${shared}: give one of them both coins.`);
+  requireOwnChains(file, payments);
   requireSources(file, payments, given.rates);
   const x402 =
     given.x402 && new EvmX402(check<EvmX402Settings>(file, '/x402', EVM_X402_SCHEMA, given.x402 as EvmX402Settings));
   return { payments, rates: given.rates, x402 };
+}
+
+/** Refuses coins of another gateway on a chain that one reads: the reader watches all addresses, and would book them again. */
+function requireOwnChains(file: string, payments: PaymentDriver[]): void {
+  for (const reader of payments)
+    for (const { network } of reader.chains ?? [])
+      if (payments.some((other) => other !== reader && other.coins().some((coin) => coin.network === network)))
+        throw new Error(
+          `${file}: two gateways have coins of ${network}, and one of them reads its chain. Give one of them all coins.`,
+        );
 }
 
 /** Requires several sources, because a wrong rate of a single source would go unnoticed. */

@@ -4,15 +4,17 @@
  */
 import { find, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { expression } from '../../entities/history/transition.ts';
 import { available, BONUS, owed, type Posting, postAll, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { gatewayOf, movePayment, type Payment } from '../../entities/payments/payment.ts';
-import { earnedMicros, LOCK_REWARDED, TopUp } from '../../entities/payments/top-up.ts';
+import { earnedMicros, LOCK_PAID_TOP_UP, TopUp } from '../../entities/payments/top-up.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import { x402Task } from './task.ts';
+import { isOverdrawn } from './wallet/movements.ts';
 
 export type AccountPosting = Posting & { accountId: string };
 
@@ -50,10 +52,8 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
   const { accountId, creditedMicros } = payment;
   const reversed = await movePayment(tx, payment, 'REVERSED', { reversals: payment.reversals + 1 });
   const way = [owed(accountId), SUSPENSE] as const;
-  await postAll(tx, [
-    posting(payment, 'adjustment', way, creditedMicros, `reverse:${reversalKey(reversed)}`),
-    ...(await adjustBonus(tx, reversed)),
-  ]);
+  const removed = posting(payment, 'adjustment', way, creditedMicros, `reverse:${reversalKey(reversed)}`);
+  await postAll(tx, [{ ...removed, description: 'Removed by its chain' }, ...(await adjustTopUp(tx, reversed))]);
   await tell(tx, payment, 'payment.reversed');
 }
 
@@ -62,25 +62,31 @@ export async function restorePayment(tx: Transaction, payment: Payment): Promise
   const { accountId, status, creditedMicros } = payment;
   const restored = await movePayment(tx, payment, 'CREDITED');
   const way = [status === 'WRITTEN_OFF' ? gatewayOf(payment) : SUSPENSE, available(accountId)] as const;
-  await postAll(tx, [
-    posting(payment, 'adjustment', way, creditedMicros, `restore:${reversalKey(payment)}`),
-    ...(await adjustBonus(tx, restored)),
-  ]);
+  const back = posting(payment, 'adjustment', way, creditedMicros, `restore:${reversalKey(payment)}`);
+  await postAll(tx, [{ ...back, description: 'Back on its chain' }, ...(await adjustTopUp(tx, restored))]);
   await tell(tx, payment, 'payment.restored');
 }
 
-/** The transfer that leaves a confirmed top-up the bonus of those payments that are in the balance. */
-async function adjustBonus(tx: Transaction, payment: Payment): Promise<AccountPosting[]> {
-  const { accountId, orderNumber, status } = payment;
-  const topUp = orderNumber === null ? undefined : await LOCK_REWARDED.first(tx, [orderNumber]);
+/**
+ * Takes a reversed payment out of the credited sum of its top-up, or counts a restored one again.
+ * @returns the transfer that leaves a confirmed top-up the bonus of those payments that are in the balance
+ */
+async function adjustTopUp(tx: Transaction, payment: Payment): Promise<AccountPosting[]> {
+  const { accountId, orderNumber, status, mode, coin, creditedMicros: micros } = payment;
+  const topUp = orderNumber === null ? undefined : await LOCK_PAID_TOP_UP.first(tx, [orderNumber]);
   if (!topUp) return [];
-  const reversedBonusMicros = topUp.bonusMicros - earnedMicros(topUp, topUp.paidMicros);
+  const isReversed = status === 'REVERSED';
+  const reversedBonusMicros =
+    topUp.status === 'CONFIRMED' ? topUp.bonusMicros - earnedMicros(topUp, topUp.paidMicros) : 0n;
   const takenMicros = reversedBonusMicros - topUp.reversedBonusMicros;
-  await update(tx, TopUp, { id: topUp.id }, { reversedBonusMicros });
-  const key = `${status === 'REVERSED' ? 'reverse' : 'restore'}-bonus:${reversalKey(payment)}`;
-  return takenMicros > 0n
-    ? [posting(payment, 'adjustment', [owed(accountId), BONUS], takenMicros, key)]
-    : [posting(payment, 'adjustment', [BONUS, available(accountId)], -takenMicros, key)];
+  const isCounted = mode === 'X402' || coin === topUp.crypto;
+  const creditedMicros = topUp.creditedMicros - takenMicros + (isCounted ? (isReversed ? -micros : micros) : 0n);
+  await update(tx, TopUp, { id: topUp.id }, { reversedBonusMicros, creditedMicros });
+  tx.changed({ kind: 'topUp', accountId: topUp.accountId, id: topUp.orderNumber });
+  const key = `${isReversed ? 'reverse' : 'restore'}-bonus:${reversalKey(payment)}`;
+  const way = takenMicros > 0n ? ([owed(accountId), BONUS] as const) : ([BONUS, available(accountId)] as const);
+  const bonus = posting(payment, 'adjustment', way, takenMicros > 0n ? takenMicros : -takenMicros, key);
+  return [{ ...bonus, description: takenMicros > 0n ? 'Bonus of a removed payment' : 'Bonus' }];
 }
 
 /**
@@ -109,9 +115,17 @@ export async function writeOffPayment(tx: Transaction, payment: Payment): Promis
   await postAll(tx, [{ ...off, description: 'Written off' }]);
 }
 
-/** Keeps that the operator sent an unmatched payment back by a transaction. The caller knows that the payment is final. */
+/**
+ * Keeps that the operator sent an unmatched payment back by a transaction. The caller knows that the payment is final, and has
+ * locked the operator.
+ * @throws ApiError validation_failed if the operator swept its coins out of its gateway
+ */
 export async function returnPayment(tx: Transaction, payment: Payment, returnTxId: string): Promise<void> {
   await movePayment(tx, payment, 'RETURNED', { returnTxId, finalAt: FINAL_BY_NOW });
+  if (await isOverdrawn(tx, gatewayOf(payment), payment.coin)) {
+    const message = 'The gateway has fewer coins, because you moved them. Send requestReturn with a wallet as source.';
+    throw new ApiError('validation_failed', message, { errors: [{ field: 'id', code: 'too_few', message }] });
+  }
   const way = [SUSPENSE, gatewayOf(payment)] as const;
   await postAll(tx, [posting(payment, 'adjustment', way, payment.creditedMicros, `return:${payment.id}`)]);
 }

@@ -15,6 +15,9 @@ import { bareMetalHostsOf } from './netboot/hosts.ts';
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
   dedicatedDriver: 'simulated' | 'bmc' | 'manual';
+  provisioningHost: string;
+  provisioningPort: number | undefined;
+  provisioningUrl: string | undefined;
   simulatedProvisionSeconds: number;
   dataDir: string;
 }
@@ -26,8 +29,12 @@ export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): R
   return { VPS: lxc ? lxcDriver(lxc) : simulated, DEDICATED: dedicatedDriver(choice, db, vault) ?? simulated };
 }
 
-function dedicatedDriver({ dedicatedDriver }: Choice, db: Database, vault: Vault) {
+function dedicatedDriver(choice: Choice, db: Database, vault: Vault) {
+  const { dedicatedDriver, provisioningHost: host, provisioningPort: port, provisioningUrl } = choice;
   if (dedicatedDriver === 'bmc')
-    return new BmcDriver({ inventory: bareMetalHostsOf(db, vault), store: new Deployments(db, vault) });
+    return new BmcDriver({
+      inventory: bareMetalHostsOf(db, vault),
+      store: new Deployments(db, vault, provisioningUrl ?? (port ? `http://${host}:${port}` : undefined)),
+    });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }

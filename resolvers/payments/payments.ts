@@ -6,7 +6,7 @@ import { ApiError } from '../../entities/errors.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { isId } from '../../entities/ids.ts';
 import { FIND_TIP } from '../../entities/payments/chain.ts';
-import { isPosted, lockAccount } from '../../entities/payments/ledger.ts';
+import { isPosted, lockAccount, lockOperator } from '../../entities/payments/ledger.ts';
 import { FIND_TRANSACTION, isInBalance, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
 import { READ_PAYMENT } from '../../entities/payments/x402-authorization.ts';
 import { assignPayment, returnPayment, settleTopUps, writeOffPayment } from '../../provisioning/index.ts';
@@ -130,7 +130,9 @@ async function decide(
   if (decision !== 'written_off' && status === 'UNMATCHED')
     await requireOnChain(context, present, decision === 'returned');
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, ...new Set([accountId, data.accountId ?? accountId]));
+    const accountIds = [...new Set([accountId, data.accountId ?? accountId])];
+    // Also the operator, so that a sweep does not take the coins of a returned payment meanwhile.
+    await (decision === 'returned' ? lockOperator(tx, ...accountIds) : lockAccount(tx, ...accountIds));
     const type: EventType = `payment.${decision}`;
     if (await work(tx, (await lock(tx, Payment, { id }))!))
       await recordByOperator(tx, context, id, { type, data: { accountId, orderNumber, ...data } });

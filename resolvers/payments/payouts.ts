@@ -6,7 +6,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { ClosedMonth, SUM_MONTH } from '../../entities/payments/closed-month.ts';
 import { gateway, lockOperator } from '../../entities/payments/ledger.ts';
-import type { Movement } from '../../entities/payments/movement.ts';
+import { FIND_HOLDING, type Movement } from '../../entities/payments/movement.ts';
 import { gatewayOf, Payment } from '../../entities/payments/payment.ts';
 import { Payout, type PayoutStatus } from '../../entities/payments/payout.ts';
 import { IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
@@ -104,8 +104,26 @@ export const cancel = (context: Context, id: string, reason: string): Promise<Pa
 export const finish = (context: Context, id: string): Promise<Payout> =>
   context.db.transaction((tx) => finishPayout(tx, id, actorOf(context)));
 
-export const move = (context: Context, given: GivenMovement): Promise<Movement> =>
-  context.db.transaction((tx) => recordMovement(tx, given, actorOf(context)));
+/**
+ * Records coins that the operator has moved.
+ * @throws ApiError validation_failed if no gateway is the target, or as `recordMovement` does
+ */
+export async function move(context: Context, given: GivenMovement): Promise<Movement> {
+  const { target, coin } = given;
+  const isUnknown =
+    target.startsWith('gateway:') &&
+    !isGateway(context, target, coin) &&
+    !(await FIND_HOLDING.first(context.db, [target, coin]));
+  if (isUnknown) throw refuse('target', 'wrong_value', `There is no ledger account ${target} for ${coin}.`);
+  return context.db.transaction((tx) => recordMovement(tx, given, actorOf(context)));
+}
+
+/** Whether a configured gateway, or x402, has the coin in the ledger account. */
+function isGateway({ provisioning: { payments } }: Context, name: string, coin: string): boolean {
+  const terms = payments.x402?.terms;
+  if (terms?.coin === coin && name === gateway(`x402:${terms.network}`)) return true;
+  return payments.coins().some(({ code, network }) => code === coin && name === gateway(network));
+}
 
 /**
  * Closes a month that is over, and keeps its totals. Closing it again changes nothing.

@@ -145,11 +145,11 @@ async function reserve(
   const verifying = x402.verify(payment, buyer.accountId);
   verifying.catch(() => {});
   const amountMicros = await priceOf(context, sale);
-  const fault = await x402.fault(payment, amountMicros, verifying).catch(refuseForNow);
+  const fault = await x402.fault(payment, amountMicros, verifying);
   if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
   // A faster request with the same payment may be the reason why the payment counts as used.
   if (await x402.find(payment, buyer)) return undefined;
-  await x402.keepUnmatched(payment, buyer, context.requestId).catch(refuseForNow);
+  await x402.keepUnmatched(payment, buyer, context.requestId);
   const message = ruleOf(fault, payment);
   throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected', ...(message && { message }) }, fault);
 }
@@ -169,13 +169,6 @@ async function requireSale(context: Context, payment: SignedPayment, sale: Sale<
   const amountMicros = await priceOf(context, sale);
   const fault = await available(context).fault(payment, amountMicros);
   if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
-}
-
-function refuseForNow(error: unknown): never {
-  if (error instanceof ApiError) throw error;
-  throw new ApiError('unavailable', 'The service cannot verify payments at the moment. Nothing was taken.', {
-    retryAfter: 5,
-  });
 }
 
 /** @throws ApiError coin_unavailable */
@@ -253,8 +246,9 @@ async function fulfil<T>(
   if (row.orderNumber) return answered(context, payment, row);
   // The task of the payment may know the outcome meanwhile.
   const txId = moved ?? (isInBalance(row) ? row.txId! : undefined);
-  const isOpen = row.status === 'OBSERVED' || isInBalance(row) || (row.status === 'DROPPED' && txId !== undefined);
-  if (!isOpen) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
+  if (row.status === 'DROPPED' && txId !== undefined)
+    throw new ApiError('idempotency_in_progress', 'Another payment with this idempotency key may count.');
+  if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
   const answer = await sale.fulfil(tx, orderNumber, txId);

@@ -1,7 +1,7 @@
 /** The operator's hosts. A bare-metal host has a controller, a network card and a disk, too. */
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
-import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
+import { exists, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
@@ -18,8 +18,10 @@ interface BareMetal {
   /** The whole access: a new one replaces the certificate, too. */
   bmc?: Bmc | null | undefined;
   mac?: string | null | undefined;
-  disk?: string | null | undefined;
+  /** The names of all disks in /dev/disk/by-id, or their serial numbers. The first gets the system. */
+  disks?: readonly string[] | null | undefined;
   firmware?: (typeof FIRMWARES)[number] | null | undefined;
+  bootNetworkIsolated?: boolean | null | undefined;
 }
 
 /** The settings that the operator can change. Omitted ones stay. */
@@ -138,14 +140,19 @@ const recordHost = (tx: Transaction, context: Context, name: string, data: Recor
   recordByOperator(tx, context, name, { type: 'host.updated', data });
 
 /** @throws ApiError validation_failed if the driver would lack something */
-function requireWhole({ bmc, mac, disk }: BareMetal): void {
+function requireWhole({ bmc, mac, disks, bootNetworkIsolated }: BareMetal): void {
   if (!bmc) throw invalid('bmc', 'State the access to the controller.');
   if (!mac) throw invalid('mac', 'State the MAC address of the interface that boots from the network.');
-  if (!disk) throw invalid('disk', 'State the device that gets the system, and that the driver wipes.');
+  if (!disks) throw invalid('disks', 'State all disks of the host, by /dev/disk/by-id or serial number.');
+  if (bmc.protocol === 'IPMI' && !bootNetworkIsolated)
+    throw invalid(
+      'boot_network_isolated',
+      'IPMI has no virtual media, so strangers in the boot network could read passwords and skip the wipe. Isolate that network, and confirm it.',
+    );
 }
 
 /**
- * The values of the columns from bmc_protocol to firmware, null for absent ones. A deployment on the host gets the MAC
+ * The values of the columns from bmc_protocol to boot_network_isolated, null for absent ones. A deployment on the host gets the MAC
  * address of the new card.
  * @throws ApiError validation_failed
  */
@@ -153,18 +160,18 @@ async function bareMetalColumns(
   tx: Transaction,
   { vault }: Context,
   { name, kind }: Pick<Host, 'name' | 'kind'>,
-  { bmc, disk = null, firmware = null, ...given }: BareMetal,
+  { bmc, firmware = null, bootNetworkIsolated = null, ...given }: BareMetal,
 ): Promise<unknown[]> {
   const mac = given.mac?.toLowerCase() ?? null;
-  if (kind === 'VPS' && (bmc || mac || disk || firmware))
-    throw invalid('kind', 'Only dedicated servers have a BMC, a MAC address, a disk and a firmware.');
+  const disks = given.disks ? diskNames(given.disks) : null;
+  if (kind === 'VPS' && (bmc || mac || disks || firmware || bootNetworkIsolated))
+    throw invalid('kind', 'Only dedicated servers have a BMC, a MAC address, disks, a firmware and a boot network.');
   const access = bmc ? { ...bmc, ...normalized(bmc) } : undefined;
   await requireUnshared(tx, name, mac, access?.address ?? null);
-  if (disk) await requireSameDisk(tx, name, disk);
   if (mac) await update(tx, Deployment, { box: name }, { mac });
   const { protocol = null, address = null, user = null, password, certificate = null } = access ?? {};
   const sealed = password === undefined ? null : BMC_PASSWORD.seal(vault, password, name);
-  return [protocol, address, user, sealed, certificate, mac, disk, firmware];
+  return [protocol, address, user, sealed, certificate, mac, disks, firmware, bootNetworkIsolated];
 }
 
 /** Refuses to share a controller or a card between two hosts, because the driver would wipe the wrong one. */
@@ -173,11 +180,14 @@ async function requireUnshared(tx: Transaction, name: string, mac: string | null
   if (other) throw invalid(other.field, `The host ${other.name} has it.`);
 }
 
-/** Refuses another disk while a deployment is on the host, because the driver wipes the disk that it used. */
-async function requireSameDisk(tx: Transaction, name: string, disk: string) {
-  const deployment = await find(tx, Deployment, { box: name });
-  if (deployment && deployment.disk !== disk)
-    throw invalid('disk', 'A machine is on another disk of the host, which has to be wiped first.');
+const DISKS_MAX = 64;
+
+/** The names without their folder. @throws ApiError validation_failed for none, too many, or a repeated one */
+function diskNames(given: readonly string[]): string[] {
+  const names = given.map((name) => name.replace(/^\/dev\/disk\/by-id\//, ''));
+  if (!names.length || names.length > DISKS_MAX) throw invalid('disks', `A host has 1 to ${DISKS_MAX} disks.`);
+  if (new Set(names).size < names.length) throw invalid('disks', 'A disk is listed twice.');
+  return names;
 }
 
 const CONTROL = /\p{Cc}/u;

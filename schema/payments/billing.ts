@@ -82,7 +82,10 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
   confirmationsRequired: t.exposeInt('confirmationsRequired'),
   txIds: t.exposeStringList('txIds', { description: 'The transactions of its first hundred payments.' }),
   paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
-  creditedUsd: t.expose('creditedMicros', { type: 'Usd', description: 'The credited amount, including the bonus.' }),
+  creditedUsd: t.expose('creditedMicros', {
+    type: 'Usd',
+    description: 'The credited amount, including the bonus, less removed payments.',
+  }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'The end of the quoted rate.' }),
   confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),

@@ -8,7 +8,10 @@ const ReceiptLineType = objectType<Receipt['lines'][number]>('ReceiptLine', 'A l
   orderNumber: t.exposeString('orderNumber', { nullable: true }),
   amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount; negative if it left the balance.' }),
   coin: t.exposeString('coin', { nullable: true, description: 'The coin of a payment.' }),
-  amountCrypto: t.exposeString('amountCrypto', { nullable: true, description: 'The payment, in its coin.' }),
+  amountCrypto: t.exposeString('amountCrypto', {
+    nullable: true,
+    description: 'The payment, in its coin. Negative if its chain removed it.',
+  }),
   network: t.exposeString('network', { nullable: true }),
   txId: t.exposeString('txId', { nullable: true, description: 'The transaction of a payment.' }),
 }));

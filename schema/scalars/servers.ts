@@ -71,9 +71,9 @@ scalar('Amount', 'An amount of things, up to a hundred million.', {
 scalar('Overcommit', 'A factor of 0.1 to 100.', { type: 'number', minimum: 0.1, maximum: 100 });
 scalar('Mac', 'A MAC address with colons.', text(17, 17, { pattern: '^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$' }));
 scalar(
-  'BlockDevice',
-  'A device such as /dev/nvme0n1.',
-  text(6, 205, { pattern: '^/dev/[A-Za-z0-9/_.:-]{1,200}$', not: { pattern: '\\.\\.' } }),
+  'DiskName',
+  'The name of a disk in /dev/disk/by-id, such as wwn-0x5000c500a1b2c3d4, or its serial number.',
+  text(3, 144, { pattern: '^(/dev/disk/by-id/)?[A-Za-z0-9][A-Za-z0-9#+.:=@_-]{2,127}$' }),
 );
 scalar('IpAddress', 'An IPv4 or IPv6 address.', text(2, 45, { anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }));
 scalar(

@@ -16,6 +16,10 @@ const DeploymentType = objectType<Deployment>(
     orderNumber: t.exposeString('orderNumber'),
     generation: t.exposeInt('generation', { description: 'The number of the machine of this order.' }),
     state: t.expose('state', { type: DeploymentState }),
+    report: t.exposeString('report', {
+      nullable: true,
+      description: 'The last news of its installer or wiper: the verified disks, or the reason why it cannot go on.',
+    }),
     note: t.exposeString('note', {
       nullable: true,
       description: 'The reason why the operator retired the box, or declared it wiped.',

@@ -49,11 +49,16 @@ const bareMetalInput = (t: Fields) => ({
     type: 'Mac',
     description: 'DEDICATED only: the MAC address of the interface that boots from the network.',
   }),
-  disk: t.field({
-    type: 'BlockDevice',
-    description: 'DEDICATED only: the device that gets the system, and that the driver wipes.',
+  disks: t.field({
+    type: ['DiskName'],
+    description: 'DEDICATED only: all disks of the host. The first gets the system, and the driver wipes all of them.',
   }),
   firmware: t.field({ type: Firmware, description: 'Default: the present setting of the controller.' }),
+  bootNetworkIsolated: t.boolean({
+    description:
+      'DEDICATED only: you vouch that no machine of a customer reaches the network that the host boots from. IPMI needs it. ' +
+      'Default: Redfish boots virtual media instead.',
+  }),
 });
 
 const HostState = enumType(
@@ -81,7 +86,10 @@ const HostType = objectType<Host>('Host', 'A host, its capacity, and the part th
   }),
   bmc: t.field({ type: BmcType, nullable: true, resolve: (host) => (host.bmcProtocol ? host : null) }),
   mac: t.exposeString('mac', { nullable: true }),
-  disk: t.exposeString('disk', { nullable: true }),
+  disks: t.exposeStringList('disks', { description: 'Its disks. The first gets the system.' }),
+  bootNetworkIsolated: t.exposeBoolean('bootNetworkIsolated', {
+    description: 'Whether it boots from a network that no machine of a customer reaches.',
+  }),
   firmware: t.expose('firmware', { type: Firmware, nullable: true }),
 }));
 

@@ -1,6 +1,7 @@
 /** The causes of events about coins that the operator moves. They belong to no customer. */
 import type { EventType } from '../../entities/history/event.ts';
-import { exportPayouts, importSent } from '../../provisioning/payments/wallet/payouts.ts';
+import { importSent } from '../../provisioning/payments/wallet/import.ts';
+import { exportPayouts } from '../../provisioning/payments/wallet/payouts.ts';
 import { db, newAccount, operator } from './event-world.ts';
 
 const ACTOR = { type: 'operator', id: null, name: 'npm run payouts', requestId: null } as const;

@@ -48,3 +48,28 @@ it('A tiny payment keeps no final bonus from the customer, and a bonus waits for
   await sync();
   expect(await payable()).toBe(1_060_000_000n);
 });
+
+it('A payment that comes back brings the bonus that its top-up lost by it before the confirmation', async () => {
+  const [, { orderNumber, accountId, walletAddress }] = await open(1_000_000_000n);
+  chain.pay(walletAddress!, HALF * 10n);
+  chain.mine(2);
+  await sync();
+  chain.reorganise(2);
+  const lost = chain.pool.splice(0);
+  chain.pay(walletAddress!, HALF * 10n);
+  chain.mine(4);
+  await sync();
+  await db.query('update top_up set expires_at = now() where order_number = $1', [orderNumber]);
+  await sync();
+  // A payment of 500 USD earns 4%, and both earn 6%.
+  expect(await shop.balance(accountId)).toBe(520_000_000n);
+  chain.pool.push(...lost);
+  chain.mine(2);
+  await sync();
+  expect(await shop.balance(accountId)).toBe(1_060_000_000n);
+  const topUps = await db.query('select bonus_micros, credited_micros from top_up where order_number = $1', [
+    orderNumber,
+  ]);
+  expect(topUps).toEqual([{ bonusMicros: 60_000_000n, creditedMicros: 1_060_000_000n }]);
+  expect((await proveBooks(db)).firstFault).toBeNull();
+});

@@ -101,6 +101,13 @@ async function newAccount(db: Queryable): Promise<string> {
 /** @returns the status that each payment gets, by its id */
 async function fill(db: Queryable, account: string): Promise<Map<string, string>> {
   const wanted = new Map<string, string>();
+  // Four of its payments were credited. Its chain removed two of them.
+  await insert(db, 'top_up', {
+    ...{ id: newId('top'), account_id: account, order_number: 'TOP-1', status: 'CONFIRMED', mode: 'CRYPTO' },
+    ...{ amount_micros: 4n * WORTH, bonus_micros: 0n, credited_micros: 4n * WORTH, crypto: 'BTC', network: 'bitcoin' },
+    ...{ amount_crypto: '1', received_crypto: '1', rate_micros: 1n, confirmations: 1, confirmations_required: 1 },
+    tx_ids: [],
+  });
   for (const [name, old] of Object.entries(CHAIN)) {
     const id = newId('pay');
     const key = `pay:bitcoin:${name}:0`;
@@ -168,6 +175,8 @@ describe('The migration to one table of payments', () => {
     expect({ ...proof, totals: proof.totals.filter(({ micros }) => micros) }).toMatchObject({
       ...{ balanced: true, firstFault: null, totals: after.filter(({ micros }) => micros) },
     });
+    const topUps = await db.query(`select credited_micros from top_up where order_number = 'TOP-1'`);
+    expect(topUps).toEqual([{ creditedMicros: 2n * WORTH }]);
     const reversed = await db.query('select tx_id from payment where reversals > 0 order by tx_id');
     const names = ['lost after its credit', 'reversed', 'taken back', 'written off'];
     expect(reversed).toEqual(names.map((txId) => ({ txId })));

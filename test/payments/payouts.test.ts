@@ -62,6 +62,14 @@ describe('A payout from the balance', () => {
       payouts: [{ id: paid.id, network: 'bitcoin', coin: 'BTC', address: 'bc1qcustomer', amount: '0.001' }],
       sendmany: { BTC: { bc1qcustomer: '0.001' } },
     });
+    const second = await command('payouts', 'export');
+    expect(second.output).toContain('"payouts": []');
+    expect(second.output).toContain('The list leaves out 1 payouts of earlier lists.');
+    const again = await command('payouts', 'export', '--again');
+    expect(again.output).toContain(`"id": "${paid.id}"`);
+    expect(again.output).toMatch(
+      /^out_\w+ was first exported at 20\S+Z\.\nWARNING: If you sign both lists, you pay twice/m,
+    );
     const file = join(dataDir, 'sent.txt');
     writeFileSync(file, `${paid.id} cafe\n`);
     for (let i = 0; i < 2; i++) expect(await command('payouts', 'import', file)).toMatchObject({ code: 0 });

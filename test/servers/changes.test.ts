@@ -142,6 +142,37 @@ describe('A resize', () => {
     expect(data.books).toEqual({ balanced: true, firstMismatch: null });
   });
 
+  it('to a tier that has become cheaper gives the unused hours of the difference back, and keeps the rest refundable', async () => {
+    const server = await runningServer();
+    await patch(server, { power_state: 'off' });
+    await becomes(server, 'stopped');
+    const setPrice = (micros: number) =>
+      db.query(`update catalog_item set price_month_micros = $1 where code = 'vps-2'`, [micros]);
+    const [{ was }] = (await db.query<{ was: number }>(
+      `select price_month_micros::int as was from catalog_item where code = 'vps-2'`,
+    )) as [{ was: number }];
+    await setPrice(2_000_000);
+    const { body } = await patch(server, { service_code: 'vps-2' });
+    await setPrice(was);
+    expect(body).toMatchObject({ status: 'resizing', charged_usd: 0 });
+    expect(await becomes(server, 'stopped')).toMatchObject({ service_code: 'vps-2', price_month_usd: 2 });
+    const money = async () => {
+      const { balance_usd, pending_usd } = (await server.account.rest('GET', '/v1/account/balance')).body;
+      return balance_usd + pending_usd;
+    };
+    expect(await money()).toBeGreaterThan(57.9);
+    expect(await money()).toBeLessThanOrEqual(58);
+    await server.account.rest('DELETE', `/v1/servers/${server.order_number}`);
+    expect(await money()).toBeGreaterThan(59.9);
+    expect(await money()).toBeLessThanOrEqual(60);
+    const { body: usage } = await server.account.rest('GET', '/v1/account/usage');
+    expect(usage.data).toContainEqual(
+      expect.objectContaining({ kind: 'refund', description: 'Resize of vps-1 to vps-2' }),
+    );
+    const { data } = await operator('{ books { balanced firstMismatch } }');
+    expect(data.books).toEqual({ balanced: true, firstMismatch: null });
+  });
+
   it('costs half the difference for half a month', async () => {
     const server = await runningServer();
     await patch(server, { power_state: 'off' });

@@ -120,6 +120,14 @@ update balance set available_micros = available_micros - paid, owed_micros = owe
   from debt where debt.account_id = balance.account_id;
 alter table payment drop column reversed_micros;
 
+-- The credited sum of a top-up leaves out the payments that its chain has removed.
+update top_up set credited_micros = top_up.credited_micros - removed.micros
+  from (
+    select order_number, sum(payment.credited_micros) as micros from payment join top_up using (order_number)
+    where payment.status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0 and (coin = crypto or payment.mode = 'X402')
+    group by 1) as removed
+  where removed.order_number = top_up.order_number;
+
 -- The debt stands for the suspension by a reversal, so that the account may top up.
 update account set suspended_for = null, suspended_at = null
   where suspended_for = 'The chain has removed a payment of this account.';

@@ -78,6 +78,8 @@ create table payout (
   units text not null check (units ~ '^[1-9][0-9]{0,77}$'),
   amount_micros bigint not null check (amount_micros > 0),
   tx_id text,
+  replaced_tx_ids text[] not null default '{}',
+  exported_at timestamptz(3),
   reason text not null,
   created_at timestamptz(3) not null default now()
 );

@@ -49,8 +49,8 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
       if (state !== 'waiting') {
         const synced = { db, network, height, coins: coins(), rests };
         // Before the head, a later block may still contain a removed payment again.
-        const restored = state === 'reached' ? await followCredited(synced) : [];
-        await settleAll(synced, [...restored, ...changed]);
+        const followed = state === 'reached' ? await followCredited(synced) : [];
+        await settleAll(synced, [...followed, ...changed]);
       }
       const kept = state === 'waiting' ? (before ?? {}) : rests.kept;
       const problem = problemOf(kept);
@@ -120,12 +120,12 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<unknown>)
 
 /**
  * Reverses credited payments that the chain has removed, and credits them again once it has mined them again.
- * @returns the order numbers of the top-ups that have their money again
+ * @returns the order numbers of the top-ups that show other payments now
  */
 async function followCredited({ db, network, height, coins, rests }: Synced): Promise<string[]> {
   const required = coins.filter((coin) => coin.network === network).map((coin) => coin.confirmationsRequired);
   const condition = [network, height + 1 - Math.max(1, ...required)];
-  const restored = new Set<string>();
+  const followed = new Set<string>();
   const changed = await FIND_CHANGED.all(db, condition);
   const due = changed.filter(({ id }) => rests.isReady(id));
   await each(due, async ({ id, accountId }) => {
@@ -133,11 +133,10 @@ async function followCredited({ db, network, height, coins, rests }: Synced): Pr
       await lockAccount(tx, accountId);
       const payment = await LOCK_CHANGED.first(tx, [...condition, id]);
       if (!payment) return;
-      if (isInBalance(payment)) return reversePayment(tx, payment);
-      await restorePayment(tx, payment);
-      if (payment.orderNumber) restored.add(payment.orderNumber);
+      await (isInBalance(payment) ? reversePayment(tx, payment) : restorePayment(tx, payment));
+      if (payment.orderNumber) followed.add(payment.orderNumber);
     });
     await follow.catch((fault: Error) => rests.fail(id, `${id} cannot be reversed or restored: ${fault.message}`));
   });
-  return [...restored];
+  return [...followed];
 }

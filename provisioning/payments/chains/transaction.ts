@@ -17,7 +17,7 @@ export const observeTransaction = (
   nodes.ask(signal, async (node) => {
     if (!node.heightOf) return undefined;
     const height = await node.heightOf(txId, signal);
-    if (height !== undefined) await observeBlock(db, network, node, { height, txId }, signal);
+    if (typeof height === 'number') await observeBlock(db, network, node, { height, txId }, signal);
     return true;
   });
 

@@ -135,10 +135,13 @@ export interface ChainNode {
    * @throws Error if a token has other decimals than the operator says, or other code than the pinned one
    */
   tokenCodes?(signal: AbortSignal): Promise<TokenCode[]>;
-  /** The units that these addresses have together, by the code of the coin. Absent: the driver cannot tell. */
-  balances?(addresses: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, bigint>>;
-  /** The block of a transaction; undefined: the node finds none. Absent: the driver cannot look up transactions. */
-  heightOf?(txId: string, signal: AbortSignal): Promise<number | undefined>;
+  /** The units that these addresses have together, by the code of the coin. Absent or undefined: the driver cannot tell. */
+  balances?(addresses: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, bigint> | undefined>;
+  /**
+   * The block of a transaction; null: it is announced, and in no block; undefined: the node finds none. Absent: the driver cannot
+   * look up transactions.
+   */
+  heightOf?(txId: string, signal: AbortSignal): Promise<number | null | undefined>;
 }
 
 /** A request that claims to come from a payment processor. */

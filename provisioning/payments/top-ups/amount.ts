@@ -11,6 +11,7 @@ export const microsOf = (units: bigint, rateMicros: bigint, decimals: number): b
 
 /** Formats units as a decimal string without trailing zeros. */
 export function formatUnits(units: bigint, decimals: number): string {
+  if (units < 0n) return `-${formatUnits(-units, decimals)}`;
   const unit = 10n ** BigInt(decimals);
   const fraction = (units % unit).toString().padStart(decimals, '0').replace(/0+$/, '');
   return fraction ? `${units / unit}.${fraction}` : String(units / unit);

@@ -82,6 +82,8 @@ interface Sums {
   /** Units that were credited at the quoted rate. */
   quoted: bigint;
   paidMicros: bigint;
+  /** Of payments that their chain removed after their credit. */
+  removedMicros: bigint;
   leastConfirmations: number | null;
   firstSeenAt: Date | null;
   lastCreditedSeenAt: Date | null;
@@ -198,11 +200,17 @@ function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
   };
 }
 
-/** Posts the bonus for the payments in the balance. The chain may have removed others after their credit. */
+/**
+ * Posts the bonus for the payments in the balance. The chain may have removed others after their credit. Their part of the bonus
+ * comes when they come back.
+ */
 function confirm({ now, postings }: SettlementBatch, { topUp, sums }: Settling, creditedMicros: bigint) {
-  const bonus = earnedMicros(topUp, sums.paidMicros);
+  const { paidMicros, removedMicros } = sums;
+  const bonus = earnedMicros(topUp, paidMicros);
+  const bonusMicros = earnedMicros(topUp, paidMicros + removedMicros);
   postings.push(bonusPosting(topUp, bonus));
-  return { bonusMicros: bonus, creditedMicros: creditedMicros + bonus, confirmedAt: now };
+  const reversedBonusMicros = bonusMicros - bonus;
+  return { bonusMicros, reversedBonusMicros, creditedMicros: creditedMicros + bonus, confirmedAt: now };
 }
 
 /** Writes new columns of a top-up that keeps its state. */

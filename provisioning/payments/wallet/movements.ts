@@ -1,12 +1,12 @@
 /** Sweeps and fees that the operator records. */
 import { find, insert } from '../../../entities/database/table.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
+import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
 import { FEES, lockOperator, post } from '../../../entities/payments/ledger.ts';
-import { costOf, FIND_HOLDING, Movement } from '../../../entities/payments/movement.ts';
+import { costOf, FIND_HOLDING, FIND_OVERDRAWN, Movement } from '../../../entities/payments/movement.ts';
 
 export interface GivenMovement extends Pick<Movement, 'source' | 'target' | 'coin' | 'units' | 'txId'> {
   /** Its cost in micro-USD, where the books do not know it. */
@@ -17,9 +17,13 @@ const HOLDER = /^(gateway|wallet):\S+$/;
 const refuse = (field: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code: 'wrong_value', message }] });
 
+/** Whether coins that leave a gateway are more than those that came, or that are final there. The operator is locked. */
+export const isOverdrawn = async (tx: Queryable, source: string, coin: string): Promise<boolean> =>
+  (await FIND_OVERDRAWN.first(tx, [source, coin])) !== undefined;
+
 /**
  * Records coins that the operator has moved, at their average cost. Recording them again changes nothing.
- * @throws ApiError validation_failed, or idempotency_key_reused if the transaction has moved another amount there
+ * @throws ApiError validation_failed, also if a gateway has fewer coins; or idempotency_key_reused if the transaction has moved another amount there
  */
 export async function recordMovement(tx: Transaction, given: GivenMovement, actor: Actor): Promise<Movement> {
   const { source, target, coin, units, txId } = given;
@@ -31,11 +35,15 @@ export async function recordMovement(tx: Transaction, given: GivenMovement, acto
   const known = await find(tx, Movement, { source, target, coin, txId });
   if (known && known.units !== units) throw new ApiError('idempotency_key_reused');
   if (known) return known;
-  const cost = costOf(await FIND_HOLDING.first(tx, [source, coin]), BigInt(units)) ?? given.amountMicros;
+  const holding = await FIND_HOLDING.first(tx, [source, coin]);
+  const few = refuse('source', `${source} has fewer units of ${coin} in the books, less those of open payouts.`);
+  if (source.startsWith('gateway:') && BigInt(holding?.units ?? 0) < BigInt(units)) throw few;
+  const cost = costOf(holding, BigInt(units)) ?? given.amountMicros;
   if (cost === null || cost < 0n)
     throw refuse('amountUsd', `The books do not know the cost of these coins in ${source}. Give it as amountUsd.`);
   const id = newId('mov');
   await insert(tx, Movement, { ...{ source, target, coin, units, txId }, id, amountMicros: cost });
+  if (await isOverdrawn(tx, source, coin)) throw few;
   await post(tx, OPERATOR_ACCOUNT, {
     ...{ kind: 'adjustment', debit: target, credit: source, amountMicros: cost },
     ...{ externalKey: `movement:${id}`, description: target === FEES ? `Fee in ${coin}` : `Sweep of ${coin}` },

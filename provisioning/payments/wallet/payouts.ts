@@ -1,12 +1,12 @@
 /** Moves of payouts, each in one transaction with its transfers, its event and its audit entry. */
 
 import type { Database } from '../../../entities/database/database.ts';
-import { find, insert, lock, update } from '../../../entities/database/table.ts';
+import { find, insert, lock } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
-import { transition } from '../../../entities/history/transition.ts';
+import { expression, transition } from '../../../entities/history/transition.ts';
 import { isId, newId } from '../../../entities/ids.ts';
 import {
   available,
@@ -22,8 +22,9 @@ import { gatewayOf, movePayment, Payment } from '../../../entities/payments/paym
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
 import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
+import { isOverdrawn } from './movements.ts';
 
-export type RequestedPayout = Omit<Payout, 'id' | 'status' | 'txId' | 'createdAt'>;
+export type RequestedPayout = Omit<Payout, 'id' | 'status' | 'txId' | 'replacedTxIds' | 'exportedAt' | 'createdAt'>;
 
 /** A transfer of a payout. */
 const posting = (
@@ -40,7 +41,7 @@ const posting = (
 const originOf = ({ paymentId, accountId }: Pick<Payout, 'paymentId' | 'accountId'>): string =>
   paymentId === null ? available(accountId) : SUSPENSE;
 
-const refuse = (field: string, code: string, message: string): ApiError =>
+export const refuse = (field: string, code: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
 
 /**
@@ -69,13 +70,15 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     if (!payable || payable.micros < amountMicros)
       throw new ApiError('insufficient_balance', 'The account has less money whose payments are final.');
   }
+  const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
     const payable = await FIND_PAYABLE_UNITS.first(tx, [source, coin]);
-    if (BigInt(payable!.units) < BigInt(units))
-      throw refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
+    if (BigInt(payable!.units) < BigInt(units)) throw few;
   }
   const id = newId('out');
   await insert(tx, Payout, { ...given, id, status: 'REQUESTED' });
+  // The operator may have swept the coins of the payment, which the books have elsewhere then.
+  if (await isOverdrawn(tx, source, coin)) throw few;
   await post(tx, accountId, posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'));
   const data = { accountId, paymentId, network, coin, address, units, reason: given.reason };
   await record(tx, OPERATOR_ACCOUNT, id, { type: 'payout.requested', actor, data });
@@ -83,7 +86,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
 }
 
 /** Locks the accounts of payouts, and then each payout for the work. @throws ApiError not_found */
-async function withPayouts<T>(
+export async function withPayouts<T>(
   tx: Transaction,
   ids: readonly string[],
   work: (payout: Payout) => Promise<T>,
@@ -101,7 +104,7 @@ async function withPayouts<T>(
 }
 
 /** Moves a locked payout, and records that. @throws ApiError validation_failed if its state does not allow it */
-async function move(
+export async function move(
   tx: Transaction,
   { id, status, network }: Payout,
   to: PayoutStatus,
@@ -109,7 +112,9 @@ async function move(
   data: { txId?: string; reason?: string } = {},
 ): Promise<Payout> {
   const { txId } = data;
-  const moved = await transition(tx, PAYOUT_LIFECYCLE, id, to, { set: { ...(txId !== undefined && { txId }) } });
+  const moved = await transition(tx, PAYOUT_LIFECYCLE, id, to, {
+    set: { ...(txId !== undefined && { txId }), ...(to === 'EXPORTED' && { exportedAt: expression('now()') }) },
+  });
   if (!moved) throw refuse('id', 'wrong_state', `The payout ${id} is ${status} and cannot become ${to}.`);
   const type = `payout.${to.toLowerCase() as Lowercase<PayoutStatus>}` as const;
   await record(tx, OPERATOR_ACCOUNT, id, { type, actor, data: { network, ...data } });
@@ -130,44 +135,30 @@ export async function cancelPayout(tx: Transaction, id: string, reason: string, 
   return cancelled!;
 }
 
-/** Marks the requested payouts as exported. @returns all payouts that wait for a signature */
+/** Marks the requested payouts as exported, and returns them. A payout that is already in a list to sign stays there alone. */
 export const exportPayouts = (db: Database, actor: Actor): Promise<Payout[]> =>
   db.transaction(async (tx) => {
     const unsent = (await LIST_UNSENT.all(tx)).map(({ id }) => id);
-    const exported = await withPayouts(tx, unsent, (payout) =>
-      payout.status === 'REQUESTED' ? move(tx, payout, 'EXPORTED', actor) : Promise.resolve(payout),
+    const exported = await withPayouts(tx, unsent, async (payout) =>
+      payout.status === 'REQUESTED' ? [await move(tx, payout, 'EXPORTED', actor)] : [],
     );
-    return exported.filter(({ status }) => status === 'EXPORTED');
+    return exported.flat();
   });
 
-/** The transaction of a payout. */
-export interface SentPayout {
-  id: string;
-  txId: string;
-}
-
 /**
- * Keeps the transactions of exported payouts, all or none. A second transaction of a payout replaces the first one, which the
- * chain has dropped.
- * @throws ApiError not_found, or validation_failed if a payout was not exported
+ * Returns the exported payouts that have no transaction, because their list may be lost. The caller warns the operator: a list that
+ * is not lost would pay them as well.
  */
-export const importSent = (db: Database, sent: readonly SentPayout[], actor: Actor): Promise<Payout[]> =>
+export const exportAgain = (db: Database, actor: Actor): Promise<Payout[]> =>
   db.transaction(async (tx) => {
-    const txIds = new Map(sent.map(({ id, txId }) => [id, txId]));
-    const kept = await withPayouts(tx, [...txIds.keys()], async (payout) => {
-      const txId = txIds.get(payout.id)!;
-      if (payout.txId === txId) return payout;
-      if (payout.status !== 'BROADCAST') return move(tx, payout, 'BROADCAST', actor, { txId });
-      await update(tx, Payout, { id: payout.id }, { txId });
-      const data = { network: payout.network, txId };
-      await record(tx, OPERATOR_ACCOUNT, payout.id, { type: 'payout.broadcast', actor, data });
-      return { ...payout, txId };
+    const unsent = (await LIST_UNSENT.all(tx)).map(({ id }) => id);
+    const exported = await withPayouts(tx, unsent, async (payout) => {
+      if (payout.status !== 'EXPORTED') return [];
+      const data = { network: payout.network, again: true };
+      await record(tx, OPERATOR_ACCOUNT, payout.id, { type: 'payout.exported', actor, data });
+      return [payout];
     });
-    for (const { paymentId, txId } of kept.toSorted((one, other) =>
-      (one.paymentId ?? '') < (other.paymentId ?? '') ? -1 : 1,
-    ))
-      if (paymentId !== null) await update(tx, Payment, { id: paymentId }, { returnTxId: txId });
-    return kept;
+    return exported.flat();
   });
 
 /** Takes the coins of a payout out of its ledger account, because the chain cannot remove its transaction any more. */

@@ -10,27 +10,34 @@ export interface Compared {
   name: string;
   coin: string;
   bookedUnits: bigint;
-  /** Undefined: no driver can tell. */
+  /** Undefined: no driver can tell, or its node did not answer. */
   chainUnits: bigint | undefined;
   /** Units of payments that may still come, and of payouts that may have left. */
   pendingUnits: { in: bigint; out: bigint };
-  /** The reason why no driver can tell. */
+  /** The reason why a driver that can tell did not. */
   fault?: string;
 }
 
-/** The units that the books lack; negative: those that the chain lacks. Undefined: no driver can tell. */
+/** The units that the books lack; negative: those that the chain lacks. Undefined: the chain did not tell. */
 export const differenceOf = ({ chainUnits, bookedUnits }: Compared): bigint | undefined =>
   chainUnits === undefined ? undefined : chainUnits - bookedUnits;
 
-/** Whether pending payments and payouts explain the difference. */
-export function isExplained(compared: Compared): boolean {
+/**
+ * RIGHT: the chain has the same units. PENDING: payments and payouts under way explain the difference. WRONG: they do not.
+ * UNKNOWN: no driver can tell. SILENT: a driver can tell, and its node did not answer.
+ */
+export type Verdict = 'RIGHT' | 'PENDING' | 'WRONG' | 'UNKNOWN' | 'SILENT';
+
+export function verdictOf(compared: Compared): Verdict {
   const difference = differenceOf(compared);
+  if (difference === undefined) return compared.fault === undefined ? 'UNKNOWN' : 'SILENT';
+  if (difference === 0n) return 'RIGHT';
   const { in: coming, out: leaving } = compared.pendingUnits;
-  return difference === undefined || (difference >= -leaving && difference <= coming);
+  return difference >= -leaving && difference <= coming ? 'PENDING' : 'WRONG';
 }
 
-/** Reads the units of each coin. */
-type ReadUnits = () => Promise<ReadonlyMap<string, bigint>>;
+/** Reads the units of each coin. Undefined: the driver cannot tell. */
+type ReadUnits = () => Promise<ReadonlyMap<string, bigint> | undefined>;
 
 /** Compares each gateway in the order of the names of the ledger accounts. A gateway without coins is compared as well. */
 export async function reconcile(
@@ -44,10 +51,7 @@ export async function reconcile(
       const coins = driver.coins().flatMap((coin) => (coin.network === network ? [coin.code] : []));
       const read: ReadUnits = async () => {
         const addresses = (await LIST_DEPOSIT_ADDRESSES.all(db, [network])).map(({ address }) => address);
-        return nodes.ask(signal, async (node) => {
-          if (!node.balances) throw new Error('The driver cannot read balances.');
-          return node.balances(addresses, signal);
-        });
+        return nodes.ask(signal, async (node) => node.balances?.(addresses, signal));
       };
       readers.set(gateway(network), { coins, read });
     }
@@ -62,14 +66,14 @@ export async function reconcile(
   for (const name of [...names].sort()) {
     const { coins = [], read } = readers.get(name) ?? {};
     const own = holdings.filter((holding) => holding.name === name);
-    const units = await (read?.() ?? Promise.reject(new Error('No driver reads it.'))).catch((fault: Error) => fault);
+    const units = await read?.().catch((fault: Error) => fault);
     for (const coin of new Set([...coins, ...own.map((holding) => holding.coin)])) {
       const pending = (await FIND_PENDING_UNITS.first(db, [name, coin]))!;
       const isFault = units instanceof Error;
       compared.push({
         ...{ name, coin },
         bookedUnits: BigInt(own.find((holding) => holding.coin === coin)?.units ?? 0),
-        chainUnits: isFault ? undefined : units.get(coin),
+        chainUnits: isFault ? undefined : units?.get(coin),
         pendingUnits: { in: BigInt(pending.incoming), out: BigInt(pending.outgoing) },
         ...(isFault && { fault: units.message }),
       });

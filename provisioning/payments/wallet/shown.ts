@@ -1,50 +1,121 @@
-/** Finishes payouts whose transaction their chain shows for good. */
+/** Asks the chains for the transactions of payouts, and finishes payouts whose transaction their chain shows for good. */
 import type { Database } from '../../../entities/database/database.ts';
+import type { Queryable } from '../../../entities/database/transaction.ts';
 import type { Actor } from '../../../entities/history/audit.ts';
-import { LIST_BROADCAST, type Payout } from '../../../entities/payments/payout.ts';
+import { LIST_BROADCAST, LIST_REPLACED, type Payout } from '../../../entities/payments/payout.ts';
 import { FINAL_DEPTH } from '../chains/look.ts';
 import type { ChainNode, PaymentDriver } from '../drivers/driver.ts';
 import { finishPayout } from './payouts.ts';
 
+/** UNKNOWN: no driver can tell. GONE: the node has no such transaction. ANNOUNCED: it is in no block. MINED: it is in a block. */
+export type Seen = { state: 'UNKNOWN' | 'GONE' | 'ANNOUNCED' } | { state: 'MINED'; units: bigint; isFinal: boolean };
+type Target = Pick<Payout, 'network' | 'address' | 'coin'>;
+
+/** Asks a node for a transaction, and for the units that it pays to the address. @throws if no node answers */
+export async function see(
+  drivers: readonly PaymentDriver[],
+  target: Target,
+  txId: string,
+  signal: AbortSignal,
+): Promise<Seen> {
+  const reader = drivers.flatMap(({ chains = [] }) => chains).find(({ network }) => network === target.network);
+  return (await reader?.nodes.ask(signal, (node) => seenBy(node, target, txId, signal))) ?? { state: 'UNKNOWN' };
+}
+
+async function seenBy(
+  node: ChainNode,
+  { address, coin }: Target,
+  txId: string,
+  signal: AbortSignal,
+): Promise<Seen | undefined> {
+  const height = await node.heightOf?.(txId, signal);
+  if (typeof height !== 'number')
+    return node.heightOf && { state: height === null ? ('ANNOUNCED' as const) : ('GONE' as const) };
+  const final = (await node.finalHeight?.(signal)) ?? (await node.head(signal)).height - FINAL_DEPTH;
+  const block = await node.block(height, async () => new Map([[address.toLowerCase(), address]]), signal);
+  // One output may pay several payouts, and several may pay one.
+  const outputs = block.payments.filter(
+    (paid) => isSameTxId(paid.txId, txId) && paid.address === address && paid.coin === coin,
+  );
+  return {
+    state: 'MINED',
+    units: outputs.reduce((sum, { units }) => sum + units, 0n),
+    isFinal: height <= final,
+  };
+}
+
+/** Chains spell transactions in any case. */
+export const isSameTxId = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
 /**
  * FINAL: its chain has it for good. WAITING: not yet. WRONG: the transaction does not pay the sum of its payouts to the
- * address. UNKNOWN: no chain tells.
+ * address. UNKNOWN: no driver can tell. SILENT: no node answered.
  */
-export type Shown = 'FINAL' | 'WAITING' | 'WRONG' | 'UNKNOWN';
+export type Shown = 'FINAL' | 'WAITING' | 'WRONG' | 'UNKNOWN' | 'SILENT';
 
-/** Asks the chains for the sent payouts, and finishes those that are final. A chain that does not answer is UNKNOWN. */
+/** Asks the chains for the sent payouts, and finishes those that are final. */
 export async function finishShown(
   db: Database,
   drivers: readonly PaymentDriver[],
   actor: Actor,
   signal: AbortSignal,
 ): Promise<{ payout: Payout; shown: Shown }[]> {
-  const readers = drivers.flatMap(({ chains = [] }) => chains);
   const asked = [];
   for (const payout of await LIST_BROADCAST.all(db)) {
-    const reader = readers.find(({ network }) => network === payout.network);
-    const shown =
-      (await reader?.nodes.ask(signal, (node) => shownBy(node, payout, signal)).catch(() => undefined)) ?? 'UNKNOWN';
+    const seen = await see(drivers, payout, payout.txId!, signal).catch(() => undefined);
+    const shown = shownOf(seen, BigInt(payout.unitsTogether));
     if (shown === 'FINAL') await db.transaction((tx) => finishPayout(tx, payout.id, actor));
     asked.push({ payout, shown });
   }
   return asked;
 }
 
-async function shownBy(
-  node: ChainNode,
-  payout: Payout & { unitsTogether: string },
-  signal: AbortSignal,
-): Promise<Shown> {
-  if (!node.heightOf) return 'UNKNOWN';
-  const height = await node.heightOf(payout.txId!, signal);
-  if (height === undefined) return 'WAITING';
-  const final = (await node.finalHeight?.(signal)) ?? (await node.head(signal)).height - FINAL_DEPTH;
-  if (height > final) return 'WAITING';
-  const { address, coin, txId, unitsTogether } = payout;
-  const block = await node.block(height, async () => new Map([[address.toLowerCase(), address]]), signal);
-  // One output may pay several payouts, and several may pay one.
-  const outputs = block.payments.filter((paid) => paid.txId === txId && paid.address === address && paid.coin === coin);
-  const paid = outputs.reduce((sum, { units }) => sum + units, 0n);
-  return paid === BigInt(unitsTogether) ? 'FINAL' : 'WRONG';
+function shownOf(seen: Seen | undefined, unitsTogether: bigint): Shown {
+  if (!seen) return 'SILENT';
+  if (seen.state === 'UNKNOWN') return 'UNKNOWN';
+  if (seen.state !== 'MINED' || !seen.isFinal) return 'WAITING';
+  return seen.units === unitsTogether ? 'FINAL' : 'WRONG';
 }
+
+/** Whether a transaction pays a payout beside those payouts that name it. */
+export const paysAlso = (seen: Seen, { units }: Pick<Payout, 'units'>, unitsTogether: bigint): boolean =>
+  seen.state === 'MINED' && seen.units - unitsTogether >= BigInt(units);
+
+/**
+ * TWICE: the chain has the replaced transaction, and it pays the payout as well. ANNOUNCED: it may still do so. GONE: it does not.
+ * UNKNOWN: no driver can tell. SILENT: no node answered.
+ */
+export type Replaced = 'TWICE' | 'ANNOUNCED' | 'GONE' | 'UNKNOWN' | 'SILENT';
+
+/** Asks the chains for the replaced transactions of payouts. */
+export async function askReplaced(
+  db: Queryable,
+  drivers: readonly PaymentDriver[],
+  signal: AbortSignal,
+): Promise<{ payout: Payout; txId: string; replaced: Replaced }[]> {
+  const asked = [];
+  for (const payout of await LIST_REPLACED.all(db)) {
+    const { replacedTxId: txId, unitsTogether } = payout;
+    const seen = await see(drivers, payout, txId, signal).catch(() => undefined);
+    const replaced: Replaced = !seen
+      ? 'SILENT'
+      : paysAlso(seen, payout, BigInt(unitsTogether))
+        ? 'TWICE'
+        : seen.state === 'MINED'
+          ? 'GONE'
+          : seen.state;
+    asked.push({ payout, txId, replaced });
+  }
+  return asked;
+}
+
+const MEANING: Record<Replaced, string> = {
+  TWICE: 'The chain has both, and paid it twice.',
+  ANNOUNCED: 'A node still announces the first one, which may pay it again.',
+  GONE: 'The first one does not pay it.',
+  UNKNOWN: 'No chain tells about the first one. Look at it yourself.',
+  SILENT: 'No node answered about the first one.',
+};
+/** One line for the operator about a replaced transaction. */
+export const lineOfReplaced = ({ payout, txId, replaced }: Awaited<ReturnType<typeof askReplaced>>[number]): string =>
+  `${replaced.padEnd(7)} ${payout.id}: ${payout.txId} replaced ${txId}. ${MEANING[replaced]}`;

@@ -46,10 +46,11 @@ export interface Challenge {
   accepts: object[];
 }
 
-const ADDRESS = /^0x[0-9a-f]{40}$/i;
-const NONCE = /^0x[0-9a-f]{64}$/i;
+// The token contract and its clients know the prefix in lower case only.
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const NONCE = /^0x[0-9a-fA-F]{64}$/;
 const UINT = /^\d{1,78}$/;
-const SIGNATURE = /^0x([0-9a-f]{2}){65,4096}$/i;
+const SIGNATURE = /^0x([0-9a-fA-F]{2}){65,4096}$/;
 
 /** Reads PAYMENT-SIGNATURE or X-PAYMENT. @throws ApiError invalid_payment */
 export function decodePayment(header: string): SignedPayment {

@@ -3,6 +3,9 @@
  * PENDING server or CONFIRMING top-up that the request made before the outcome then goes on, or fails. If the request died
  * before that, the money stays in the balance. The repeated request then makes the server or top-up.
  *
+ * The payer of a dropped payment can still submit it. So the task looks again when the authorization has ended, and credits a
+ * moved one.
+ *
  * A reorganisation may remove a credited payment. Then the worker settles it again, which the same signature allows. It
  * reverses the payment only when the chain can never move it. Then the signature has expired, or the payer has used it
  * otherwise.
@@ -52,7 +55,7 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
     watch: async ({ subject, data }) => {
       const payment = await READ_PAYMENT.first(db, [subject]);
       const isCredited = payment && isInBalance(payment);
-      if (!payment || payment.status === 'FINAL' || (payment.status !== 'OBSERVED' && !isCredited)) return done();
+      if (!payment || payment.status === 'FINAL' || !(isCredited || mayMove(payment))) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
       if (isCredited) {
         const seconds = Math.max(FINALITY_POLL_FACTOR * pollSeconds, restSeconds(payment, pollSeconds));
@@ -98,13 +101,23 @@ type ReadPayment = X402Payment & { readAt: Date };
 const isDue = ({ leaseUntil, createdAt, readAt }: ReadPayment): boolean =>
   leaseUntil <= readAt && readAt.getTime() - createdAt.getTime() > AGAIN_AFTER_MS;
 
-/** The pause grows with the age of the payment, to a minute before its authorization ends. */
-const restSeconds = ({ createdAt, readAt }: ReadPayment, pollSeconds: number): number =>
-  Math.max(pollSeconds, Math.min(300, (readAt.getTime() - createdAt.getTime()) / 10_000));
+/** Whether the chain may yet credit it: it is open, or its payer can submit it. */
+const mayMove = ({ status, orderNumber }: X402Payment): boolean =>
+  status === 'OBSERVED' || (status === 'DROPPED' && orderNumber === null);
+
+/**
+ * The pause grows with the age of the payment, to a minute before its authorization ends. A dropped payment rests until that
+ * end.
+ */
+function restSeconds({ status, createdAt, validBefore, readAt }: ReadPayment, pollSeconds: number): number {
+  const secondsSince = (time: Date) => (readAt.getTime() - time.getTime()) / 1000;
+  const rest = Math.max(pollSeconds, Math.min(300, secondsSince(createdAt) / 10));
+  return status === 'DROPPED' ? Math.max(rest, -secondsSince(validBefore)) : rest;
+}
 
 async function settled(tx: Transaction, watched: X402Payment, txId: string): Promise<void> {
   const payment = await lockX402(tx, watched);
-  if (payment.status !== 'OBSERVED') return;
+  if (!mayMove(payment)) return;
   const { accountId, orderNumber } = payment;
   await creditX402(tx, payment, txId);
   const server = orderNumber?.startsWith('SRV') ? await LOCK_PENDING_SERVER.first(tx, [orderNumber]) : undefined;

@@ -4,6 +4,8 @@ import type { PaymentStatus } from '../../../entities/payments/payment.ts';
 
 const GAS_RETRY_SECONDS = 3_600;
 const OPEN_RETRY_SECONDS = 60;
+/** The least payment that gets a row in suspense. Rows of less would cost a stranger nothing, and the operator much. */
+export const UNMATCHED_MIN_USD = 1;
 
 export const tooManyOpen = (openMax: number): ApiError =>
   new ApiError(
@@ -19,6 +21,14 @@ export const tooMuchGas = (wastedGas: bigint): ApiError =>
     { retryAfter: GAS_RETRY_SECONDS },
   );
 
+/** Refuses a payment because of a fault of the driver. @throws the fault itself if it is an ApiError */
+export function refuseForNow(fault: unknown): never {
+  if (fault instanceof ApiError) throw fault;
+  throw new ApiError('unavailable', 'The service cannot verify payments at the moment. Nothing was taken.', {
+    retryAfter: 5,
+  });
+}
+
 const MOVED_BEFORE = 'The chain moved this payment before it was sent.';
 const UNUSABLE: Partial<Record<PaymentStatus, string>> = {
   UNMATCHED: `${MOVED_BEFORE} The operator decides who receives the money.`,
@@ -26,6 +36,10 @@ const UNUSABLE: Partial<Record<PaymentStatus, string>> = {
   WRITTEN_OFF: 'The operator has written this payment off. The balance does not have its money.',
   REVERSED: 'The chain has removed this payment after its credit. The balance does not have its money.',
 };
+
+/** The refusal of a payment that is too small for suspense. */
+export const refuseDust = (): ApiError =>
+  new ApiError('payment_nonce_used', `${MOVED_BEFORE} It is less than ${UNMATCHED_MIN_USD} USD, so it has no record.`);
 
 /** The refusal of a payment that can buy nothing, in suspense or out of it; undefined: it may buy. */
 export function refuseUnusable(status: PaymentStatus): ApiError | undefined {

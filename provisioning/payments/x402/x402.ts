@@ -7,6 +7,7 @@
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
+import { microsFromUsd } from '../../../entities/money.ts';
 import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
 import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
 import {
@@ -33,7 +34,7 @@ import { x402Task } from '../task.ts';
 import { type Buyer, type Found, findEarlier, requireSame, signatureDigest } from './earlier.ts';
 import { exclusiveOf } from './exclusive.ts';
 import { mismatchOf, type SignedPayment } from './message.ts';
-import { refuseUnusable, tooMuchGas } from './refusal.ts';
+import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas, UNMATCHED_MIN_USD } from './refusal.ts';
 import { authorizationKeyOf, openPayment, sealPayment } from './sealed.ts';
 
 /** A request leases a payment for so long. Then a repeated request takes over. */
@@ -83,15 +84,15 @@ export class X402 {
     return this.#driver.terms;
   }
 
-  /** The reason why a payment cannot be settled; undefined: it can. @throws if the driver cannot tell at the moment */
+  /** The reason why a payment cannot be settled; undefined: it can. @throws ApiError if the driver cannot tell at the moment */
   async verify(payment: SignedPayment, accountId: string): Promise<string | undefined> {
     const { authorization, signature } = payment;
     const mismatch = mismatchOf(this.terms, payment, authorization.value);
     const verify = () => this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
-    return mismatch ?? this.#verifications.run(accountId, verify);
+    return mismatch ?? this.#verifications.run(accountId, verify).catch(refuseForNow);
   }
 
-  /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws if the driver cannot tell at the moment */
+  /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws ApiError if the driver cannot tell */
   async fault(payment: SignedPayment, amountMicros: bigint, verifying?: Promise<string | undefined>) {
     return mismatchOf(this.terms, payment, amountMicros) ?? (await verifying);
   }
@@ -139,15 +140,17 @@ export class X402 {
 
   /**
    * Puts a payment into suspense that the chain had moved before the service received it. Any reader of the chain could have
-   * sent it. With an invalid signature the payment gets no row: the sender has not even seen it.
-   * @throws ApiError payment_nonce_used if the chain had moved it; another error if the driver cannot tell
+   * sent it. With an invalid signature the payment gets no row: the sender has not even seen it. Neither does dust.
+   * @throws ApiError payment_nonce_used if the chain had moved it; unavailable if the driver cannot tell
    */
   async keepUnmatched(payment: SignedPayment, buyer: Buyer, requestId: string) {
     const { from, nonce, to, value: amountMicros, validBefore } = payment.authorization;
     if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
-    const settlement = await this.#driver.observe({ payer: from, nonce, payTo: to, amountMicros, ...times });
+    const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
+    const settlement = await this.#driver.observe(key).catch(refuseForNow);
     if (settlement.state !== 'settled' || !(await this.#isSigned(payment, buyer.accountId))) return;
+    if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
     await this.#db.transaction(async (tx) => {
       await lockAccount(tx, buyer.accountId);
       const row = await this.reserve(payment, buyer, requestId, null, tx);
@@ -161,9 +164,10 @@ export class X402 {
     throw refuseUnusable('UNMATCHED');
   }
 
-  /** Whether the payer has signed a payment. @throws if the driver cannot tell at the moment */
+  /** Whether the payer has signed a payment. @throws ApiError if the driver cannot tell at the moment */
   #isSigned({ authorization, signature }: SignedPayment, accountId: string): Promise<boolean> {
-    return this.#verifications.run(accountId, () => this.#driver.isSigned(authorization, signature));
+    const ask = () => this.#driver.isSigned(authorization, signature);
+    return this.#verifications.run(accountId, ask).catch(refuseForNow);
   }
 
   /**
@@ -181,7 +185,7 @@ export class X402 {
 
   /**
    * Ends the lease of a request. The worker asks the chain now. If the signature has never left the service, the payment is
-   * dropped instead. A repeated request opens it again.
+   * dropped instead. A repeated request opens it again. The task watches on, because its payer can submit it.
    */
   async release(
     row: X402Payment,
@@ -213,6 +217,8 @@ export class X402 {
     const key = authorizationKeyOf(row);
     const before = check ? await this.#driver.observe(key).catch(() => undefined) : OPEN;
     if (!before) return { state: 'unsent', isSent: false };
+    // The payer has submitted it. The limit counts payments with an open outcome.
+    if (before.state === 'settled' && row.status === 'DROPPED') await this.#reopen(row, payment, null);
     if (before.state !== 'open' || row.sends > SENDS_MAX) return before;
     await check?.();
     // The next transaction replaces the sent one.
@@ -239,8 +245,11 @@ export class X402 {
     return settling;
   }
 
-  /** Opens a dropped payment. @returns false if payer or account have too many open ones */
-  #reopen(row: X402Payment, payment: SignedPayment, openMax: number): Promise<boolean> {
+  /**
+   * Opens a dropped payment.
+   * @returns false if payer or account have too many open ones, or another payment has the idempotency key
+   */
+  #reopen(row: X402Payment, payment: SignedPayment, openMax: number | null): Promise<boolean> {
     return this.#db.transaction(async (tx) => {
       const reopened = await REOPEN_PAYMENT.first(tx, [row.id, sealPayment(this.#vault, payment, row.id), openMax]);
       if (reopened) await startTask(tx, { ...x402Task(row), afterSeconds: WATCH_AFTER_SECONDS });

@@ -3,7 +3,9 @@
  * external key of each transfer names the change, so it happens once.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { lostRefundMicros } from '../../../entities/money.ts';
 import { available, held, post, REVENUE, type Spender, type Transfer } from '../../../entities/payments/ledger.ts';
+import { refund } from '../../../entities/payments/withheld.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 
 /** A change that costs money. */
@@ -43,4 +45,27 @@ export async function releaseChange(tx: Transaction, server: Server): Promise<bi
   if (!server.change || !('heldMicros' in server.change)) return 0n;
   await transferHeld(tx, server, server.change, 'release');
   return BigInt(server.change.heldMicros);
+}
+
+/**
+ * Refunds the unused whole hours of a server that a resize has made cheaper at a time, because the catalog changed. Later refunds
+ * go by the new price. The caller has locked the account.
+ */
+export async function refundCheaper(
+  tx: Transaction,
+  { accountId, orderNumber, serviceCode, priceMonthMicros, paidUntil }: Server,
+  resize: Extract<PaidChange, { operation: 'resize' }>,
+  from: Date,
+): Promise<void> {
+  const nextMicros = BigInt(resize.priceMonthMicros);
+  const amountMicros = paidUntil ? lostRefundMicros(priceMonthMicros, nextMicros, paidUntil, from) : 0n;
+  if (amountMicros === 0n) return;
+  await refund(tx, accountId, {
+    amountMicros,
+    externalKey: `refund:${resize.id}`,
+    ...{ orderNumber, serviceCode },
+    description: `Resize of ${serviceCode} to ${resize.serviceCode}`,
+    periodFrom: from,
+    periodTo: paidUntil!,
+  });
 }

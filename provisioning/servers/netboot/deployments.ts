@@ -11,12 +11,14 @@ import {
   NOTE_POWER_CYCLE,
   PLAN_POWER_CYCLE,
   RELEASE_DEPLOYMENT,
+  RESTART_WIPER,
   SEED,
 } from '../../../entities/servers/deployment.ts';
 import type { DeploymentStore, HostDeployment, PowerPlan } from '../drivers/bmc/deployment.ts';
 import type { BareMetalHost } from '../drivers/bmc/host.ts';
-import type { MachineKey, MachineSpec } from '../drivers/driver.ts';
+import { DriverError, type MachineKey, type MachineSpec } from '../drivers/driver.ts';
 import type { Seed } from './seed.ts';
+import { jobPath } from './tokens.ts';
 
 const LIST_MAX = 10_000;
 
@@ -24,9 +26,12 @@ const LIST_MAX = 10_000;
 export class Deployments implements DeploymentStore {
   readonly #db: Queryable;
   readonly #vault: Vault;
-  constructor(db: Queryable, vault: Vault) {
+  readonly #url: string | undefined;
+  /** @param url of the listener for machines, as controllers reach it. Absent: no virtual media */
+  constructor(db: Queryable, vault: Vault, url?: string) {
     this.#db = db;
     this.#vault = vault;
+    this.#url = url;
   }
 
   find({ order, generation }: MachineKey): Promise<AddressedDeployment | undefined> {
@@ -40,22 +45,33 @@ export class Deployments implements DeploymentStore {
   async begin(
     spec: MachineSpec,
     specDigest: string,
-    { name, mac, disk }: BareMetalHost,
+    { name, mac }: BareMetalHost,
+    bmcUsers: string[] | null,
   ): Promise<AddressedDeployment | undefined> {
     const { order, generation, image } = spec;
     const id = newId('dep');
-    const target = [name, mac.toLowerCase(), disk, image];
-    const given = [id, order, generation, ...target, specDigest, this.#sealed(id, spec)];
+    const target = [name, mac.toLowerCase(), image];
+    const given = [id, order, generation, ...target, specDigest, this.#sealed(id, spec), bmcUsers];
     return (await BEGIN_DEPLOYMENT.first(this.#db, given)) ?? this.find(spec);
   }
 
   async renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void> {
-    const set = { image: spec.image, specDigest, seed: this.#sealed(of.id, spec), change };
+    const set = { image: spec.image, specDigest, seed: this.#sealed(of.id, spec), change, report: null };
     await moveDeployment(this.#db, of, 'WAITING', { ...set, run: of.run + 1, device: 'PXE', cycle: 'OFF' });
   }
 
   async wipe(of: HostDeployment): Promise<void> {
-    await moveDeployment(this.#db, of, 'WIPING', { run: of.run + 1, seed: null, device: 'PXE', cycle: 'OFF' });
+    const set = { run: of.run + 1, seed: null, report: null, restarts: 0 };
+    await moveDeployment(this.#db, of, 'WIPING', { ...set, device: 'PXE', cycle: 'OFF' });
+  }
+
+  async restartWiper(of: HostDeployment): Promise<void> {
+    await RESTART_WIPER.all(this.#db, [of.id, of.run]);
+  }
+
+  mediumOf(of: HostDeployment): string {
+    if (!this.#url) throw new DriverError('failed', 'Set PROVISIONING_URL, from which controllers load virtual media.');
+    return `${this.#url}${jobPath(this.#vault, of)}/boot.iso`;
   }
 
   async plan(of: HostDeployment, { device, cycle, change }: PowerPlan): Promise<void> {

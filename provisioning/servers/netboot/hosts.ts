@@ -16,10 +16,18 @@ const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
     ...(host.bmcCertificate !== null && { certificate: host.bmcCertificate }),
   },
   mac: host.mac!,
-  disk: host.disk!,
+  boot: host.bootNetworkIsolated ? 'NETWORK' : 'MEDIUM',
+  ...unreadyOf(host),
   size: { vcpus: host.vcpus, memoryMb: host.memoryMb, diskGb: host.diskGb },
   ...(host.firmware !== null && { firmware: host.firmware }),
 });
+
+/** Names the part that a safe installation and wipe lacks. `READY_SQL` of the entity keeps such hosts from being sold. */
+function unreadyOf({ name, disks, bmcProtocol, bootNetworkIsolated }: Host): { unready?: string } {
+  if (!disks.length) return { unready: `The disks of ${name} are unknown. State all of them with updateHost.` };
+  if (bootNetworkIsolated || bmcProtocol === 'REDFISH') return {};
+  return { unready: `IPMI has no virtual media. Isolate the boot network of ${name}, and set bootNetworkIsolated.` };
+}
 
 /** Reads the hosts at each call, so that the driver sees every change of the operator at once. */
 export const bareMetalHostsOf =

@@ -1,35 +1,50 @@
 /**
- * The listener for machines in the provisioning network, in plain HTTP, which firmware speaks:
+ * The listener for machines in the provisioning network, and for their controllers, in plain HTTP, which firmware speaks:
  *
  *   GET  /boot                       The script that DHCP names. It loads the next one.
  *   GET  /boot/:mac                  The script of that machine (iPXE).
  *   GET  /files/:name                Kernel, initrd and images.
- *   GET  /d/:id/:token/:file         The seed of the new system (cloud-init, NoCloud).
- *   POST /d/:id/:token/:news         A report of the machine.
+ *   GET  /d/:id/:token/job.cpio      The job of that machine, with the seed of its new system.
+ *   GET  /d/:id/:token/boot.iso      The same, within the image that its controller presents as a medium.
+ *   POST /d/:id/:proof/:news         A report of the machine.
  *
  * It logs no requests, since their paths contain tokens.
  */
 import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { isNews, isSeedFile, type Job, type Netboot } from './boot.ts';
+import { isNews, type Netboot } from './boot.ts';
+import { BootFolder } from './folder.ts';
+import { type Job, jobArchive } from './job.ts';
+import { sendMedium } from './medium.ts';
 
 interface Options {
   netboot: Netboot;
-  /** The folder with vmlinuz, initrd.img, and an image for each system: debian-13.img, .img.gz or .img.xz. */
+  /**
+   * The folder with vmlinuz, initrd.img, boot.iso, and an image for each system: debian-13.img, .img.gz or .img.xz. Its
+   * SHA256SUMS has a line for each of them.
+   */
   folder: string;
   /** Receives internal errors. */
   onError: (fault: unknown) => void;
 }
+interface Parts extends Omit<Options, 'folder'> {
+  folder: BootFolder;
+}
 
-const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/;
 const MAC = /^[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}$/i;
+/** A report has a line for each disk. */
+const REPORT_BYTES_MAX = 16_384;
+/** Kernel arguments: a disk must not hide a part of itself (host protected area). */
+const KERNEL = 'console=tty0 console=ttyS0,115200 libata.ignore_hpa=1';
 
 export function provisioningServer(options: Options): Server {
+  const parts = { ...options, folder: new BootFolder(options.folder) };
   const server = createServer((request, response) => {
-    answer(options, request, response).catch((fault) => {
+    answer(parts, request, response).catch((fault) => {
       // A machine that is turned off during a download is no error.
       if (!response.destroyed) options.onError(fault);
       if (response.headersSent) response.destroy();
@@ -40,26 +55,28 @@ export function provisioningServer(options: Options): Server {
   return server;
 }
 
-async function answer(options: Options, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { netboot } = options;
-  request.resume(); // The report is in the path, so the body is ignored.
+async function answer(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const [, room, ...rest] = (request.url ?? '').split('?')[0]!.split('/');
   const base = `http://${request.headers.host ?? ''}`;
   if (!/^[\w.:[\]-]+$/.test(request.headers.host ?? '')) return say(response, 400);
   const [first = '', token = '', what = ''] = rest;
   if (request.method === 'POST') {
-    if (room !== 'd' || rest.length !== 3 || !isNews(what)) return say(response, 404);
-    return say(response, (await netboot.tell(first, token, what)) ? 204 : 404);
+    if (room !== 'd' || rest.length !== 3 || !isNews(what)) return refuse(request, response, 404);
+    const text = await textOf(request);
+    if (text === undefined) return refuse(request, response, 413);
+    return say(response, (await parts.netboot.tell(first, token, what, text)) ? 204 : 404);
   }
-  if (request.method !== 'GET') return say(response, 405);
+  request.resume();
+  if (request.method !== 'GET' && request.method !== 'HEAD') return say(response, 405);
   if (room === 'boot' && !rest.length)
     return say(response, 200, `#!ipxe\nchain --replace ${base}/boot/\${netX/mac:hexhyp}\n`);
   if (room === 'boot' && rest.length === 1 && MAC.test(first))
-    return say(response, 200, await script(options, await netboot.job(macOf(first)), base));
-  if (room === 'files' && rest.length === 1 && NAME.test(first)) return sendFile(join(options.folder, first), response);
-  if (room === 'd' && rest.length === 3 && isSeedFile(what)) {
-    const text = await netboot.seed(first, token, what, base);
-    return text === undefined ? say(response, 404) : say(response, 200, text);
+    return say(response, 200, await script(parts, macOf(first), base));
+  if (room === 'files' && rest.length === 1 && NAME.test(first))
+    return sendFile(join(parts.folder.path, first), response);
+  if (room === 'd' && rest.length === 3 && (what === 'job.cpio' || what === 'boot.iso')) {
+    const job = await parts.netboot.byToken(first, token);
+    return job ? sendJob(parts, job, base, request, response) : say(response, 404);
   }
   return say(response, 404);
 }
@@ -67,28 +84,43 @@ async function answer(options: Options, request: IncomingMessage, response: Serv
 /** Lower case, with colons. */
 const macOf = (text: string) => text.toLowerCase().replace(/[:-]/g, '').match(/../g)!.join(':');
 
-async function script({ folder, onError }: Options, job: Job | undefined, base: string): Promise<string> {
+async function script({ netboot, folder, onError }: Parts, mac: string, base: string): Promise<string> {
+  const job = await netboot.byMac(mac);
   // iPXE exits to the next boot device, the disk.
   if (!job) return '#!ipxe\nexit\n';
-  const files = `${base}/files`;
-  const image = job.what === 'install' ? await imageOf(folder, job.image) : 'none';
-  if (!image) {
-    onError(new Error(`The image of ${job.image} is missing: ${join(folder, job.image)}.img.`));
-    return '#!ipxe\necho The image is missing. The machine tries again in a minute.\nsleep 60\nreboot\n';
+  try {
+    await folder.verify('vmlinuz', 'initrd.img');
+    await imageOf(folder, job);
+  } catch (fault) {
+    onError(fault);
+    return '#!ipxe\necho A file is missing. The machine tries again in a minute.\nsleep 60\nreboot\n';
   }
-  const settings = `fh_do=${job.what} fh_disk=${job.disk} fh_base=${base}${job.path} fh_image=${files}/${image}`;
-  return [
-    '#!ipxe',
-    `kernel ${files}/vmlinuz console=tty0 console=ttyS0,115200 ${settings}`,
-    `initrd ${files}/initrd.img`,
-    'boot',
-    '',
-  ].join('\n');
+  const files = `${base}/files`;
+  return `#!ipxe
+kernel ${files}/vmlinuz ${KERNEL}
+initrd ${files}/initrd.img
+initrd ${base}${job.path}/job.cpio
+boot
+`;
 }
 
-async function imageOf(folder: string, code: string): Promise<string | undefined> {
-  const names = new Set(await readdir(folder));
-  return ['.img', '.img.gz', '.img.xz'].map((ending) => `${code}${ending}`).find((name) => names.has(name));
+const imageOf = async (folder: BootFolder, { what, found }: Job) =>
+  what === 'install' ? folder.image(found.image) : undefined;
+
+async function sendJob(
+  { netboot, folder }: Parts,
+  job: Job,
+  base: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const archive = jobArchive(netboot.vault, job, base, await imageOf(folder, job));
+  if (request.url!.endsWith('.cpio')) {
+    response.writeHead(200, { 'content-length': archive.length, 'cache-control': 'no-store' }).end(archive);
+    return;
+  }
+  await folder.verify('boot.iso');
+  await sendMedium(join(folder.path, 'boot.iso'), archive, request, response);
 }
 
 async function sendFile(path: string, response: ServerResponse): Promise<void> {
@@ -96,6 +128,21 @@ async function sendFile(path: string, response: ServerResponse): Promise<void> {
   if (!found?.isFile()) return say(response, 404);
   response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': found.size });
   await pipeline(createReadStream(path), response);
+}
+
+/** The text of a report. Undefined: it is too long. */
+async function textOf(request: IncomingMessage): Promise<string | undefined> {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > REPORT_BYTES_MAX) return undefined;
+  }
+  return text;
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
+  request.resume();
+  say(response, status);
 }
 
 function say(response: ServerResponse, status: number, text = ''): void {

@@ -7,7 +7,7 @@ import type { Spender } from '../../../entities/payments/ledger.ts';
 import { RELEASE_PLACES } from '../../../entities/servers/place.ts';
 import { KEEP_RESIZE, RELEASE_RESIZE } from '../../../entities/servers/placement.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
-import { releaseChange, transferHeld } from '../billing/hold.ts';
+import { refundCheaper, releaseChange, transferHeld } from '../billing/hold.ts';
 import { claimMore, claimPlace } from '../placement/allocate.ts';
 
 export type Resize = Extract<ServerChange, { operation: 'resize' }>;
@@ -24,10 +24,11 @@ export async function beginResize(tx: Transaction, server: Server, resize: Resiz
   return true;
 }
 
-/** Captures the difference from a time on, and releases the place of the old tier. */
+/** Captures or refunds the difference from a time on, and releases the place of the old tier. */
 export async function completeResize(tx: Transaction, server: Server, resize: Resize, from: Date): Promise<void> {
   const period = server.paidUntil && { periodFrom: from, periodTo: server.paidUntil };
   await transferHeld(tx, server, resize, 'capture', period ?? {});
+  await refundCheaper(tx, server, resize, from);
   await RELEASE_PLACES.all(tx, [server.orderNumber, server.serviceCode]);
   await KEEP_RESIZE.all(tx, [server.orderNumber]);
 }

@@ -7,7 +7,7 @@ import { eventually, type Freehold, startFreehold, type TestAccount } from '../.
 import { say } from '../../setup/say.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { makeNetbootFiles, missing } from './files.ts';
-import { bannerAt, newMachine, type TestMachine } from './machine.ts';
+import { bannerAt, DISK_NAMES, newMachine, type TestMachine } from './machine.ts';
 
 const reason = missing();
 if (reason) say(`Skipped: dedicated servers with a BMC, because ${reason}.`);
@@ -33,14 +33,16 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       DEDICATED_DRIVER: 'bmc',
       ALLOW_SIMULATED: 'true',
       PROVISIONING_PORT: String(port),
+      PROVISIONING_URL: `http://10.0.2.2:${port}`,
       NETBOOT_DIR: join(folder, 'netboot'),
       POLL_SECONDS: '1',
     });
     const pool = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
     for (const cidr of ['192.0.2.0/24', '2001:db8::/56'])
       await freehold.operator(pool, { input: { region: 'ams', cidr } });
-    const { bmc, size, ...box } = machine.box;
-    const input = { ...box, ...size, kind: 'DEDICATED', bmc: { ...bmc, protocol: protocol.toUpperCase() } };
+    const { bmc, size, boot, ...box } = machine.box;
+    const how = { disks: DISK_NAMES, bootNetworkIsolated: boot === 'NETWORK' };
+    const input = { ...box, ...size, ...how, kind: 'DEDICATED', bmc: { ...bmc, protocol: protocol.toUpperCase() } };
     const added = await freehold.operator('mutation ($input: AddHostInput!) { addHost(input: $input) { name } }', {
       input,
     });
@@ -78,7 +80,7 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     }, BOOT_SECONDS);
 
   it(
-    'is installed over the network, accepts its owner, restarts, and leaves an empty disk',
+    'is installed, accepts its owner, restarts with its disks in another order, and leaves three empty disks',
     async () => {
       machine.soil();
       const { body } = await order();
@@ -86,14 +88,19 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       await becomes(number, 'running');
       expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
       expect(machine.ssh(keyFile, 'cat /proc/cmdline')).not.toContain('fh_');
+      // The first disk has the system, although its name changes.
+      const firstDisk = () => machine.ssh(keyFile, 'cat /sys/block/vda/serial');
+      const first = firstDisk();
+      const network = protocol === 'ipmi' ? 'on pxe' : 'on cd';
       const booted = machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id');
 
-      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on pxe', 'on disk']);
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual([network, 'on disk']);
       await account.rest('PATCH', `/v1/servers/${number}`, { action: 'reboot' });
       await becomes(number, 'running');
       await eventually(() => bannerAt(machine.sshPort), BOOT_SECONDS);
       expect(machine.ssh(keyFile, 'cat /proc/sys/kernel/random/boot_id')).not.toBe(booted);
-      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual(['on pxe', 'on disk', 'on disk']);
+      expect(machine.journal().filter((line) => line.startsWith('on'))).toEqual([network, 'on disk', 'on disk']);
+      expect(firstDisk()).not.toBe(first);
 
       await account.rest('PATCH', `/v1/servers/${number}`, { action: 'rebuild', os: 'debian-12' });
       await becomes(number, 'running');
@@ -102,13 +109,13 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
           .journal()
           .filter((line) => line.startsWith('on'))
           .slice(3),
-      ).toEqual(['on pxe', 'on disk']);
+      ).toEqual([network, 'on disk']);
       expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
 
       await account.rest('DELETE', `/v1/servers/${number}`);
       await isGone(number);
       expect(machine.isOn()).toBe(false);
-      expect(machine.diskIsEmpty()).toBe(true);
+      expect(machine.soiledDisks()).toEqual([]);
       expect(await freehold.db.query('select from deployment')).toEqual([]);
     },
     TEST_MS,

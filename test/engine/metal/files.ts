@@ -20,6 +20,9 @@ const NEEDED = {
   ssh: 'openssh-client',
   busybox: 'busybox-static',
   'apt-get': 'apt',
+  xorriso: 'xorriso',
+  'grub-mkrescue': 'grub-common',
+  '/usr/lib/grub/i386-pc/modinfo.sh': 'grub-pc-bin',
   '/usr/lib/ipxe/qemu/pxe-virtio.rom': 'ipxe-qemu',
   '/usr/lib/syslinux/mbr/mbr.bin': 'syslinux-common',
 };
@@ -41,10 +44,11 @@ export function missingPackages(needed: Record<string, string>): string | undefi
   return packages.length ? `the Debian packages ${[...new Set(packages)].join(' ')} are missing` : undefined;
 }
 
-/** Puts a kernel, an initrd, and one system image under two names into the folder. */
+/** Puts a kernel, an initrd, an image for virtual media, and one system image under two names into the folder. */
 export function makeNetbootFiles(folder: string): void {
   execFileSync(INSTALLER, [folder, 'linux-image-cloud-amd64'], { stdio: ['ignore', 'ignore', 'inherit'] });
   execFileSync(join(HERE, 'system.sh'), [folder, join(folder, 'debian-13.img')], { stdio: 'inherit' });
   execFileSync('gzip', ['-1', '-k', join(folder, 'debian-13.img')]);
   execFileSync('mv', [join(folder, 'debian-13.img.gz'), join(folder, 'debian-12.img.gz')]);
+  execFileSync('sh', ['-c', 'sha256sum debian-* >>SHA256SUMS'], { cwd: folder });
 }

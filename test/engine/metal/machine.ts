@@ -1,7 +1,8 @@
 /** A bare-metal host for tests: a QEMU process under the control of ipmi_sim (IPMI) or of a small Redfish service. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readFileSync, readSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
@@ -14,6 +15,9 @@ const HERE = import.meta.dirname;
 export const [USER, PASSWORD] = ['ADMIN', 'a password of a BMC'.replaceAll(' ', '-').slice(0, 16)];
 /** The image has 64 MiB, and the seed needs some more. */
 const DISK_BYTES = 80 << 20;
+const DISKS = ['disk.raw', 'second.raw', 'third.raw'];
+/** Their names: of udev for virtio, a bare serial number, and of udev for NVMe. */
+export const DISK_NAMES = ['virtio-disk-alpha', 'disk-bravo', 'nvme-QEMU_NVMe_Ctrl_disk-charlie'];
 
 export interface TestMachine {
   box: BareMetalHost;
@@ -25,8 +29,8 @@ export interface TestMachine {
   /** Makes the controller unreachable until it is started again. */
   stopController(): Promise<void>;
   startController(): Promise<void>;
-  /** Whether every byte of its disk is zero. */
-  diskIsEmpty(): boolean;
+  /** The disks that have a byte that is not zero. */
+  soiledDisks(): string[];
   soil(): void;
   ssh(keyFile: string, command: string): string;
   serial(): string;
@@ -36,22 +40,26 @@ export interface TestMachine {
 export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort: number): Promise<TestMachine> {
   const folder = newFolder();
   const [port, sshPort] = [await freePort(), await freePort()];
-  const disk = join(folder, 'disk.raw');
-  const write = (name: string, text: string | number) => writeFileSync(join(folder, name), `${text}`);
+  const write = (name: string, text: string | number | Buffer) =>
+    writeFileSync(join(folder, name), Buffer.isBuffer(text) ? text : `${text}`);
   write('port', provisioningPort);
   write('ssh', sshPort);
-  write('disk.raw', '');
-  truncateSync(disk, DISK_BYTES);
+  for (const name of DISKS) {
+    write(name, '');
+    truncateSync(join(folder, name), DISK_BYTES);
+  }
   const chassis = (...what: string[]) =>
     execFileSync(join(HERE, 'chassis.sh'), [folder, '0x20', ...what], { encoding: 'utf8' });
   const isOn = () => chassis('get', 'power').trim() === 'power:1';
   const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '');
+  const insert = async (image: string | undefined) =>
+    image ? write('medium.iso', await download(image)) : rmSync(join(folder, 'medium.iso'), { force: true });
   let controller: { stop(): Promise<void> } | undefined;
   const startController = async () => {
     controller =
       protocol === 'ipmi'
         ? await startIpmi(folder, port)
-        : await startRedfish({ port, user: USER, password: PASSWORD, chassis, tls: CONTROLLER });
+        : await startRedfish({ port, user: USER, password: PASSWORD, chassis, insert, tls: CONTROLLER });
   };
   const stopController = async () => {
     await controller?.stop();
@@ -71,7 +79,7 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
         ...(protocol === 'redfish' && { certificate: CONTROLLER.cert }),
       },
       mac: '52:54:00:00:00:01',
-      disk: '/dev/vda',
+      boot: protocol === 'ipmi' ? 'NETWORK' : 'MEDIUM',
       size: { vcpus: 1, memoryMb: 256, diskGb: 1 },
     },
     folder,
@@ -80,8 +88,10 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
     isOn,
     stopController,
     startController,
-    diskIsEmpty: () => isZero(disk),
-    soil: () => writeFileSync(disk, Buffer.alloc(DISK_BYTES, 'secret of a customer ')),
+    soiledDisks: () => DISKS.filter((name) => !isZero(join(folder, name))),
+    soil: () => {
+      for (const name of DISKS) write(name, Buffer.alloc(DISK_BYTES, 'secret of a customer '));
+    },
     ssh: (keyFile, command) =>
       execFileSync(
         'ssh',
@@ -99,6 +109,16 @@ export async function newMachine(protocol: 'ipmi' | 'redfish', provisioningPort:
       removeFolder(folder);
     },
   };
+}
+
+/** Loads an image as a controller does. The host reaches this machine as 10.0.2.2, and its controller as 127.0.0.1. */
+async function download(image: string): Promise<Buffer> {
+  const { host, port, pathname } = new URL(image);
+  const [response] = await once(get({ host: '127.0.0.1', port, path: pathname, headers: { host } }), 'response');
+  if (response.statusCode !== 200) throw new Error(`The image answered ${response.statusCode}.`);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /** Starts OpenIPMI's simulator as the controller of the host in that folder, with real RMCP+. */

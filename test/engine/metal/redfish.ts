@@ -5,11 +5,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 
+/** A user of the controller; the tests add some, as root on a host could. */
+export interface TestUser {
+  name: string;
+  enabled: boolean;
+}
+
 interface Options {
   port: number;
   user: string;
   password: string;
   chassis(...what: string[]): string;
+  /** Takes the image that was inserted; undefined: it was ejected. Absent: the controller has no virtual media. */
+  insert?: (image: string | undefined) => Promise<void>;
+  users?: TestUser[];
   /** Milliseconds from the answer to the end of a reset. */
   delayMs?: number;
   /** Serves plain HTTP if absent. */
@@ -18,9 +27,15 @@ interface Options {
 const SYSTEM = '/redfish/v1/Systems/1';
 const RESET = `${SYSTEM}/Actions/ComputerSystem.Reset`;
 const RESET_TYPES = ['On', 'ForceOff', 'GracefulShutdown', 'ForceRestart'];
-const TARGETS: Record<string, string> = { Pxe: 'pxe', Hdd: 'disk', None: 'none' };
+const TARGETS: Record<string, string> = { Pxe: 'pxe', Cd: 'cd', Hdd: 'disk', None: 'none' };
+const MANAGER = '/redfish/v1/Managers/1';
+const MEDIA = `${MANAGER}/VirtualMedia`;
+const ACCOUNTS = '/redfish/v1/AccountService/Accounts';
 
-export async function startRedfish({ port, user, password, chassis, delayMs = 300, tls }: Options) {
+export async function startRedfish(options: Options) {
+  const { port, user, password, chassis, insert, users = [{ name: options.user, enabled: true }] } = options;
+  const { delayMs = 300, tls } = options;
+  let image: string | null = null;
   const pending = new Set<NodeJS.Timeout>();
   const state = { version: 1, override: { BootSourceOverrideEnabled: 'Disabled', BootSourceOverrideTarget: 'None' } };
   const isOn = () => chassis('get', 'power').trim() === 'power:1';
@@ -54,6 +69,31 @@ export async function startRedfish({ port, user, password, chassis, delayMs = 30
     chassis('set', 'boot', TARGETS[target]!);
     return answer(response, 204);
   };
+  const setMedium = async (url: string | undefined, response: ServerResponse) => {
+    if (url && image) return refuse(response, 409, 'A medium is inserted.');
+    await insert!(url);
+    image = url ?? null;
+    return answer(response, 204);
+  };
+  /** The parts beside the system: the virtual drive of the manager, and the accounts. */
+  const answerRest = async (call: string, body: { Image?: string; Enabled?: boolean }, response: ServerResponse) => {
+    const media = insert && { VirtualMedia: { '@odata.id': MEDIA } };
+    if (call === `GET ${MANAGER}`) return answer(response, 200, { '@odata.id': MANAGER, ...media });
+    if (call === `GET ${MEDIA}`) return answer(response, 200, { Members: [{ '@odata.id': `${MEDIA}/Cd` }] });
+    const action = (name: string) => ({ [`#VirtualMedia.${name}`]: { target: `${MEDIA}/Cd/Actions/${name}` } });
+    if (call === `GET ${MEDIA}/Cd`) {
+      const Actions = { ...action('InsertMedia'), ...action('EjectMedia') };
+      return answer(response, 200, { MediaTypes: ['CD', 'DVD'], Image: image, Inserted: image !== null, Actions });
+    }
+    if (insert && call === `POST ${MEDIA}/Cd/Actions/InsertMedia`) return setMedium(body.Image, response);
+    if (insert && call === `POST ${MEDIA}/Cd/Actions/EjectMedia`) return setMedium(undefined, response);
+    const Members = users.map((_, index) => ({ '@odata.id': `${ACCOUNTS}/${index}` }));
+    if (call === `GET ${ACCOUNTS}`) return answer(response, 200, { Members });
+    const found = users[Number(/\d+$/.exec(call)?.[0])];
+    if (!call.includes(ACCOUNTS) || !found) return refuse(response, 404, 'ResourceMissingAtURI');
+    if (call.startsWith('PATCH')) found.enabled = body.Enabled ?? found.enabled;
+    return answer(response, 200, { UserName: found.name, Enabled: found.enabled });
+  };
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;
@@ -63,7 +103,7 @@ export async function startRedfish({ port, user, password, chassis, delayMs = 30
     if (call === 'GET /redfish/v1/Systems') return answer(response, 200, { Members: [{ '@odata.id': SYSTEM }] });
     if (call === `POST ${RESET}`) return reset(body.ResetType, response);
     if (call === `PATCH ${SYSTEM}`) return patch(body, request.headers['if-match'], response);
-    if (call !== `GET ${SYSTEM}`) return refuse(response, 404, 'ResourceMissingAtURI');
+    if (call !== `GET ${SYSTEM}`) return answerRest(call, body, response);
     return answer(
       response,
       200,
@@ -71,6 +111,7 @@ export async function startRedfish({ port, user, password, chassis, delayMs = 30
         '@odata.id': SYSTEM,
         PowerState: isOn() ? 'On' : 'Off',
         Boot: state.override,
+        Links: { ManagedBy: [{ '@odata.id': MANAGER }] },
         Actions: {
           '#ComputerSystem.Reset': { target: RESET, 'ResetType@Redfish.AllowableValues': RESET_TYPES },
         },

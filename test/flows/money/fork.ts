@@ -165,6 +165,8 @@ class ForkedNode implements ChainNode {
   }
 
   async heightOf(txId: string) {
-    return this.#blocks.find(({ payments }) => payments.some((one) => one.txId === txId))?.height;
+    const isIt = (one: { txId: string }) => one.txId === txId;
+    const height = this.#blocks.find(({ payments }) => payments.some(isIt))?.height;
+    return height ?? (this.#of.chain.pool.some(isIt) ? null : undefined);
   }
 }

@@ -4,7 +4,8 @@ import { FIND_PAYABLE_UNITS } from '../../../entities/payments/movement.ts';
 import type { Payment, PaymentStatus } from '../../../entities/payments/payment.ts';
 import type { Payout, PayoutStatus } from '../../../entities/payments/payout.ts';
 import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
-import { exportPayouts, importSent } from '../../../provisioning/payments/wallet/payouts.ts';
+import { importSent } from '../../../provisioning/payments/wallet/import.ts';
+import { exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { finishShown } from '../../../provisioning/payments/wallet/shown.ts';
 import { accountOf } from '../../../resolvers/context.ts';
 import { adjustBalance } from '../../../resolvers/payments/adjustments.ts';
@@ -132,6 +133,7 @@ async function sendAgain(town: Town): Promise<void> {
   for (const { id, network, coin, units, txId } of await payoutsOf(town, 'BROADCAST')) {
     const on = networkOf(town, network);
     if (!on || [...on.payments(), ...on.chain.pool].some((one) => one.txId === txId)) continue;
-    await importSent(town.shop.db, [{ id, txId: sendCoins(town, id, network, coin, BigInt(units)) }], SYSTEM);
+    const sent = [{ id, txId: sendCoins(town, id, network, coin, BigInt(units)) }];
+    await importSent(town.shop.db, sent, SYSTEM, { drivers: town.drivers, signal: town.contexts[0]!.signal });
   }
 }

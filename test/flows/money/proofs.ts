@@ -1,7 +1,8 @@
 /** The proofs during the walk, and after it. */
 import { expect } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
-import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL } from '../../../entities/payments/solvency.ts';
+import { overdrawnSql } from '../../../entities/payments/movement.ts';
+import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL } from '../../../entities/payments/solvency.ts';
 import { CHAIN_COIN } from './coin-chain.ts';
 import type { Town } from './town.ts';
 
@@ -15,7 +16,7 @@ export async function provePositive({ shop }: Town): Promise<void> {
 
 /** Proves that no coins leave that are not final, by the books and by the chains. */
 export async function proveCovered(town: Town): Promise<void> {
-  for (const sql of [OVERDRAWN_ACCOUNTS_SQL, OVERDRAWN_GATEWAYS_SQL]) expect(await town.shop.db.query(sql)).toEqual([]);
+  for (const sql of [OVERDRAWN_ACCOUNTS_SQL, overdrawnSql('true')]) expect(await town.shop.db.query(sql)).toEqual([]);
   expect(await findOverdrawn(town)).toEqual([]);
 }
 

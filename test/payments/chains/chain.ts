@@ -44,7 +44,8 @@ export class Chain implements ChainReader, ChainNode {
   }
 
   async heightOf(txId: string) {
-    return this.blocks.find(({ payments }) => payments.some((one) => one.txId === txId))?.height;
+    const isIt = (one: Paid) => one.txId === txId;
+    return this.blocks.find(({ payments }) => payments.some(isIt))?.height ?? (this.pool.some(isIt) ? null : undefined);
   }
 
   async block(height: number, find: FindDeposits): Promise<Block> {

@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
-import { exportPayouts, importSent } from '../../../provisioning/payments/wallet/payouts.ts';
-import { finishShown } from '../../../provisioning/payments/wallet/shown.ts';
+import { importSent } from '../../../provisioning/payments/wallet/import.ts';
+import { exportAgain, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
+import { askReplaced, finishShown } from '../../../provisioning/payments/wallet/shown.ts';
 import { refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
@@ -27,16 +28,27 @@ async function exported(...addresses: string[]): Promise<string[]> {
   await exportPayouts(db, SYSTEM);
   return ids;
 }
+const { signal } = new AbortController();
 const send = (ids: readonly string[], txId: string) =>
   importSent(
     db,
     ids.map((id) => ({ id, txId })),
     SYSTEM,
   );
+/** Keeps another transaction of payouts, which the operator says never pays. */
+const replace = (ids: readonly string[], txId: string, drivers = [driver]) =>
+  importSent(
+    db,
+    ids.map((id) => ({ id, txId })),
+    SYSTEM,
+    { drivers, signal },
+  );
+const replacedOf = async (id: string) =>
+  (await askReplaced(db, [driver], signal)).filter(({ payout }) => payout.id === id).map(({ replaced }) => replaced);
 /** Lets the chain bury all blocks. @returns the outcomes of these payouts */
 async function settle(...ids: string[]) {
   chain.mine(101);
-  const asked = await finishShown(db, [driver], SYSTEM, new AbortController().signal);
+  const asked = await finishShown(db, [driver], SYSTEM, signal);
   expect((await proveBooks(db)).firstFault).toBeNull();
   return ids.map((id) => asked.find(({ payout }) => payout.id === id)?.shown);
 }
@@ -63,7 +75,7 @@ describe('Payouts of one transaction to one address', () => {
     const { txId } = chain.pay('once', TEN);
     await send([one, other], txId);
     expect(await settle(one, other)).toEqual(['WRONG', 'WRONG']);
-    await send([other], chain.pay('once', TEN).txId);
+    await replace([other], chain.pay('once', TEN).txId);
     expect(await settle(one, other)).toEqual(['FINAL', 'FINAL']);
   });
 
@@ -74,5 +86,84 @@ describe('Payouts of one transaction to one address', () => {
     expect(await settle(old)).toEqual(['FINAL']);
     await send([late], txId);
     expect(await settle(late)).toEqual(['WRONG']);
+  });
+});
+
+describe('A payout that was exported', () => {
+  it('is in no later list, so that two lists before an import do not pay it twice', async () => {
+    const [monday] = (await exported('monday')) as [string];
+    const [tuesday] = (await exported('tuesday')) as [string];
+    expect(await exportPayouts(db, SYSTEM)).toEqual([]);
+    const again = (await exportAgain(db, SYSTEM)).filter(({ id }) => [monday, tuesday].includes(id));
+    expect(again.map(({ address, exportedAt }) => [address, exportedAt instanceof Date])).toEqual([
+      ['monday', true],
+      ['tuesday', true],
+    ]);
+  });
+
+  it('is in one of two lists that the operator exports at once', async () => {
+    const [context, { walletAddress, accountId }] = await open();
+    chain.pay(walletAddress!, HALF);
+    for (const blocks of [2, 100]) {
+      chain.mine(blocks);
+      await sync();
+    }
+    const given = { accountId, coin: 'TST', amountUsd: TEN, address: 'at once', reason: 'She leaves', key: 'at once' };
+    const { id } = await refundInCoin(context, given);
+    const lists = await Promise.all([exportPayouts(db, SYSTEM), exportPayouts(db, SYSTEM)]);
+    expect(lists.flat().map((one) => one.id)).toEqual([id]);
+  });
+});
+
+describe('A second transaction of a payout', () => {
+  it('is refused without the word of the operator, and while a node shows that the first one pays', async () => {
+    const [id] = (await exported('second')) as [string];
+    const { txId } = chain.pay('second', TEN);
+    await send([id], txId);
+    await send([id], txId.toUpperCase());
+    await expect(send([id], 'another')).rejects.toThrow('import with --replace');
+    await expect(replace([id], 'another')).rejects.toThrow('A node shows the first transaction');
+    chain.mine(1);
+    await expect(replace([id], 'another')).rejects.toThrow('A node shows the first transaction');
+    expect(await settle(id)).toEqual(['FINAL']);
+    await expect(replace([id], 'another')).rejects.toThrow('is FINAL and cannot become BROADCAST');
+  });
+
+  it('is refused in one list with the first, and while no node answers', async () => {
+    const [id] = (await exported('silent')) as [string];
+    const two = ['one', 'two'].map((txId) => ({ id, txId }));
+    await expect(importSent(db, two, SYSTEM)).rejects.toThrow('names two transactions');
+    await send([id], 'one');
+    const { heightOf } = chain;
+    chain.heightOf = () => Promise.reject(new Error('The node is off.'));
+    await expect(replace([id], 'two')).rejects.toThrow('The node is off.');
+    expect(await settle(id)).toEqual(['SILENT']);
+    chain.heightOf = heightOf;
+    await replace([id], chain.pay('silent', TEN).txId);
+    expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['GONE']]);
+  });
+
+  it('is named when the chain pays by the first one after all', async () => {
+    const [id] = (await exported('after all')) as [string];
+    const { txId } = chain.pay('after all', TEN);
+    chain.pool.pop();
+    await send([id], txId);
+    await replace([id], chain.pay('after all', TEN).txId);
+    expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['GONE']]);
+    chain.pay('after all', TEN, { txId });
+    expect(await replacedOf(id)).toEqual(['ANNOUNCED']);
+    chain.mine(1);
+    expect(await replacedOf(id)).toEqual(['TWICE']);
+  });
+
+  it('replaces no first one that pays some of its payouts, for more of them than it leaves out', async () => {
+    const [one, other] = (await exported('some', 'some')) as [string, string];
+    const { txId } = chain.pay('some', TEN);
+    chain.mine(1);
+    await send([one, other], txId);
+    await expect(replace([one, other], 'another')).rejects.toThrow('A node shows the first transaction');
+    await replace([other], chain.pay('some', TEN).txId);
+    expect(await settle(one, other)).toEqual(['FINAL', 'FINAL']);
+    expect(await replacedOf(other)).toEqual(['GONE']);
   });
 });

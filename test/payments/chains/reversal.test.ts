@@ -1,11 +1,13 @@
 /** Payments without an owner, and payments that a chain reverts. The operator decides about them. */
 import { describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
+import type { Context } from '../../../resolvers/context.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assign, writeOff } from '../../../resolvers/payments/payments.ts';
+import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
-const { shop, chain, sync, open, suspense, total } = await openSyncedShop();
+const { shop, chain, driver, sync, open, suspense, total } = await openSyncedShop();
 
 describe('A payment in another coin', () => {
   it('stays in suspense, and the operator gets an event', async () => {
@@ -123,5 +125,72 @@ describe('A reorganisation that reverts a credited payment', () => {
     expect(
       (await shop.db.query('select 1 from account where id = $1 and suspended_at is null', [accountId])).length,
     ).toBe(1);
+  });
+});
+
+describe('The receipt of a top-up', () => {
+  const shown = async (context: Context, orderNumber: string) => {
+    const { totalMicros, lines } = await receiptOfTopUp(context, orderNumber);
+    const { creditedMicros, receivedCrypto, status, txIds } = await findTopUp(context, orderNumber);
+    return {
+      lines: lines.map(({ description, amountMicros, amountCrypto, txId }) =>
+        [description, amountMicros / 1_000_000n, amountCrypto, txId].join(' '),
+      ),
+      total: totalMicros,
+      topUp: [creditedMicros, receivedCrypto, status, txIds.length],
+    };
+  };
+
+  it('shows each removal and each return of a payment, and its total is the credited sum', async () => {
+    const [context, { orderNumber, accountId, walletAddress }] = await open(100_000_000n);
+    const { txId } = chain.pay(walletAddress!, 2n * HALF);
+    chain.mine(2);
+    await sync();
+    const lines = [`Top-up in TST 100 1 ${txId}`, 'Bonus 2  '];
+    const full = [102_000_000n, '1', 'CONFIRMED', 1];
+    expect(await shown(context, orderNumber)).toEqual({ lines, total: 102_000_000n, topUp: full });
+    for (let turn = 0; turn < 2; turn++) {
+      chain.reorganise(2);
+      const lost = chain.pool.splice(0);
+      chain.mine(4);
+      await sync();
+      lines.push(`Removed by its chain -100 -1 ${txId}`, 'Bonus of a removed payment -2  ');
+      const gone = [0n, '0', 'CONFIRMED', 0];
+      expect(await shown(context, orderNumber)).toEqual({ lines, total: 0n, topUp: gone });
+      chain.pool.push(...lost);
+      chain.mine(2);
+      await sync();
+      lines.push(`Back on its chain 100 1 ${txId}`, 'Bonus 2  ');
+      expect(await shown(context, orderNumber)).toEqual({ lines, total: 102_000_000n, topUp: full });
+    }
+    expect(await shop.balance(accountId)).toBe(102_000_000n);
+    expect((await proveBooks(shop.db)).firstFault).toBeNull();
+  });
+
+  it('counts a payment that its chain removes before the top-up is confirmed', async () => {
+    const [context, { orderNumber, walletAddress }] = await open(100_000_000n);
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    await sync();
+    chain.reorganise(2, { lost: true });
+    chain.pay(walletAddress!, 2n * HALF);
+    chain.mine(4);
+    await sync();
+    const { lines, total, topUp } = await shown(context, orderNumber);
+    expect([lines.length, total, topUp]).toEqual([4, 102_000_000n, [102_000_000n, '1', 'CONFIRMED', 1]]);
+  });
+
+  it('shows coin, amount and transaction of a held payment that the operator assigned', async ({ onTestFinished }) => {
+    driver.coinList[0]!.holdAboveMicros = 150_000_000n;
+    onTestFinished(() => {
+      delete driver.coinList[0]!.holdAboveMicros;
+    });
+    const [context, { orderNumber, walletAddress }] = await open(200_000_000n);
+    const { txId } = chain.pay(walletAddress!, 4n * HALF);
+    chain.mine(2);
+    await sync();
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where tx_id = $1', [txId]);
+    await assign(context, payment!.id, { reason: 'Looked at' });
+    expect((await shown(context, orderNumber)).lines).toEqual([`Top-up in TST 200 2 ${txId}`, 'Bonus 4  ']);
   });
 });

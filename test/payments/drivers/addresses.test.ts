@@ -106,7 +106,20 @@ describe('A gateway', () => {
   it('cannot read the chain of another gateway', () => {
     const gateway = { ...EVM, xpub: XPUB };
     expect(() => open({ ...gateway, native: ETHER }, { ...gateway, tokens: [token('USDC')] })).toThrow(
-      'two gateways read the chain ethereum',
+      'two gateways have coins of ethereum, and one of them reads its chain',
     );
+  });
+
+  it('cannot read a chain whose coins a processor reports', () => {
+    const chain = { ...NODE, xpub: ZPUB, chain: 'bitcoin' };
+    const method = { method: 'BTC-CHAIN', code: 'LTC', name: 'Bitcoin', network: 'bitcoin', decimals: 8 };
+    const store = { driver: 'btcpay', url: 'https://127.0.0.1', store: 'a', api_key: 'k', methods: [method] };
+    for (const both of [
+      [chain, store],
+      [store, chain],
+    ])
+      expect(() => open(...both)).toThrow('two gateways have coins of bitcoin, and one of them reads its chain');
+    const lightning = { ...method, method: 'BTC-LN', network: 'lightning' };
+    expect(open(chain, { ...store, methods: [lightning] })).toHaveLength(2);
   });
 });

@@ -1,11 +1,28 @@
 /** Limits of open x402 payments, and payments that the service closes at once. */
 import { describe, expect, it } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { digest } from '../../../entities/secrets.ts';
 import type { Settling } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
+import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';
+import type { OnEnd } from '../../setup/spawn.ts';
 import { newPayer } from './clients.ts';
-import { another, ORDER, openX402Shop, paymentFor, paymentForOrder, refusalOf, type X402Shop } from './shop.ts';
+import {
+  another,
+  expireAuthorizations,
+  ORDER,
+  openX402Shop,
+  PRICE,
+  paymentFor,
+  paymentForOrder,
+  reconcile,
+  refusalOf,
+  type X402Shop,
+} from './shop.ts';
 
 const statuses = async ({ db }: X402Shop) =>
   (await db.query<{ status: string }>('select status from payment order by id')).map(({ status }) => status);
@@ -123,5 +140,118 @@ describe('A payment whose signature never left the service', () => {
     });
     await new Promise((resume) => setTimeout(resume, 200));
     expect([await statuses(shop), await tasks(shop)]).toEqual([['OBSERVED'], 1]);
+  });
+});
+
+describe('A dropped payment that its payer submits to the chain', () => {
+  const keyDigest = digest('key');
+  /** Drops an unsent payment. A worker has looked at it since. */
+  async function droppedPayment(onEnd: OnEnd) {
+    const shop = await openX402Shop(onEnd);
+    const context = { ...shop.context, keyDigest };
+    const payment = await paymentForOrder(context);
+    const { settle } = shop.chain;
+    shop.chain.settle = async () => ({ unsent: true }) as never;
+    expect((await refusalOf(orderServer(context, ORDER, payment))).code).toBe('unavailable');
+    await eventually(async () => (await statuses(shop)).join() === 'DROPPED');
+    shop.chain.settle = settle;
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    const worker = shop.provisioning.newWorker();
+    await worker.drain('payments');
+    const submit = () => shop.chain.settle(decodePayment(payment.signature!).authorization);
+    const order = (headers: PaymentHeaders = payment) =>
+      orderServer({ ...another(shop.context), keyDigest }, ORDER, headers);
+    return { shop, submit, order, worker };
+  }
+  const inBalance = async (shop: X402Shop) => (await traces(shop, '')).balance.available - FUNDS_MICROS;
+
+  it('pays when the request comes again, and is watched until it is final', async ({ onTestFinished }) => {
+    const { shop, submit, order } = await droppedPayment(onTestFinished);
+    await submit();
+    // The limit counts payments with an open outcome, and this one has settled.
+    shop.chain.mood = 'silent';
+    const { limits } = shop.context;
+    for (let i = 0; i < limits.openPayments; i++)
+      await orderServer(another(shop.context), ORDER, await paymentForOrder(shop.context));
+    const { server, paidBy } = await order();
+    expect([paidBy, server.status, await statuses(shop)]).toMatchObject(['x402', 'PENDING', { 0: 'CREDITED' }]);
+    expect(await tasks(shop)).toBe(1 + limits.openPayments);
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    startWorker(shop, onTestFinished);
+    await eventually(async () => (await statuses(shop))[0] === 'FINAL');
+  });
+
+  it('is reversed when a reorganisation removes it for good', async ({ onTestFinished }) => {
+    const { shop, submit, order } = await droppedPayment(onTestFinished);
+    await submit();
+    shop.chain.safe = false;
+    await order();
+    shop.chain.mood = 'silent';
+    shop.chain.forget();
+    await expireAuthorizations(shop);
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    startWorker(shop, onTestFinished);
+    await eventually(async () => (await statuses(shop)).join() === 'REVERSED');
+    expect((await proveBooks(shop.db)).firstFault).toBeNull();
+  });
+
+  it('goes to the balance, as the refusal of its sale says', async ({ onTestFinished }) => {
+    const { shop, submit, order } = await droppedPayment(onTestFinished);
+    await submit();
+    await shop.db.query(`update catalog_item set offered = false where code = 'vps-1'`);
+    expect((await refusalOf(order())).message).toContain('6 USD go to the balance');
+    await reconcile(shop, 'FINAL');
+    expect(await inBalance(shop)).toBe(PRICE);
+  });
+
+  it('goes to the balance by itself when no request comes again', async ({ onTestFinished }) => {
+    const { shop, submit, worker } = await droppedPayment(onTestFinished);
+    await submit();
+    const [due] = await shop.db.query(
+      'select run_at >= valid_before as late from task join x402_authorization on payment_id = subject',
+    );
+    expect(due).toEqual({ late: true });
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    await worker.drain('payments');
+    expect([await inBalance(shop), await statuses(shop)]).toEqual([PRICE, ['FINAL']]);
+    expect((await proveBooks(shop.db)).firstFault).toBeNull();
+  });
+
+  it('goes to the balance without an order while another payment has its idempotency key', async ({
+    onTestFinished,
+  }) => {
+    const { shop, submit, order } = await droppedPayment(onTestFinished);
+    await submit();
+    const second = await paymentForOrder(shop.context);
+    const observe = shop.chain.observe.bind(shop.chain);
+    shop.chain.observe = async (key) => {
+      Reflect.deleteProperty(shop.chain, 'observe');
+      await order(second);
+      return observe(key);
+    };
+    const refused = await refusalOf(order());
+    expect([refused.code, refused.message]).toEqual([
+      'idempotency_in_progress',
+      expect.stringContaining('6 USD go to the balance'),
+    ]);
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    startWorker(shop, onTestFinished);
+    await eventually(async () => (await statuses(shop)).join() === 'FINAL,FINAL');
+    expect(await inBalance(shop)).toBe(PRICE);
+    const [server] = await shop.db.query<{ orderNumber: string }>('select order_number from server');
+    const next = await refusalOf(order(await paymentForOrder(shop.context)));
+    expect([next.code, next.message]).toEqual([
+      'payment_nonce_used',
+      expect.stringContaining(`was for ${server!.orderNumber}`),
+    ]);
+  });
+
+  it('is watched no more when the chain can never move it', async ({ onTestFinished }) => {
+    const { shop, worker } = await droppedPayment(onTestFinished);
+    expect(await tasks(shop)).toBe(1);
+    await expireAuthorizations(shop);
+    await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+    await worker.drain('payments');
+    expect([await statuses(shop), await tasks(shop)]).toEqual([['DROPPED'], 0]);
   });
 });

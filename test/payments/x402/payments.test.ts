@@ -157,6 +157,23 @@ describe('A payment', () => {
     expect(await orders(account)).toBe(0);
   });
 
+  it('is malformed if a prefix 0x is in upper case', async () => {
+    const account = await newAccount();
+    const signed = await sign(await account.rest('POST', '/v1/servers', ORDER));
+    const { authorization } = signed.payload;
+    const upper = (text: string) => text.replace('0x', '0X');
+    for (const payload of [
+      { ...signed.payload, signature: upper(signed.payload.signature) },
+      ...['from', 'to', 'nonce'].map((name) => ({
+        ...signed.payload,
+        authorization: { ...authorization, [name]: upper(authorization[name]!) },
+      })),
+    ]) {
+      const { status, body } = await account.rest('POST', '/v1/servers', ORDER, version2({ ...signed, payload }));
+      expect([status, body.code]).toEqual([400, 'invalid_payment']);
+    }
+  });
+
   it('is refused if it is valid for more than ten minutes, with the rule and the value', async () => {
     const account = await newAccount();
     const challenge = await challenged(account);

@@ -6,9 +6,12 @@ import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.t
 import { Payment } from '../../../entities/payments/payment.ts';
 import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
+import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
+import { asOwner } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import type { OnEnd } from '../../setup/spawn.ts';
 import {
@@ -17,6 +20,7 @@ import {
   ORDER,
   openX402Shop,
   PRICE,
+  paymentFor,
   paymentForOrder,
   refusalOf,
   settleOnChain,
@@ -124,6 +128,35 @@ describe('A credited payment that its chain reverts', () => {
       { type: 'payment.written_off' },
     ]);
   });
+});
+
+it('A top-up shows its credited sum without a payment that its chain reverts', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  shop.chain.safe = false;
+  const amount = { amountUsd: 100_000_000n };
+  const challenge = await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' }));
+  const { orderNumber, creditedMicros } = await createTopUp(shop.context, amount, await paymentFor(challenge));
+  expect(creditedMicros).toBe(102_000_000n);
+  shop.chain.mood = 'silent';
+  shop.chain.forget();
+  await expireAuthorizations(shop);
+  await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+  startWorker(shop, onTestFinished);
+  await eventually(async () => (await findTopUp(shop.context, orderNumber)).creditedMicros === 0n);
+  expect((await receiptOfTopUp(shop.context, orderNumber)).totalMicros).toBe(0n);
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
+});
+
+it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  const payment = await paymentForOrder(shop.context);
+  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  const order = () => refusalOf(orderServer(another(shop.context), ORDER, payment));
+  await asOwner(shop.db, `alter table payment add constraint broken check (status <> 'UNMATCHED')`);
+  expect((await order()).message).toContain('broken');
+  shop.chain.observe = () => Promise.reject(new Error('away'));
+  expect((await order()).message).toContain('cannot verify payments at the moment');
 });
 
 it('A payment in suspense goes back only when its block is safe', async ({ onTestFinished }) => {

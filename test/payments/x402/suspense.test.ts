@@ -126,6 +126,21 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
     expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
+  it('leaves no row and no event below the least value for suspense, and the answer says so', async () => {
+    const account = await world.newAccount();
+    const payer = await world.newRichPayer();
+    const challenge = await account.rest('POST', '/v1/servers', ORDER);
+    const rows = () => world.db.query('select units from payment where account_id = $1', [account.id]);
+    for (const amount of ['0', '1', '999999', '1000000']) {
+      const signed = await sign(challenge, { payer, change: (accepted) => ({ ...accepted, amount }) });
+      await world.submit(signed);
+      const { status, body } = await pay(account, signed);
+      expect([status, body.code]).toEqual([422, 'payment_nonce_used']);
+      expect(body.detail.includes('less than 1 USD')).toBe(amount !== '1000000');
+      expect(await rows()).toEqual(amount === '1000000' ? [{ units: amount }] : []);
+    }
+  });
+
   it('gets no row in suspense by a signature that its payer did not make', async () => {
     const [{ account: payer, signed }, thief] = [await signedOrder(), await world.newAccount()];
     await world.submit(signed);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { newDatabase } from '../../setup/database.ts';
-import { NEVER, newRack, openRoom, type Rack, specOf } from './room.ts';
+import { DISKS, NEVER, newRack, openRoom, type Rack, specOf } from './room.ts';
 
 let db: Database;
 let racks: Rack[];
@@ -38,17 +38,18 @@ describe('A dedicated server', () => {
     const spec = specOf(nextOrder());
     const machine = room.machine(rack);
     expect(await driver.create(spec, NEVER)).toMatchObject({ phase: 'present', proven: false, host: 'box-1' });
-    expect(await machine.script()).toMatch(
-      /kernel .*\/files\/vmlinuz .*fh_do=install fh_disk=\/dev\/vda .*debian-13\.img\.gz/,
-    );
-    expect(await (await machine.get('user-data')).text()).toBe(spec.userData);
-    expect(await (await machine.get('meta-data')).text()).toContain(`local-hostname: "metal"`);
-    const system = await machine.bootedAt();
+    expect(await machine.script()).toMatch(/kernel .*\/files\/vmlinuz .*\n.*\/initrd.img\n.*\/job.cpio\nboot\n/);
+    expect(machine.file('user-data')).toBe(spec.userData);
+    expect(machine.file('meta-data')).toContain(`local-hostname: "metal"`);
+    expect([machine.setting('do'), machine.setting('disks')]).toEqual(['install', DISKS.join(' ')]);
+    expect(machine.setting('image')).toMatch(/\/debian-13\.img\.gz$/);
+    expect(machine.setting('sha256')).toMatch(/^[0-9a-f]{64}$/);
+    const system = machine.bootedAt();
     expect(await machine.tell('installed')).toBe(204);
     expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: false, detail: 'INSTALLED' });
     expect(rack.journal).toEqual(['on pxe', 'off', 'on disk']);
     expect(await machine.script()).toBe('#!ipxe\nexit\n');
-    expect(await machine.tell('booted', system)).toBe(204);
+    expect(await machine.boot(system)).toBe(204);
     expect(await driver.observe(spec, NEVER)).toMatchObject({ phase: 'present', proven: true, power: 'on' });
     expect((await stateOf(spec.order))!.seed).toBeNull();
 
@@ -58,9 +59,10 @@ describe('A dedicated server', () => {
     expect(rack.journal).toEqual(['soft', 'on disk']);
 
     expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'incomplete' });
-    expect(await machine.script()).toMatch(/fh_do=wipe/);
+    await machine.script();
+    expect([machine.setting('do'), machine.file('user-data')]).toEqual(['wipe', '']);
     expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'incomplete' });
-    expect(await machine.tell('wiped')).toBe(204);
+    expect(await machine.wipe()).toBe(204);
     expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
     expect(rack.isOn()).toBe(false);
     expect(await driver.observe(spec, NEVER)).toMatchObject({ phase: 'absent' });
@@ -73,16 +75,17 @@ describe('A dedicated server', () => {
     const spec = specOf(nextOrder());
     await driver.create(spec, NEVER);
     await machine.install(driver, spec);
-    const before = machine.base();
+    const before = machine.archive();
     racks[0]!.journal.length = 0;
     const other = specOf(spec.order, { userData: '#cloud-config\n{}\n', hostname: 'other' });
     await driver.rebuild(other, 'chg_2', NEVER);
     await room.newDriver().rebuild(other, 'chg_2', NEVER);
     expect(racks[0]!.journal).toEqual(['off', 'on pxe']);
-    expect(await machine.tell('installed', before)).toBe(404);
+    expect(await machine.tell('installed')).toBe(404);
+    expect((await fetch(`${before}/job.cpio`)).status).toBe(404);
     await machine.script();
-    expect(machine.base()).not.toBe(before);
-    expect(await (await machine.get('meta-data')).text()).toContain('"other"');
+    expect(machine.archive()).not.toBe(before);
+    expect(machine.file('meta-data')).toContain('"other"');
     expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: false });
     await machine.install(driver, spec);
     await driver.rebuild(other, 'chg_2', NEVER);
@@ -185,21 +188,22 @@ describe('The listener for machines', () => {
     const machine = room.machine(racks[0]!);
     await room.driver.create(spec, NEVER);
     await machine.script();
-    const base = machine.base();
-    const forged = base.replace(/[^/]+$/, Buffer.alloc(32).toString('base64url'));
-    for (const at of [forged, `${base}x`, base.slice(0, -1), base.replace(/dep_\w+/, 'dep_1'), `${base}/..`]) {
-      expect((await fetch(`${at}/user-data`)).status).toBe(404);
-      expect(await machine.tell('installed', at)).toBe(404);
+    const base = machine.archive();
+    const forged = base.replace(/[^/]+$/, Buffer.alloc(32).toString('hex'));
+    for (const at of [forged, `${base}0`, base.slice(0, -1), base.replace(/dep_\w+/, 'dep_1'), `${base}/..`]) {
+      expect((await fetch(`${at}/job.cpio`)).status).toBe(404);
+      expect((await fetch(`${at}/boot.iso`)).status).toBe(404);
+      expect((await fetch(`${at}/installed`, { method: 'POST' })).status).toBe(404);
     }
     for (const news of ['booted', 'wiped', 'toString', '']) expect(await machine.tell(news)).toBe(404);
     expect((await stateOf(spec.order))!.state).toBe('INSTALLING');
-    const system = await machine.bootedAt();
-    expect(await machine.tell('booted', system)).toBe(404);
-    expect((await fetch(`${system}/user-data`)).status).toBe(404);
+    const system = machine.bootedAt();
+    expect(await machine.boot(system)).toBe(404);
+    expect((await fetch(`${system}/job.cpio`)).status).toBe(404);
     expect(await machine.tell('installed')).toBe(204);
     expect(await machine.tell('installed')).toBe(204);
-    expect((await machine.get('user-data')).status).toBe(404);
-    expect(await machine.tell('booted', system)).toBe(204);
+    expect((await fetch(`${base}/job.cpio`)).status).toBe(404);
+    expect(await machine.boot(system)).toBe(204);
     expect(await machine.tell('installed')).toBe(404);
     expect(room.faults).toEqual([]);
   });
@@ -220,7 +224,7 @@ describe('The listener for machines', () => {
   it('names a missing image, and lets the machine ask again', async () => {
     await room.driver.create(specOf(nextOrder(), { image: 'alpine-3' }), NEVER);
     expect(await room.machine(racks[0]!).script()).toMatch(/sleep 60\nreboot/);
-    expect(String(room.faults.pop())).toMatch(/image of alpine-3 is missing.*alpine-3\.img/);
+    expect(String(room.faults.pop())).toMatch(/image of alpine-3 is missing.*alpine-3\.img.*SHA256SUMS/);
   });
 
   it('keeps the text of a customer within its line', async () => {
@@ -228,7 +232,7 @@ describe('The listener for machines', () => {
     await room.driver.create(spec, NEVER);
     const machine = room.machine(racks[0]!);
     await machine.script();
-    const text = await (await machine.get('vendor-data')).text();
+    const text = machine.file('vendor-data');
     expect(text).not.toMatch(/^runcmd/m);
     expect(text).toContain(String.raw`password: "a\"}\nruncmd: [x]\n"`);
     expect((await stateOf(spec.order))!.seed!.toString('latin1')).not.toContain('runcmd');

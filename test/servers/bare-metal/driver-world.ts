@@ -53,25 +53,25 @@ class PlayedHost {
     if (!this.rack.isOn() || this.#idle === boot) return;
     const fromNetwork = this.rack.journal.findLast((line) => line.startsWith('on')) === 'on pxe';
     const script = fromNetwork ? await this.#machine.script() : '';
-    if (script.includes('fh_do=wipe')) {
+    const work = script.includes('job.cpio') ? this.#machine.setting('do') : '';
+    if (work === 'wipe') {
       this.system = undefined;
-      await this.#machine.tell('wiped');
-    } else if (script.includes('fh_do=install')) {
-      this.system = await this.#read();
+      await this.#machine.wipe();
+    } else if (work === 'install') {
+      this.system = this.#read();
       await this.#machine.tell('installed');
     } else if (this.system) {
       this.#up = boot;
-      if (!this.system.phoned) this.system.phoned = (await this.#machine.tell('booted', this.system.home)) === 204;
+      if (!this.system.phoned) this.system.phoned = (await this.#machine.boot(this.system.home)) === 204;
       if (!this.system.phoned) return;
     }
     this.#idle = boot;
   }
 
-  async #read(): Promise<System> {
-    const home = await this.#machine.bootedAt();
-    const text = async (file: string) => (await this.#machine.get(file)).text();
-    const keys = [...(await text('meta-data')).matchAll(/^ +- "(.*)"$/gm)].map(([, key]) => key!);
-    const [, address = ''] = /addresses: \["([^/]+)/.exec(await text('network-config')) ?? [];
+  #read(): System {
+    const home = this.#machine.bootedAt();
+    const keys = [...this.#machine.file('meta-data').matchAll(/^ +- "(.*)"$/gm)].map(([, key]) => key!);
+    const [, address = ''] = /addresses: \["([^/]+)/.exec(this.#machine.file('network-config')) ?? [];
     return { home, phoned: false, keys, address, traced: false };
   }
 }

@@ -6,15 +6,16 @@ import { Vault } from '../../../entities/secrets.ts';
 import { bareMetalHostsOf } from '../../../provisioning/servers/netboot/hosts.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { DISKS, writeSums } from './room.ts';
 
 const SECRET_KEY = Buffer.alloc(32, 9).toString('base64');
-const FIELDS = 'name state engine bmc { protocol address certificateSha256 } mac disk firmware';
+const FIELDS = 'name state engine bmc { protocol address certificateSha256 } mac disks firmware bootNetworkIsolated';
 const ADD = `mutation ($input: AddHostInput!) { addHost(input: $input) { ${FIELDS} } }`;
 const UPDATE = `mutation ($name: HostName!, $input: UpdateHostInput!) { updateHost(name: $name, input: $input) { ${FIELDS} } }`;
 export const BMC = { protocol: 'IPMI', address: 'BMC-1.example:6230', user: 'ADMIN', password: 'hush, a secret' };
 export const BOX = {
   ...{ name: 'b1', region: 'zrh', kind: 'DEDICATED', serviceCode: 'ded-1', bmc: BMC },
-  ...{ mac: '52:54:00:AB:00:01', disk: '/dev/nvme0n1' },
+  ...{ mac: '52:54:00:AB:00:01', disks: DISKS, bootNetworkIsolated: true },
 };
 
 /** Starts one for each test file. Files may share a process, and the first would stop it for the second. */
@@ -22,6 +23,7 @@ export async function openHostWorld() {
   const folder = newFolder();
   afterAll(() => removeFolder(folder));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img']) writeFileSync(join(folder, name), `it is ${name}`);
+  writeSums(folder);
   const port = await freePort();
   const freehold = await startFreehold({
     SECRET_KEY,

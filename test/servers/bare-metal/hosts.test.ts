@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CONTROLLER } from '../../setup/certificates.ts';
 import { BMC, BOX, fieldOf, openHostWorld } from './host-world.ts';
+import { DISKS } from './room.ts';
 
 const { add, audited, db, inventory, operator, update } = await openHostWorld();
 
@@ -13,12 +14,13 @@ describe('A bare-metal host', () => {
   it('reaches the driver as the operator has added it, and never shows its password again', async () => {
     const added = await add();
     expect(added.data.addHost).toEqual({
-      ...{ name: 'b1', state: 'ACTIVE', engine: 'bmc', mac: '52:54:00:ab:00:01', disk: '/dev/nvme0n1', firmware: null },
+      ...{ name: 'b1', state: 'ACTIVE', engine: 'bmc', mac: '52:54:00:ab:00:01', disks: DISKS, firmware: null },
+      bootNetworkIsolated: true,
       bmc: { protocol: 'IPMI', address: 'bmc-1.example:6230', certificateSha256: null },
     });
     expect(await inventory('b1')).toEqual([
       {
-        ...{ name: 'b1', region: 'zrh', serviceCode: 'ded-1', mac: '52:54:00:ab:00:01', disk: '/dev/nvme0n1' },
+        ...{ name: 'b1', region: 'zrh', serviceCode: 'ded-1', mac: '52:54:00:ab:00:01', boot: 'NETWORK' },
         bmc: { protocol: 'ipmi', address: 'bmc-1.example:6230', user: 'ADMIN', password: BMC.password },
         size: { vcpus: 16, memoryMb: 65_536, diskGb: 1920 },
       },
@@ -48,13 +50,15 @@ describe('A bare-metal host', () => {
       bmc: { ...bmc, protocol: 'redfish', address: 'https://10.1.0.12' },
     });
     expect(told!.bmc.certificate).toBe(CONTROLLER.cert);
-    await update('b1', { mac: '52:54:00:ab:00:02', disk: '/dev/disk/by-path/pci-0:1' });
+    await update('b1', { mac: '52:54:00:ab:00:02', disks: ['/dev/disk/by-id/nvme-eui.1'], bootNetworkIsolated: false });
     expect((await inventory('b1'))[0]!.bmc).toEqual(told!.bmc);
     await update('b1', { bmc });
     expect((await inventory('b1'))[0]!.bmc.certificate).toBeUndefined();
-    expect(await inventory('b1')).toMatchObject([{ mac: '52:54:00:ab:00:02', disk: '/dev/disk/by-path/pci-0:1' }]);
+    expect(await inventory('b1')).toMatchObject([{ mac: '52:54:00:ab:00:02', boot: 'MEDIUM' }]);
     const changes = await audited('host.updated', 'b1');
-    expect(changes.slice(-3)).toEqual([['bmc'], ['disk', 'mac'], ['bmc']].map((updated) => ({ updated })));
+    expect(changes.slice(-3)).toEqual(
+      [['bmc'], ['bootNetworkIsolated', 'disks', 'mac'], ['bmc']].map((updated) => ({ updated })),
+    );
     expect(JSON.stringify(changes)).not.toContain('other');
   });
 
@@ -62,10 +66,14 @@ describe('A bare-metal host', () => {
   it.each<[string, object, string?]>([
     ['without a controller', { bmc: null }, 'bmc'],
     ['without a MAC', { mac: null }, 'mac'],
-    ['without a disk', { disk: null }, 'disk'],
+    ['without disks', { disks: null }, 'disks'],
+    ['with no disk', { disks: [] }, 'disks'],
+    ['with a disk twice', { disks: [DISKS[0], `/dev/disk/by-id/${DISKS[0]}`] }, 'disks'],
+    ['over IPMI in a network that is not isolated', { bootNetworkIsolated: false }, 'boot_network_isolated'],
     ['of a protocol that there is not', { bmc: { ...BMC, protocol: 'TELNET' } }],
-    ['of a disk that is none', { disk: '/dev/sda fh_do=wipe' }],
-    ['of a disk that leads elsewhere', { disk: '/dev/../etc/passwd' }],
+    ['of a disk that is none', { disks: ["x' fh_do='wipe"] }],
+    ['of a disk by the name of its device', { disks: ['/dev/nvme0n1'] }],
+    ['of a disk that leads elsewhere', { disks: ['/dev/disk/by-id/../sda'] }],
     ['of a MAC that is none', { mac: 'aa' }],
     ['with an address that is an option', { bmc: { ...BMC, address: '-f/etc/passwd' } }, 'bmc.address'],
     ['with IPv6 for IPMI', { bmc: { ...BMC, address: 'fd00::1' } }, 'bmc.address'],

@@ -34,6 +34,8 @@ export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>)
     get journal() {
       return read('journal').split('\n').filter(Boolean);
     },
+    users: [],
+    images: [],
     isOn: () => read('power') !== '',
     turnOff: () => writeFileSync(join(folder, 'power'), ''),
     ...{ connect, disconnect },

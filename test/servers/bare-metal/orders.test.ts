@@ -43,11 +43,10 @@ function play({ rack, room }: Hall, onEnd: OnEnd): void {
   const turn = async () => {
     const started = rack.journal.findLast((line) => line.startsWith('on'));
     if (!rack.isOn()) return;
-    if (started === 'on disk') return void (system && (await machine.tell('booted', system)));
-    const script = await machine.script();
-    if (script.includes('fh_do=wipe')) await machine.tell('wiped');
-    if (!script.includes('fh_do=install')) return;
-    system = await machine.bootedAt();
+    if (started === 'on disk') return void (system && (await machine.boot(system)));
+    if (!(await machine.script()).includes('job.cpio')) return;
+    if (machine.setting('do') === 'wipe') return void (await machine.wipe());
+    system = machine.bootedAt();
     await machine.tell('installed');
   };
   const timer = setInterval(() => turn().catch(() => {}), 150);

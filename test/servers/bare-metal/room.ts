@@ -2,7 +2,8 @@
  * A room of hosts with Redfish controllers, the driver, and the listener from which the hosts boot. The test plays the
  * machines: it sends their requests to the listener. So this needs neither root nor QEMU.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Database } from '../../../entities/database/database.ts';
@@ -12,7 +13,8 @@ import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.t
 import { Netboot } from '../../../provisioning/servers/netboot/boot.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { provisioningServer } from '../../../provisioning/servers/netboot/listener.ts';
-import { startRedfish } from '../../engine/metal/redfish.ts';
+import { signatureOf } from '../../../provisioning/servers/netboot/tokens.ts';
+import { startRedfish, type TestUser } from '../../engine/metal/redfish.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
 
@@ -21,6 +23,10 @@ export interface Rack {
   /** The commands for its power: `on pxe`, `on disk`, `off`, `soft`. */
   journal: string[];
   isOn(): boolean;
+  /** The URLs of images that its controller got; undefined: it ejected one. */
+  images: (string | undefined)[];
+  /** The users of its controller. */
+  users: TestUser[];
   /** Sets the power by hand. */
   turnOff(): void;
   connect(): Promise<void>;
@@ -28,7 +34,11 @@ export interface Rack {
   disconnect(): Promise<void>;
 }
 
-export async function newRack(name: string, number: number, delayMs = 10): Promise<Rack> {
+export async function newRack(
+  name: string,
+  number: number,
+  { delayMs = 10, boot = 'NETWORK' }: { delayMs?: number; boot?: BareMetalHost['boot'] } = {},
+): Promise<Rack> {
   const port = await freePort();
   const journal: string[] = [];
   const now = { on: false, boot: 'disk' };
@@ -45,9 +55,20 @@ export async function newRack(name: string, number: number, delayMs = 10): Promi
   };
   const chassis = (operation: string, what: string, value = '') =>
     operation === 'get' ? `power:${now.on ? 1 : 0}` : set(what, value);
+  const users = [{ name: 'u', enabled: true }];
+  const images: (string | undefined)[] = [];
+  const insert = async (image: string | undefined) => void images.push(image);
   let controller: { stop(): Promise<void> } | undefined;
   const connect = async () => {
-    controller = await startRedfish({ port, user: 'u', password: 'p', chassis, delayMs });
+    controller = await startRedfish({
+      port,
+      user: 'u',
+      password: 'p',
+      chassis,
+      users,
+      delayMs,
+      ...(boot === 'MEDIUM' && { insert }),
+    });
   };
   await connect();
   const bmc = { protocol: 'redfish', address: `http://127.0.0.1:${port}`, user: 'u', password: 'p' } as const;
@@ -58,10 +79,12 @@ export async function newRack(name: string, number: number, delayMs = 10): Promi
       serviceCode: 'ded-1',
       bmc,
       mac: `52:54:00:00:01:0${number}`,
-      disk: '/dev/vda',
+      boot,
       size: { vcpus: 16, memoryMb: 65_536, diskGb: 1920 },
     },
     journal,
+    users,
+    images,
     isOn: () => now.on,
     turnOff: () => {
       now.on = false;
@@ -74,37 +97,87 @@ export async function newRack(name: string, number: number, delayMs = 10): Promi
   };
 }
 
+/** The files of an archive (cpio, newc), without their folder. */
+function filesOf(archive: Buffer): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (let at = 0; at + 110 <= archive.length; ) {
+    const field = (index: number) =>
+      Number.parseInt(archive.toString('latin1', at + 6 + index * 8, at + 14 + index * 8), 16);
+    const [size, nameLength] = [field(6), field(11)];
+    const name = archive.toString('latin1', at + 110, at + 109 + nameLength);
+    const from = (at + 110 + nameLength + 3) & ~3;
+    if (name === 'TRAILER!!!') return files;
+    files[name.replace('job/', '')] = archive.toString('utf8', from, from + size);
+    at = (from + size + 3) & ~3;
+  }
+  throw new Error('The archive has no end.');
+}
+
 /** The requests of a machine to the listener. */
 export function machineOf(url: string, mac: string) {
-  let base = '';
+  let files: Record<string, string> = {};
+  let archive = '';
+  const setting = (name: string) => new RegExp(`^fh_${name}='(.*)'$`, 'm').exec(files.settings ?? '')?.[1] ?? '';
+  const load = async (at: string) => {
+    archive = at;
+    if (at) files = filesOf(Buffer.from(await (await fetch(`${at}/job.cpio`)).arrayBuffer()));
+  };
+  /** Loads the script, and the job that it names. */
   const script = async () => {
     const text = await fetch(`${url}/boot/${mac.replaceAll(':', '-')}`).then((response) => response.text());
-    base = /fh_base=(\S+)/.exec(text)?.[1] ?? base;
+    await load(/(\S+)\/job\.cpio/.exec(text)?.[1] ?? '');
     return text;
   };
-  const get = (file: string) => fetch(`${base}/${file}`);
-  const tell = async (news: string, at = base) => (await fetch(`${at}/${news}`, { method: 'POST' })).status;
+  const post = async (at: string, text = '') => (await fetch(at, { method: 'POST', body: text })).status;
+  /** Sends signed news, or those of a system to its own URL. */
+  const tell = async (news: string, text = '') =>
+    post(`${setting('base')}/${signatureOf(setting('key'), `${news}\n${text}`)}/${news}`, text);
   return {
     script,
-    get,
+    load,
+    setting,
     tell,
-    base: () => base,
-    /** The URL at which the installed system phones home. */
-    bootedAt: async () => /url: "(.*)\/booted"/.exec(await (await get('vendor-data')).text())![1]!,
+    file: (name: string) => files[name] ?? '',
+    /** The URL of the job, without the name of a file. */
+    archive: () => archive,
+    /** Reports to the URL at which the installed system phones home. */
+    boot: (home: string) => post(`${home}/booted`, 'instance_id=dep'),
+    bootedAt: () => /url: "(.*)\/booted"/.exec(files['vendor-data']!)![1]!,
     /** Boots from the network, installs, and boots the new system. */
     async install(driver: BmcDriver, spec: MachineSpec) {
       await script();
-      const system = await this.bootedAt();
       await tell('installed');
       await driver.observe(spec, NEVER);
-      await tell('booted', system);
+      await post(`${/url: "(.*)\/booted"/.exec(files['vendor-data']!)![1]!}/booted`);
     },
+    /** Reports a wipe with a line for each disk. */
     async wipe() {
       await script();
-      return tell('wiped');
+      return tell(
+        'wiped',
+        setting('disks')
+          .split(' ')
+          .map((disk) => `${disk} 1000 bytes`)
+          .join('\n'),
+      );
     },
   };
 }
+
+/** Writes the sums of all files in a folder for network boot. */
+export function writeSums(folder: string): void {
+  const sums = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(
+      ({ name }) =>
+        `${createHash('sha256')
+          .update(readFileSync(join(folder, name)))
+          .digest('hex')}  ${name}\n`,
+    );
+  writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
+}
+
+export const DISKS = ['wwn-0x5000c500a1b2c3d4', 'S4EWNX0R'];
 
 export const NEVER = new AbortController().signal;
 
@@ -130,6 +203,14 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
   const folder = newFolder();
   mkdirSync(join(folder, 'deeper'));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img.gz']) writeFileSync(join(folder, name), `it is ${name}`);
+  writeSums(folder);
+  // The listener reads these hosts; the driver of the tests has its own inventory.
+  for (const { box } of racks)
+    await db.query(
+      `insert into host (name, region_code, kind, driver, service_code, vcpus, memory_mb, disk_gb, disks, boot_network_isolated)
+       values ($1, $2, 'DEDICATED', 'bmc', $3, 16, 65536, 1920, $4, $5) on conflict do nothing`,
+      [box.name, box.region, box.serviceCode, DISKS, box.boot === 'NETWORK'],
+    );
   const faults: unknown[] = [];
   const server = provisioningServer({
     netboot: new Netboot(db, VAULT),
@@ -137,10 +218,11 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
     onError: (fault) => void faults.push(fault),
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const newDriver = () =>
     new BmcDriver({
       inventory: async () => racks.map(({ box }) => box),
-      store: new Deployments(db, VAULT),
+      store: new Deployments(db, VAULT, url),
       graceSeconds: 0.2,
       powerSeconds: 2,
       pollSeconds: 0.02,
@@ -151,6 +233,5 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
     for (const rack of racks) await rack.disconnect();
     removeFolder(folder);
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, faults, driver: newDriver(), newDriver, machine: ({ box }: Rack) => machineOf(url, box.mac) };
+  return { url, folder, faults, driver: newDriver(), newDriver, machine: ({ box }: Rack) => machineOf(url, box.mac) };
 }

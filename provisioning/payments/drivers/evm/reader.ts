@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Block, ChainNode, FindDeposits, ObservedPayment, TokenCode } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
+import { balancesAt } from './balances.ts';
 import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, transferOf } from './rpc.ts';
 
 /** Full blocks of one range. One full block may have several hundred kilobytes. */
@@ -17,8 +18,6 @@ const NATIVE_POSITION = -1;
 
 /** decimals() */
 const DECIMALS = '0x313ce567';
-/** balanceOf(address) */
-const BALANCE_OF = '0x70a08231';
 
 export interface EvmToken {
   /** Of the coin. */
@@ -126,33 +125,14 @@ export class EvmReader implements ChainNode {
 
   async heightOf(txId: string, signal: AbortSignal) {
     const receipt = await this.#rpc.call<Receipt | null>(signal, 'eth_getTransactionReceipt', txId);
-    return receipt && receipt.status !== '0x0' ? Number(receipt.blockNumber) : undefined;
+    if (receipt) return receipt.status === '0x0' ? undefined : Number(receipt.blockNumber);
+    const announced = await this.#rpc.call<object | null>(signal, 'eth_getTransactionByHash', txId);
+    return announced ? null : undefined;
   }
 
   async balances(addresses: readonly string[], signal: AbortSignal) {
-    const { native, tokens } = this.#chain;
-    const assets: { code: string; contract?: string }[] = [...tokens].map(([contract, { code }]) => ({
-      code,
-      contract,
-    }));
-    if (native) assets.push({ code: native });
     const { height } = await this.head(signal);
-    const at = `0x${height.toString(16)}`;
-    const found = new Map<string, bigint>();
-    for (const { code, contract } of assets) {
-      const calls = addresses.map(
-        (address): Call =>
-          contract
-            ? ['eth_call', { to: contract, data: BALANCE_OF + address.slice(2).toLowerCase().padStart(64, '0') }, at]
-            : ['eth_getBalance', address, at],
-      );
-      const units = await this.#rpc.batch<string>(signal, calls);
-      found.set(
-        code,
-        units.reduce((sum, one) => sum + BigInt(one), 0n),
-      );
-    }
-    return found;
+    return balancesAt(this.#rpc, this.#chain, height, addresses, signal);
   }
 
   async block(height: number, find: FindDeposits, signal: AbortSignal): Promise<Block> {

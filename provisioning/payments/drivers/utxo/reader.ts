@@ -12,6 +12,7 @@ const HEADERS_AHEAD_MAX = 20;
 const NO_SUCH_HEIGHT = -8;
 /** "No such mempool transaction": a block has it, or another replaced it. */
 const NO_SUCH_TRANSACTION = -5;
+const NO_SUCH_METHOD = -32601;
 
 export interface UtxoNode {
   network: string;
@@ -103,21 +104,17 @@ export class UtxoReader implements ChainNode {
   /** Without an index, a node of Bitcoin or Litecoin knows only announced transactions. */
   async heightOf(txId: string, signal: AbortSignal) {
     const call = this.#rpc.call<{ blockhash?: string }>(signal, ...transactionCall(txId));
-    const { blockhash } = (await call.catch(orNothing(NO_SUCH_TRANSACTION))) ?? {};
-    if (blockhash === undefined) return undefined;
-    return (await this.#rpc.call<{ height: number }>(signal, 'getblockheader', blockhash)).height;
+    const found = await call.catch(orNothing(NO_SUCH_TRANSACTION));
+    if (found?.blockhash === undefined) return found && null;
+    return (await this.#rpc.call<{ height: number }>(signal, 'getblockheader', found.blockhash)).height;
   }
 
   /** A node of Dogecoin lacks this call. On a large chain it takes minutes, which is longer than the timeout of a call. */
   async balances(addresses: readonly string[], signal: AbortSignal) {
     const scanned = addresses.map((address) => `addr(${address})`);
-    const { total_amount: total } = await this.#rpc.call<{ total_amount: number }>(
-      signal,
-      'scantxoutset',
-      'start',
-      scanned,
-    );
-    return new Map([[this.#code, unitsOf(total)]]);
+    const call = this.#rpc.call<{ total_amount: number }>(signal, 'scantxoutset', 'start', scanned);
+    const found = await call.catch(orNothing(NO_SUCH_METHOD));
+    return found && new Map([[this.#code, unitsOf(found.total_amount)]]);
   }
 
   async #whole(hash: string, signal: AbortSignal): Promise<NodeBlock<Transaction>> {

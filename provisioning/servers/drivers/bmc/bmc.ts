@@ -17,8 +17,10 @@ import {
 } from '../driver.ts';
 import type { Controller } from './controller.ts';
 import type { DeploymentStore, HostDeployment } from './deployment.ts';
+import { eachOf } from './each.ts';
 import type { BareMetalHost, Inventory } from './host.ts';
 import { carryCycle, controllerOf, fenced, type Patience, turnOff } from './power.ts';
+import { disableNewUsers, usersOf } from './users.ts';
 
 export interface BmcOptions extends Partial<Patience> {
   inventory: Inventory;
@@ -30,6 +32,9 @@ export interface BmcOptions extends Partial<Patience> {
 /** The states in which a host installs or wipes, so it must be on. */
 const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
 const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED']);
+const SILENCE_SECONDS_MAX = 6 * 3600;
+/** Controllers that a look at all hosts asks at once. */
+const LOOKS_MAX = 16;
 /** Bare-metal hosts that the driver asks for the health of a region. */
 const ASKED = 3;
 
@@ -42,31 +47,29 @@ export class BmcDriver implements HardwareDriver {
   readonly #controller: (host: BareMetalHost) => Controller;
   readonly #patience: Patience;
   readonly #exclusive = turns();
+  /** The addresses of controllers that have virtual media. */
+  readonly #withMedium = new Set<string>();
 
   constructor({ inventory, store, controller = controllerOf, ...patience }: BmcOptions) {
     this.#inventory = inventory;
     this.#store = store;
     this.#controller = controller;
-    this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, ...patience };
+    this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, silenceSeconds: 1200, ...patience };
   }
 
   async capacity(signal: AbortSignal): Promise<HostReport[]> {
-    return Promise.all(
-      (await this.#inventory()).map(async (host) => {
-        const state = (await this.#answers(host, signal)) ? ('online' as const) : ('offline' as const);
-        return { name: host.name, state, size: host.size };
-      }),
-    );
+    return eachOf(await this.#inventory(), LOOKS_MAX, async (host) => {
+      const state = (await this.#answers(host, signal)) ? ('online' as const) : ('offline' as const);
+      return { name: host.name, state, size: host.size };
+    });
   }
 
   async list(signal: AbortSignal): Promise<Observation[]> {
     const deployments = (await this.#store.list()).filter(({ state }) => state !== 'RETIRED');
-    return Promise.all(
-      deployments.map(async (one) => {
-        const power = await this.#powerOf(one, signal).catch(() => undefined);
-        return power ? observation(one, power) : { ...observation(one, 'off'), power, phase: 'unknown' as const };
-      }),
-    );
+    return eachOf(deployments, LOOKS_MAX, async (one) => {
+      const power = await this.#powerOf(one, signal).catch(() => undefined);
+      return power ? observation(one, power) : { ...observation(one, 'off'), power, phase: 'unknown' as const };
+    });
   }
 
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation> {
@@ -106,6 +109,7 @@ export class BmcDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
       const found = await this.#existing(spec);
+      await this.#requireReady(found.box);
       if (found.change !== change) await this.#store.renew(found, spec, digestOf(spec), change);
       return this.#carry(await this.#existing(spec), signal);
     });
@@ -123,10 +127,12 @@ export class BmcDriver implements HardwareDriver {
       if (!found || found.state === 'RETIRED') return absent(machine);
       const untouched = ({ state, run }: HostDeployment) => state === 'WAITING' && run === 1;
       if (found.state !== 'WIPED' && !untouched(found)) return this.#wipe(found, signal);
-      await turnOff(await this.#controllerOf(found), this.#patience, false, signal);
+      const controller = await this.#controllerOf(found);
+      await turnOff(controller, this.#patience, false, signal);
       // Before it went off, it may have begun to install.
       const now = await this.#store.find(machine);
       if (now && now.state !== 'WIPED' && !untouched(now)) return this.#wipe(now, signal);
+      await disableNewUsers(controller, found.bmcUsers, signal);
       if (now) await this.#store.release(now);
       return absent(machine);
     });
@@ -140,6 +146,7 @@ export class BmcDriver implements HardwareDriver {
   }
 
   async #wipe(found: HostDeployment, signal: AbortSignal): Promise<Observation> {
+    await this.#requireReady(found.box);
     if (found.state !== 'WIPING') await this.#store.wipe(found);
     return this.#carry(await this.#existing(keyOf(found)), signal);
   }
@@ -152,25 +159,32 @@ export class BmcDriver implements HardwareDriver {
     const taken = new Set((await this.#store.list()).map((deployment) => deployment.box));
     const free = hosts.filter(({ name }) => !taken.has(name));
     if (!free.length) throw new DriverError('no_capacity', 'No bare-metal host of that kind is free.');
-    let unreachable: unknown;
+    let reason: unknown;
     for (const host of free) {
+      let users: string[] | null;
       try {
-        await this.#controller(host).power(signal);
+        if (host.unready) throw new DriverError('failed', host.unready);
+        await this.#requireController(host, signal);
+        users = await usersOf(this.#controller(host), signal);
       } catch (error) {
         signal.throwIfAborted();
-        unreachable = error;
+        reason = error;
         continue;
       }
-      const begun = await this.#store.begin(spec, specDigest, host);
+      const begun = await this.#store.begin(spec, specDigest, host, users);
       if (begun) return begun;
     }
-    throw unreachable ?? new DriverError('failed', 'Other orders have just taken the last free hosts.');
+    throw reason ?? new DriverError('failed', 'Other orders have just taken the last free hosts.');
   }
 
   /** Carries out the rest of the plan, and observes the result. It turns on a host that is off during its work. */
   async #carry(found: HostDeployment, signal: AbortSignal, gently = false): Promise<Observation> {
     const controller = await this.#controllerOf(found);
     let now = found;
+    if (now.state === 'WIPING' && !now.cycle && now.silentSeconds > this.#silenceOf(now)) {
+      await this.#store.restartWiper(now);
+      now = { ...now, device: 'PXE', cycle: 'OFF' };
+    }
     if (!now.cycle && AT_WORK.has(now.state) && (await controller.power(signal)) === 'off') {
       await this.#store.plan(now, { device: now.device, cycle: 'ON' });
       now = { ...now, cycle: 'ON' };
@@ -189,9 +203,37 @@ export class BmcDriver implements HardwareDriver {
   }
 
   async #controllerOf(found: HostDeployment): Promise<Controller> {
-    const host = (await this.#inventory(found.box)).find((one) => one.name === found.box);
-    if (!host) throw new DriverError('unreachable', `The host ${found.box} does not exist any more.`);
-    return fenced(this.#controller(host), this.#store, found);
+    const host = await this.#hostOf(found.box);
+    return fenced(this.#controller(host), this.#store, found, host.boot);
+  }
+
+  async #hostOf(name: string): Promise<BareMetalHost> {
+    const host = (await this.#inventory(name)).find((one) => one.name === name);
+    if (!host) throw new DriverError('unreachable', `The host ${name} does not exist any more.`);
+    return host;
+  }
+
+  async #requireReady(name: string): Promise<void> {
+    const { unready } = await this.#hostOf(name);
+    if (unready) throw new DriverError('failed', unready);
+  }
+
+  /** @throws DriverError if its controller does not answer, or lacks the virtual media that the host boots from */
+  async #requireController(host: BareMetalHost, signal: AbortSignal): Promise<void> {
+    const controller = this.#controller(host);
+    await controller.power(signal);
+    const { address } = host.bmc;
+    if (host.boot === 'NETWORK' || this.#withMedium.has(address)) return;
+    if (await controller.hasMedium(signal)) this.#withMedium.add(address);
+    else
+      throw new DriverError(
+        'failed',
+        `The controller of ${host.name} has no virtual media. Isolate its boot network, and set bootNetworkIsolated.`,
+      );
+  }
+
+  #silenceOf({ restarts }: HostDeployment): number {
+    return Math.min(SILENCE_SECONDS_MAX, this.#patience.silenceSeconds * 2 ** restarts);
   }
 
   async #powerOf(found: HostDeployment, signal: AbortSignal): Promise<Power> {
@@ -199,12 +241,10 @@ export class BmcDriver implements HardwareDriver {
   }
 
   #answers(host: BareMetalHost, signal: AbortSignal): Promise<boolean> {
-    return this.#controller(host)
-      .power(signal)
-      .then(
-        () => true,
-        () => false,
-      );
+    return this.#requireController(host, signal).then(
+      () => true,
+      () => false,
+    );
   }
 }
 

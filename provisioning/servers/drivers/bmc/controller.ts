@@ -1,7 +1,14 @@
 /** The commands of a controller (BMC) that both protocols have. Each is idempotent. */
 import type { Power } from '../driver.ts';
 
+/** PXE is the installer or the wiper: over the network, or as virtual media. */
 export type Device = 'PXE' | 'DISK';
+
+/** An account of the controller that can log in. */
+export interface BmcUser {
+  id: string;
+  name: string;
+}
 
 export interface Controller {
   /** @throws DriverError unreachable */
@@ -12,6 +19,16 @@ export interface Controller {
   off(signal: AbortSignal): Promise<void>;
   /** Asks the system to turn the machine off (ACPI). The system may ignore it. @throws DriverError unreachable, failed */
   shutDown(signal: AbortSignal): Promise<void>;
-  /** Sets the boot device of the next start only. @throws DriverError unreachable, failed */
-  bootFrom(device: Device, signal: AbortSignal): Promise<void>;
+  /**
+   * Sets the boot device of the next start only.
+   * @param medium the URL of the image to boot instead of the network
+   * @throws DriverError unreachable, failed
+   */
+  bootFrom(device: Device, signal: AbortSignal, medium?: string): Promise<void>;
+  /** Whether it can boot from the image of a URL. @throws DriverError unreachable */
+  hasMedium(signal: AbortSignal): Promise<boolean>;
+  /** The users that can log in; undefined if it cannot list them. @throws DriverError unreachable */
+  users(signal: AbortSignal): Promise<BmcUser[] | undefined>;
+  /** Takes the access of a user away. @throws DriverError unreachable, failed */
+  disable(user: BmcUser, signal: AbortSignal): Promise<void>;
 }

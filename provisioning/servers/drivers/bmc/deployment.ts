@@ -23,6 +23,12 @@ export interface HostDeployment {
   change: string | null;
   /** The IPv4 address of the installed system; null if DHCP decides, so it is unknown. */
   address: string | null;
+  /** Seconds without a command to the host, or news from it. */
+  silentSeconds: number;
+  /** How often the driver has restarted a silent wiper of this run. */
+  restarts: number;
+  /** The users that the controller had before the machine was there, as `id:name`; null: unknown. */
+  bmcUsers: string[] | null;
 }
 
 /** A plan for the power: both halves of a cycle, or only the second. */
@@ -36,15 +42,27 @@ export interface PowerPlan {
 export interface DeploymentStore {
   find(machine: MachineKey): Promise<HostDeployment | undefined>;
   list(): Promise<HostDeployment[]>;
-  /** Reserves the host for the machine. Returns the machine's deployment, or undefined if another machine has the host. */
-  begin(spec: MachineSpec, specDigest: string, host: BareMetalHost): Promise<HostDeployment | undefined>;
+  /**
+   * Reserves the host for the machine. Returns the machine's deployment, or undefined if another machine has the host.
+   * @param bmcUsers the present users of its controller
+   */
+  begin(
+    spec: MachineSpec,
+    specDigest: string,
+    host: BareMetalHost,
+    bmcUsers: string[] | null,
+  ): Promise<HostDeployment | undefined>;
   /** Plans a new installation, for a change. */
   renew(of: HostDeployment, spec: MachineSpec, specDigest: string, change: string): Promise<void>;
-  /** Plans the wipe of the disk. */
+  /** Plans the wipe of all disks. */
   wipe(of: HostDeployment): Promise<void>;
+  /** Plans to boot a silent wiper once more. */
+  restartWiper(of: HostDeployment): Promise<void>;
   plan(of: HostDeployment, plan: PowerPlan): Promise<void>;
   /** Writes that the next half of the power cycle, according to `of`, is done. */
   cycled(of: HostDeployment): Promise<void>;
+  /** The URL of the boot medium of this run, which contains its secrets. @throws DriverError without such a URL */
+  mediumOf(of: HostDeployment): string;
   /** Frees the host. */
   release(of: HostDeployment): Promise<void>;
 }

@@ -19,8 +19,13 @@ export interface BareMetalHost {
   bmc: BmcAccess;
   /** The MAC address of the card that boots from the network. */
   mac: string;
-  /** The device that gets the system, and that the wiper erases, such as /dev/nvme0n1. */
-  disk: string;
+  /**
+   * The way of the installer to the host. In the network, everybody with its MAC address can ask for it. A medium comes from
+   * its controller.
+   */
+  boot: 'NETWORK' | 'MEDIUM';
+  /** A sentence that says why the driver neither installs nor wipes it. Default: it does. */
+  unready?: string;
   size: MachineSize;
   /** The firmware that starts it. Default: BIOS. */
   firmware?: 'BIOS' | 'UEFI';

@@ -1,11 +1,16 @@
 /** IPMI 2.0 over the network (RMCP+), spoken by `ipmitool`. */
 import { execFile } from 'node:child_process';
 import { DriverError, ENVIRONMENT, type Power } from '../driver.ts';
-import type { Controller, Device } from './controller.ts';
+import type { BmcUser, Controller, Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
 
 /** Generous limits: controllers are slow, and lose packets. */
 const [RETRIES, RETRY_SECONDS, CALL_SECONDS] = ['3', '2', 20];
+
+/** Suite 17 signs with SHA-256. A controller that refuses it gets 3 (SHA-1), and is asked again after a restart. */
+const [SUITE, OLD_SUITE] = ['17', '3'];
+/** The addresses of controllers that refused suite 17. */
+const old = new Set<string>();
 
 export class IpmiController implements Controller {
   readonly #host: BareMetalHost;
@@ -14,42 +19,77 @@ export class IpmiController implements Controller {
   }
 
   async power(signal: AbortSignal): Promise<Power> {
-    const said = await this.#chassis(['power', 'status'], signal);
+    const said = await this.#call(['chassis', 'power', 'status'], signal);
     const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
     if (!state) throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
     return state.toLowerCase() as Power;
   }
 
   async on(signal: AbortSignal): Promise<void> {
-    await this.#chassis(['power', 'on'], signal);
+    await this.#call(['chassis', 'power', 'on'], signal);
   }
 
   async off(signal: AbortSignal): Promise<void> {
-    await this.#chassis(['power', 'off'], signal);
+    await this.#call(['chassis', 'power', 'off'], signal);
   }
 
   async shutDown(signal: AbortSignal): Promise<void> {
-    await this.#chassis(['power', 'soft'], signal);
+    await this.#call(['chassis', 'power', 'soft'], signal);
   }
 
   /** Sets the device right before the start, since controllers forget it after a minute. */
   async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
     const options = this.#host.firmware === 'UEFI' ? ['options=efiboot'] : [];
-    await this.#chassis(['bootdev', device === 'PXE' ? 'pxe' : 'disk', ...options], signal);
+    await this.#call(['chassis', 'bootdev', device === 'PXE' ? 'pxe' : 'disk', ...options], signal);
+  }
+
+  async hasMedium(): Promise<boolean> {
+    return false;
+  }
+
+  async users(signal: AbortSignal): Promise<BmcUser[] | undefined> {
+    let said: string;
+    try {
+      said = await this.#call(['-c', 'user', 'list'], signal);
+    } catch (error) {
+      if (error instanceof DriverError && error.code === 'failed') return undefined;
+      throw error;
+    }
+    // Id, name, two flags, whether the user may send commands over the network, and the privilege.
+    const rows = said.matchAll(/^(\d+),(.*),(?:true|false),(?:true|false),true,(?!NO ACCESS).*$/gm);
+    return Array.from(rows, ([, id, name]) => ({ id: id!, name: name! }));
+  }
+
+  async disable({ id }: BmcUser, signal: AbortSignal): Promise<void> {
+    await this.#call(['user', 'disable', id], signal);
+    await this.#call(['user', 'priv', id, '15'], signal); // No access, also if somebody enables it again.
+  }
+
+  /** Carries out a command with the better suite, if the controller has it. */
+  async #call(what: string[], signal: AbortSignal): Promise<string> {
+    const { address } = this.#host.bmc;
+    if (old.has(address)) return this.#callWith(OLD_SUITE, what, signal);
+    try {
+      return await this.#callWith(SUITE, what, signal);
+    } catch (error) {
+      if (!(error instanceof SuiteRefused)) throw error;
+    }
+    const said = await this.#callWith(OLD_SUITE, what, signal);
+    old.add(address);
+    return said;
   }
 
   /** Passes the password in the environment, since every user of the machine can read arguments. */
-  #chassis(what: string[], signal: AbortSignal): Promise<string> {
+  #callWith(suite: string, what: string[], signal: AbortSignal): Promise<string> {
     const { name, bmc } = this.#host;
     const [, host = '', port = '623'] = /^(.*?)(?::(\d+))?$/.exec(bmc.address) ?? [];
-    // Every controller has cipher suite 3. Without it, ipmitool asks for the list, which takes a second.
-    const session = ['-I', 'lanplus', '-C', '3', '-H', host, '-p', port, '-U', bmc.user, '-E'];
+    const session = ['-I', 'lanplus', '-C', suite, '-H', host, '-p', port, '-U', bmc.user, '-E'];
     const patience = ['-R', RETRIES, '-N', RETRY_SECONDS];
     const env = { ...ENVIRONMENT, IPMI_PASSWORD: bmc.password };
     return new Promise((resolve, reject) => {
       execFile(
         'ipmitool',
-        [...session, ...patience, 'chassis', ...what],
+        [...session, ...patience, ...what],
         { env, signal, timeout: CALL_SECONDS * 1000, killSignal: 'SIGKILL' },
         (error, stdout, stderr) => {
           if (!error) resolve(stdout);
@@ -61,10 +101,14 @@ export class IpmiController implements Controller {
   }
 }
 
+class SuiteRefused extends DriverError {}
+const REFUSED_SUITE = (name: string) => `The controller of ${name} refuses the cipher suite.`;
+
 /** Distinguishes a command that the controller refuses from an unreachable controller. */
 function failureOf(name: string, what: string, error: NodeJS.ErrnoException, stderr: string): DriverError {
   if (error.code === 'ENOENT') return new DriverError('unreachable', 'ipmitool is not installed.');
-  if (/Set Chassis .* failed|Set Boot .* failed|Command not supported/i.test(stderr))
-    return new DriverError('failed', `The controller of ${name} refused: chassis ${what}.`);
-  return new DriverError('unreachable', `The controller of ${name} is unreachable: chassis ${what}.`);
+  if (/Error in open session response/i.test(stderr)) return new SuiteRefused('unreachable', REFUSED_SUITE(name));
+  if (/(Set (Chassis|Boot|User)|Get User) .* failed|Command not supported|Invalid command/i.test(stderr))
+    return new DriverError('failed', `The controller of ${name} refused: ${what}.`);
+  return new DriverError('unreachable', `The controller of ${name} is unreachable: ${what}.`);
 }

@@ -16,13 +16,20 @@ export interface Patience {
   /** Seconds that a controller has to carry out a command that it accepted. */
   powerSeconds: number;
   pollSeconds: number;
+  /** Seconds without news from a wiper until the driver restarts it. The pause doubles each time, up to six hours. */
+  silenceSeconds: number;
 }
 
 export const controllerOf = (host: BareMetalHost): Controller =>
   host.bmc.protocol === 'redfish' ? new RedfishController(host) : new IpmiController(host);
 
 /** The same controller, but it refuses commands once another process has continued the deployment. */
-export function fenced(controller: Controller, store: DeploymentStore, of: HostDeployment): Controller {
+export function fenced(
+  controller: Controller,
+  store: DeploymentStore,
+  of: HostDeployment,
+  boot: BareMetalHost['boot'],
+): Controller {
   const check = async (signal: AbortSignal) => {
     const now = await store.find({ order: of.orderNumber, generation: of.generation });
     signal.throwIfAborted();
@@ -42,7 +49,13 @@ export function fenced(controller: Controller, store: DeploymentStore, of: HostD
     shutDown: act('shutDown'),
     bootFrom: async (device, signal) => {
       await check(signal);
-      await controller.bootFrom(device, signal);
+      await controller.bootFrom(device, signal, device === 'PXE' && boot === 'MEDIUM' ? store.mediumOf(of) : undefined);
+    },
+    hasMedium: (signal) => controller.hasMedium(signal),
+    users: (signal) => controller.users(signal),
+    disable: async (user, signal) => {
+      await check(signal);
+      await controller.disable(user, signal);
     },
   };
 }

@@ -2,17 +2,34 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { DriverError, type Power } from '../driver.ts';
-import type { Controller, Device } from './controller.ts';
+import type { BmcUser, Controller, Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
 
 const CALL_SECONDS = 20;
 const ANSWER_BYTES_MAX = 1 << 20;
 
-interface System {
+interface Link {
   '@odata.id': string;
+}
+interface System extends Link {
   PowerState?: string;
+  VirtualMedia?: Link;
+  Links?: { ManagedBy?: Link[] };
   Actions?: { '#ComputerSystem.Reset'?: { target?: string; 'ResetType@Redfish.AllowableValues'?: string[] } };
 }
+/** A drive for images of URLs (DSP0268, VirtualMedia). */
+interface Medium {
+  Image?: string | null;
+  Inserted?: boolean;
+  MediaTypes?: string[];
+  Actions?: Record<'#VirtualMedia.InsertMedia' | '#VirtualMedia.EjectMedia', { target?: string } | undefined>;
+}
+interface Account {
+  Id?: string;
+  UserName?: string;
+  Enabled?: boolean;
+}
+const ACCOUNTS = '/redfish/v1/AccountService/Accounts';
 interface Answer {
   status: number;
   etag: string | undefined;
@@ -45,15 +62,68 @@ export class RedfishController implements Controller {
     return this.#reset(['GracefulShutdown', 'PushPowerButton', 'ForceOff'], 'off', signal);
   }
 
-  async bootFrom(device: Device, signal: AbortSignal): Promise<void> {
+  async bootFrom(device: Device, signal: AbortSignal, medium?: string): Promise<void> {
+    if (this.#host.boot === 'MEDIUM') await this.#insert(medium, signal);
     const { system, etag } = await this.#system(signal);
+    const network = medium ? 'Cd' : 'Pxe';
     const Boot = {
       BootSourceOverrideEnabled: 'Once',
-      BootSourceOverrideTarget: device === 'PXE' ? 'Pxe' : 'Hdd',
+      BootSourceOverrideTarget: device === 'PXE' ? network : 'Hdd',
       ...(this.#host.firmware && { BootSourceOverrideMode: this.#host.firmware === 'UEFI' ? 'UEFI' : 'Legacy' }),
     };
     const { status } = await this.#call('PATCH', system['@odata.id'], signal, { Boot }, etag);
     if (status >= 400) throw this.#refused('the boot override', status);
+  }
+
+  async hasMedium(signal: AbortSignal): Promise<boolean> {
+    return (await this.#medium(signal)) !== undefined;
+  }
+
+  async users(signal: AbortSignal): Promise<BmcUser[] | undefined> {
+    const { status, body } = await this.#call('GET', ACCOUNTS, signal);
+    if (status === 404 || status === 405 || status === 501) return undefined;
+    if (status !== 200) throw this.#refused('the list of accounts', status);
+    const users: BmcUser[] = [];
+    for (const { '@odata.id': id } of (body as { Members?: Link[] }).Members ?? []) {
+      const { UserName, Enabled } = (await this.#get(id, signal)).body as Account;
+      if (UserName && Enabled !== false) users.push({ id, name: UserName });
+    }
+    return users;
+  }
+
+  async disable({ id }: BmcUser, signal: AbortSignal): Promise<void> {
+    const { etag } = await this.#get(id, signal);
+    if ((await this.#call('PATCH', id, signal, { Enabled: false }, etag)).status < 400) return;
+    const { status } = await this.#call('DELETE', id, signal, undefined, etag);
+    if (status >= 400) throw this.#refused(`the end of the account ${id}`, status);
+  }
+
+  /** Ejects the present image, and inserts the given one. */
+  async #insert(Image: string | undefined, signal: AbortSignal): Promise<void> {
+    const medium = await this.#medium(signal);
+    const insert = medium?.Actions?.['#VirtualMedia.InsertMedia']?.target;
+    const eject = medium?.Actions?.['#VirtualMedia.EjectMedia']?.target;
+    if (!insert)
+      throw new DriverError('failed', `The controller of ${this.#host.name} has no virtual media for CD images.`);
+    if (eject && (medium?.Inserted || medium?.Image)) await this.#call('POST', eject, signal, {});
+    if (!Image) return;
+    const { status } = await this.#call('POST', insert, signal, { Image });
+    if (status >= 400) throw this.#refused('the insertion of boot.iso', status);
+  }
+
+  /** The first virtual drive that takes CD images. Older controllers have it in their manager, newer ones in the system. */
+  async #medium(signal: AbortSignal): Promise<Medium | undefined> {
+    const { system } = await this.#system(signal);
+    let media = system.VirtualMedia;
+    const manager = system.Links?.ManagedBy?.[0];
+    if (!media && manager) media = ((await this.#get(manager['@odata.id'], signal)).body as System).VirtualMedia;
+    if (!media) return undefined;
+    for (const member of ((await this.#get(media['@odata.id'], signal)).body as { Members?: Link[] }).Members ?? []) {
+      const medium = (await this.#get(member['@odata.id'], signal)).body as Medium;
+      const isCd = medium.MediaTypes?.some((type) => type === 'CD' || type === 'DVD');
+      if (isCd && medium.Actions?.['#VirtualMedia.InsertMedia']?.target) return medium;
+    }
+    return undefined;
   }
 
   /** Sends the first kind of reset that the controller has. A refusal is no error if the power is as wanted. */

@@ -115,9 +115,15 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
     await anvil.control.mine({ blocks: 150 });
     expect(await command('payouts', 'settle')).toMatchObject({ code: 1, output: expect.stringMatching(/^WRONG/) });
     writeFileSync(file, `${id} ${await send(anvil.account(5).address, 5_000_000n)}\n`);
-    await command('payouts', 'import', file);
+    expect(await command('payouts', 'import', file)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('If that never pays it, import with --replace.'),
+    });
+    await command('payouts', 'import', '--replace', file);
     await anvil.control.mine({ blocks: 150 });
-    expect(await command('payouts', 'settle')).toMatchObject({ code: 0, output: expect.stringMatching(/^FINAL/) });
+    const settled = await command('payouts', 'settle');
+    expect(settled).toMatchObject({ code: 0, output: expect.stringMatching(/^FINAL/) });
+    expect(settled.output).toMatch(/^GONE {4}out_\w+: 0x\w+ replaced 0x\w+\. The first one does not pay it\.$/m);
   });
 
   it('records a sweep once, and names coins that left the gateway without one', async () => {
@@ -136,7 +142,10 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
     await expect(mutate(MOVE, { ...sweep, units: '1' })).rejects.toThrow();
     await expect(mutate(MOVE, { ...sweep, target: 'revenue' })).rejects.toThrow('target is fees');
     expect(await mutate(MOVE, { ...sweep, target: 'fees', units: '4000000' })).toEqual({ amountUsd: 4 });
-    expect(await command('reconcile')).toMatchObject({ code: 0, output: expect.stringMatching(/^RIGHT .* 11000000 /) });
+    expect(await command('reconcile')).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^RIGHT .* 11000000 .*\nGONE /),
+    });
     const { data } = await world.operator('{ books { balanced totals { name totalUsd } } }');
     expect(data.books).toMatchObject({
       balanced: true,

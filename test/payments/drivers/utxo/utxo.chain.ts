@@ -74,7 +74,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
       credentials: () => 'till:secret',
     });
     const { signal } = new AbortController();
-    expect(await reader.heightOf(txId, signal)).toBeUndefined();
+    expect(await reader.heightOf(txId, signal)).toBeNull();
     await node.mine(1);
     expect(await reader.heightOf(txId, signal)).toBe((await reader.head(signal)).height);
     expect(await reader.heightOf('0'.repeat(64), signal)).toBeUndefined();

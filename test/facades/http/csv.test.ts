@@ -1,0 +1,14 @@
+/** CSV, as spreadsheets read it. */
+import { expect, it } from 'vitest';
+import { csvLine } from '../../../facades/formats/csv.ts';
+
+it.each([
+  ...['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '\u0000=1', '\u200b=1', '\ufeff=1', '\u00a0 \u2060=1', '\u3164=1'],
+  ...['\uff1d1', '\uff0b1', '\uff0d1', '\uff20A1', '\u3000\uff1d1', '\ufe661', '\u2066-1', '\tplain'],
+])('A text that a spreadsheet could run as a formula gets an apostrophe: %j', (text) => {
+  expect(csvLine([text])).toBe(`'${text}\r\n`);
+});
+
+it.each(['Top-up in BTC', ' plain', 'a=b', 'é', '', '𝟏 = 1'])('Other texts stay as they are: %j', (text) => {
+  expect(csvLine([text, -1, -1n, null])).toBe(`${text},-1,-1,\r\n`);
+});
