@@ -7,6 +7,7 @@ export default defineConfig({
     include: ['test/engine/*.engine.ts'],
     exclude: [
       ...(process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts']),
+      ...(process.env.VM_IMAGE ? [] : ['test/engine/vm.engine.ts']),
       ...(process.env.DEBIAN_IMAGE ? [] : ['test/engine/debian.engine.ts']),
     ],
     // Engines share one network, so only one file runs at a time.

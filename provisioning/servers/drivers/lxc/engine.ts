@@ -213,13 +213,19 @@ export class LxcEngine {
   }
 
   /** Changes the given keys of the configuration, and the given devices. */
-  mark(
+  async mark(
     name: string,
     config: Record<string, string>,
     signal: AbortSignal,
     devices?: Instance['devices'],
-  ): Promise<unknown> {
-    return this.#client.call('PATCH', `/1.0/instances/${name}`, { config, ...(devices && { devices }) }, signal);
+  ): Promise<void> {
+    const path = `/1.0/instances/${name}`;
+    await this.#client.call('PATCH', path, { config, ...(devices && { devices }) }, signal).catch(async (error) => {
+      if (!(error instanceof EngineError) || devices) throw error;
+      // LXD changes a running virtual machine, and then fails to tell the agent in it, which many images lack.
+      const { config: now = {} } = await this.#client.get<Instance>(path, signal);
+      if (Object.entries(config).some(([key, value]) => (now[key] ?? '') !== value)) throw error;
+    });
   }
 
   /**
