@@ -120,19 +120,19 @@ const VARIABLES = {
     LXC_CLIENT_CERT_FILE: optional(pemFile, 'none', 'The certificate by which the engine knows the service.'),
     LXC_CLIENT_KEY_FILE: optional(pemFile, 'none', 'The key of that certificate.'),
     LXC_SERVER_CERT_FILE: optional(pemFile, 'none', 'The only certificate of the engine that the service trusts.'),
-    LXC_PROJECT: variable(text, 'default', 'The project in which the driver creates machines.'),
+    LXC_PROJECT: variable(text, 'freehold', 'The project of the machines. Over a socket the driver creates it.'),
     LXC_POOL: variable(text, 'default', 'The storage pool of the machines.'),
     LXC_NETWORK: variable(text, 'lxdbr0', 'A network of the engine, or a bridge of its hosts.'),
     LXC_NAMESERVERS: variable(addresses, '', 'Nameservers of the machines.'),
-    LXC_PROBE_COMMAND: optional(
-      text,
-      'the worker connects',
-      'Prints what port 22 of `{address}` says, where the worker does not reach the machines.',
-    ),
+    LXC_OPEN_MAIL: variable(flag, 'false', 'Lets machines on the network of the engine send mail to port 25.'),
+    LXC_PROBE_COMMAND: optional(text, 'the worker connects', 'Prints what port 22 of `{address}` says.'),
   },
   'Dedicated servers': {
-    DEDICATED_DRIVER: variable(choice(['simulated', 'bmc', 'manual']), 'simulated', 'Their [driver](dedicated.md).'),
-    BMC_PROBE_COMMAND: optional(text, 'the worker connects', 'Like `LXC_PROBE_COMMAND`. `{host}` is the host.'),
+    DEDICATED_DRIVER: variable(
+      choice(['simulated', 'bmc', 'manual']),
+      'simulated',
+      'The driver of [dedicated servers](dedicated.md).',
+    ),
     PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
     PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
     PROVISIONING_URL: optional(

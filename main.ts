@@ -146,6 +146,7 @@ async function startWorker(
   embedded: Database | undefined,
   onStop: OnStop,
 ): Promise<void> {
+  for (const warning of await provisioning.servers.check()) console.warn(warning);
   await provisioning.schedule();
   if (embedded) await takeOver(embedded);
   const worker = provisioning.newWorker({ leaseSeconds });

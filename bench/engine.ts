@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
-import { configOf, devicesOf } from '../provisioning/servers/drivers/lxc/instance.ts';
+import { instanceOf } from '../provisioning/servers/drivers/lxc/instance.ts';
 import { macOf } from '../provisioning/servers/placement/spec.ts';
 import { type Customer, newCustomer, startWorld } from '../test/engine/customer.ts';
 import { type Lxd, newKey, ssh, startSingleLxd } from '../test/engine/lxd.ts';
@@ -91,17 +91,12 @@ async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, r
       ipv6Prefix: null,
     },
   } as const;
+  const network = { name: 'machines', managed: true, ipv6: false, config: {} };
   const given = { ...spec, sshPublicKeys: [...spec.sshPublicKeys] };
-  const place = { network: { name: 'machines', managed: true, ipv6: false }, pool: 'machines', nameservers: [] };
   const name = `bench-${round + 1}`;
   const began = performance.now();
-  await lxd.call('POST', '/1.0/instances', {
-    name,
-    profiles: [],
-    source: { type: 'image', alias: spec.image },
-    config: configOf(given, place),
-    devices: devicesOf(given, place),
-  });
+  const place = { network, pool: 'machines', nameservers: [], polices: false };
+  await lxd.call('POST', '/1.0/instances', { ...instanceOf(given, place), name });
   await lxd.call('PUT', `/1.0/instances/${name}/state`, { action: 'start' });
   await login(address, key.file);
   const took = performance.now() - began;
@@ -121,7 +116,10 @@ async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): P
   await login(address, keyFile);
   const took = performance.now() - began;
   assert.equal((await customer.rest('DELETE', `/v1/servers/${orderNumber}`)).status, 200);
-  await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
+  await eventually(
+    async () => ((await lxd.call('GET', '/1.0/instances?project=freehold')) as string[]).length === 0,
+    60,
+  );
   return took;
 }
 

@@ -183,7 +183,7 @@ async function orderWith(tx: pg.PoolClient, viewer: Viewer, body: Body, facts: R
     tier.priceMonthMicros,
     tier.setupFeeMicros,
     ...[SERVERS_MAX, credentialId, null, credentialId],
-    ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+    ...startTaskParameters(serverTask({ kind, orderNumber, accountId, host: null })),
     ...recordParameters({
       type: 'server.created',
       actor: { type: 'api_key', id: credentialId, name, requestId: newId('req') },

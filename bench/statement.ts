@@ -84,7 +84,7 @@ function parametersOf(account: number): unknown[] {
       'debian-13',
     ],
     ...[[], [], null, null, '{}', true, PRICE, 0, 1_000_000, null, null, null],
-    ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+    ...startTaskParameters(serverTask({ kind, orderNumber, accountId, host: null })),
     ...recordParameters({ type: 'server.created', actor, data: { status: 'PENDING' } }),
   ];
 }

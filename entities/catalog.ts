@@ -11,6 +11,8 @@ export interface VpsDetails {
   trafficTb: number;
   portMbps: number;
   virtualization: string;
+  /** Whether containers can run in the machine. Absent: no. */
+  nesting?: boolean;
 }
 export interface DedicatedDetails {
   cpuModel: string;

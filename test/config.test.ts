@@ -68,10 +68,11 @@ describe('The configuration', () => {
     expect(readConfig({ LXC_ENDPOINTS: 'unix:/run/lxd.socket', LXC_NAMESERVERS: '9.9.9.9' }).lxc).toEqual({
       endpoints: ['unix:/run/lxd.socket'],
       tls: undefined,
-      project: 'default',
+      project: 'freehold',
       pool: 'default',
       network: 'lxdbr0',
       nameservers: ['9.9.9.9'],
+      openMail: false,
       probeCommand: undefined,
     });
     const cluster = { LXC_ENDPOINTS: 'https://a:8443, https://b:8443' };

@@ -95,7 +95,7 @@ export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
   ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or (${isOpenCredentialSql('$22')} and not exists (select from account where account.id = $1 and suspended_at is not null)))`)}`,
-    `${startTaskSql('ordered', TASK)},`,
+    `${startTaskSql('ordered', TASK, 'host')},`,
     AFTER_TASK,
   )}`;
 /** Writes an order whose payment is still to come. It holds no money and claims no capacity. */

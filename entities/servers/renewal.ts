@@ -11,7 +11,7 @@ export const SUSPENDED_DAYS = 7;
 /** The end of a month that begins now. */
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
-const { orderNumber, accountId } = Server.columns;
+const { orderNumber, accountId, kind, host } = Server.columns;
 /**
  * The paid time of a machine has ended. A rebuild without money ends first, since half a system cannot resume. A resize ends
  * first because its machine is off, and its price changes.
@@ -60,6 +60,6 @@ export const NOTE_FAILURE = statement({})`
 export const FIND_UNPAID_SERVERS = statement({ orderNumber })`
   select order_number from server where ${IS_UNPAID} order by suspended_at limit $1::int`;
 /** Locks those that are still unpaid. $1 order numbers. */
-export const LOCK_UNPAID_SERVERS = statement({ orderNumber, accountId })`
-  select order_number, account_id from server where order_number = any($1) and ${IS_UNPAID}
+export const LOCK_UNPAID_SERVERS = statement({ orderNumber, accountId, kind, host })`
+  select order_number, account_id, kind, host from server where order_number = any($1) and ${IS_UNPAID}
   order by order_number for update`;

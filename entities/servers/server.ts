@@ -92,6 +92,9 @@ export const Server = entity('server', {
   suspendedFrom: nullable(column.oneOf('RUNNING', 'STOPPED')),
   failureCode: nullable(column.text()),
   failureMessage: nullable(column.text()),
+  /** The last words of the engine about a failed call, for the operator. */
+  trouble: nullable(column.text()),
+  troubleAt: nullable(column.timestamp()),
   /** Null without a change. A deleted server keeps it until its machine is gone. */
   change: nullable(column.json<ServerChange>()),
   createdAt: column.now(),
@@ -105,11 +108,15 @@ export const USER_DATA = sealedColumn(Server, 'userData', 'order_number');
 /** The values of a server without secrets: it has booted with them, or never will. */
 export const ERASED = { rootPassword: null, userData: null };
 
-/** The columns that answers show: all but large ones and secrets that only drivers need. */
-const { sshPublicKeys, userData, rootPassword, ...shown } = Server.columns;
+/** The columns that answers show: all but large ones, secrets that only drivers need, and those for the operator. */
+const { sshPublicKeys, userData, rootPassword, trouble, troubleAt, ...shown } = Server.columns;
 export const SHOWN_SERVER = shown;
 export type ShownServer = Row<typeof SHOWN_SERVER>;
-export const SHOWN_COLUMNS = columnsOf(Server, 'server', Object.keys({ sshPublicKeys, userData, rootPassword }));
+export const SHOWN_COLUMNS = columnsOf(
+  Server,
+  'server',
+  Object.keys({ sshPublicKeys, userData, rootPassword, trouble, troubleAt }),
+);
 
 /**
  * Locks the server $1 if the condition holds, and its account before it, in the order of lock-order.ts. The count makes

@@ -12,6 +12,8 @@ const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt: column.timestamp() };
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. */
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
+/** The party of a task, by which the tasks of a lane take turns. */
+const PARTY = 'coalesce(task.party, task.account_id)';
 const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
@@ -22,15 +24,21 @@ export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
 /**
- * Leases as `TAKE_LEASES` does, but the accounts take turns: the account with the fewest tasks at this worker comes first.
- * No account gets more than $6 tasks at once.
+ * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
+ * accounts of a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`
   with running as (
-    select account_id, count(*) as tasks from task where lane = $1 and state = 'READY' and leased_by = $4 group by account_id),
+    select ${PARTY} as party, account_id, count(*) as tasks from task
+    where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),
+  own as (
+    select id, run_at, ${PARTY} as party,
+      coalesce(tasks, 0) + row_number() over (partition by ${PARTY}, task.account_id order by run_at, id) as own_turn
+    from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, coalesce(tasks, 0) + row_number() over (partition by account_id order by run_at, id) as turn
-    from task left join running using (account_id) where ${DUE}),
+    select id, coalesce((select sum(tasks) from running where running.party = own.party), 0)
+      + row_number() over (partition by party order by own_turn, run_at, id) as turn
+    from own where own_turn <= $7),
   due as (
     select task.id from task join turns on turns.id = task.id where turn <= $6 and ${DUE}
     order by turn, run_at limit $2 for update of task skip locked)
@@ -53,22 +61,23 @@ export const END_TASK = statement({ id: column.text() })`delete from task where 
 
 export const IS_HELD = statement({ id: column.text() })`select id from task where ${HELD}`;
 
-/** Writes the next step $5 with the data $6, due in $7 seconds. It is due at once if a signal came after the $4th. */
+/** Writes the next step $5 with the data $6, due in $7 seconds. Null as the party $8 keeps the present one. It is due at once if a signal came after the $4th. */
 export const RELEASE_TASK = statement({ id: column.text() })`
-  update task set step = coalesce($5, step), data = data || $6::jsonb, attempts = 0, error = null, leased_by = null,
+  update task set step = coalesce($5, step), data = data || $6::jsonb, attempts = 0, outages = 0, error = null, leased_by = null,
+    party = coalesce($8, party),
     run_at = case signals when $4 then least(now() + $7::float8 * interval '1 second', deadline_at) else now() end
   where ${HELD} returning id`;
 
-/** Lets a failed task with the error $5 rest for $6 seconds. It is due at once if a signal came after the $4th. */
+/** Lets a failed task with the error $5 rest for $6 seconds. $7 is 1 after an outage, and 0 otherwise. It is due at once if a signal came after the $4th. */
 export const RETRY_TASK = statement({ signals: column.int() })`
-  update task set leased_by = null, error = $5, run_at = case signals
+  update task set leased_by = null, error = $5, outages = outages + $7::int, run_at = case signals
     when $4 then least(now() + $6::float8 * interval '1 second', case when deadline_at > now() then deadline_at end)
     else now() end
   where ${HELD} returning signals`;
 
 /** Continues an exhausted task with the step $2, without a deadline. */
 export const CONTINUE_TASK = statement({})`
-  update task set step = $2, attempts = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end
+  update task set step = $2, attempts = 0, outages = 0, deadline_at = null, run_at = case step when $2 then run_at else now() end
   where id = $1`;
 
 /** Ends the leases of the worker $1. The present attempt does not count. */

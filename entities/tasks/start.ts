@@ -11,6 +11,8 @@ export interface NewTask {
   process: string;
   subject: string;
   accountId: string;
+  /** The engine or host that the task calls. Default: its account. */
+  party?: string | undefined;
   /** Default: `start`. */
   step?: string;
   data?: object;
@@ -26,14 +28,16 @@ const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'dea
  * A CTE that starts a task, for statements that write its subject themselves. The caller announces it by `taskChange`.
  * @param from a relation of at most one row with the columns account_id and subject
  * @param first the number of the first of `startTaskParameters`
+ * @param party an expression of the relation that comes before the party of the parameters, unless it is null
  */
-export const startTaskSql = (from: string, first: number): string => `
+export const startTaskSql = (from: string, first: number, party = 'null'): string => `
   task_started as (
-    insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at)
+    insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at, party)
     select $${first}, $${first + 1}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
-      now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second' from ${from}
-    on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-      ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
+      now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second',
+      coalesce(${party}, $${first + 7}::text) from ${from}
+    on conflict (subject) do update set signals = task.signals + 1, attempts = 0, outages = 0, state = 'READY',
+      party = excluded.party, ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
       run_at = case
         when task.state = 'DEAD' then excluded.run_at
         when task.leased_by is null then least(task.run_at, excluded.run_at)
@@ -41,7 +45,7 @@ export const startTaskSql = (from: string, first: number): string => `
     returning lane)`;
 
 /** How many parameters `startTaskSql` takes. */
-export const START_TASK_PARAMETERS = 7;
+export const START_TASK_PARAMETERS = 8;
 
 export const startTaskParameters = ({
   lane,
@@ -50,6 +54,7 @@ export const startTaskParameters = ({
   data = {},
   afterSeconds = 0,
   deadlineSeconds,
+  party,
 }: NewTask): unknown[] => [
   newId('task'),
   lane,
@@ -58,6 +63,7 @@ export const startTaskParameters = ({
   JSON.stringify(data),
   afterSeconds,
   deadlineSeconds ?? null,
+  party ?? null,
 ];
 
 /** Tells the workers that a lane has a due task. */
@@ -76,6 +82,7 @@ export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
 const SIGNAL_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
   signals: expression('signals + 1'),
   attempts: expression('0'),
+  outages: expression('0'),
   deadlineAt: expression(`case before.state when 'DEAD' then null else deadline_at end`),
   runAt: expression('case when leased_by is null then least(run_at, now()) else run_at end'),
 });
@@ -94,6 +101,7 @@ export const REDIRECT_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $
   fence: expression('fence + 1'),
   leasedBy: expression('null'),
   attempts: expression('0'),
+  outages: expression('0'),
   error: expression('null'),
   deadlineAt: expression('null'),
   runAt: expression('now()'),

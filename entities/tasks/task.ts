@@ -14,6 +14,8 @@ export const Task = entity('task', {
   /** The resource of the task, such as an order number. A subject has one task, so two workers never act on it at once. */
   subject: column.text(),
   accountId: column.text(),
+  /** The other side that it calls, such as an engine or a host. Null: its account. The parties of a lane take turns. */
+  party: nullable(column.text()),
   step: column.text(),
   data: defaulting(column.json<Record<string, unknown>>(), "'{}'"),
   /** When the task is due. During a lease: when the lease ends. */
@@ -23,7 +25,10 @@ export const Task = entity('task', {
   fence: defaulting(column.bigint(), 0),
   /** How many signals came. If the count grew during a step, the task runs again at once. */
   signals: defaulting(column.int(), 0),
+  /** Attempts at the step, with the present one. */
   attempts: defaulting(column.int(), 0),
+  /** The attempts of them that an outage of the other side ended. They do not count. */
+  outages: defaulting(column.int(), 0),
   error: nullable(column.text()),
   state: defaulting(column.oneOf(...TASK_STATES), "'READY'"),
   deadlineAt: nullable(column.timestamp()),

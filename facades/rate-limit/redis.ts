@@ -2,6 +2,7 @@
 import { Redis, type Result } from 'ioredis';
 import type { Quota, RateLimitStore, Taken } from './window.ts';
 
+/** A request waits for Redis no longer than this. */
 const TIMEOUT_MS = 200;
 const RECONNECT_MAX_MS = 2_000;
 
@@ -58,12 +59,12 @@ const VALUES = 7;
 export class RedisRateLimits implements RateLimitStore {
   readonly #redis: Redis;
 
-  /** Connects in the background. While there is no connection, `take` throws at once. */
-  constructor(url: string) {
+  /** Connects in the background. While there is no connection, `take` throws at once. @param timeoutMs of each `take` */
+  constructor(url: string, timeoutMs = TIMEOUT_MS) {
     this.#redis = new Redis(url, {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
-      commandTimeout: TIMEOUT_MS,
+      commandTimeout: timeoutMs,
       connectTimeout: 2_000,
       retryStrategy: (times) => Math.min(times * 100, RECONNECT_MAX_MS),
     });

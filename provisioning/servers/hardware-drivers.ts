@@ -6,7 +6,6 @@ import type { Server } from '../../entities/servers/server.ts';
 import { BmcDriver } from './drivers/bmc/bmc.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
 import { lxcDriver } from './drivers/lxc/settings.ts';
-import { probeByCommand, probeByConnecting } from './drivers/lxc/ssh-proof.ts';
 import { ManualDriver } from './drivers/manual.ts';
 import { SimulatedDriver } from './drivers/simulated.ts';
 import { ManualJobs } from './manual-jobs.ts';
@@ -16,7 +15,6 @@ import { bareMetalHostsOf } from './netboot/hosts.ts';
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;
   dedicatedDriver: 'simulated' | 'bmc' | 'manual';
-  bmcProbeCommand: string | undefined;
   provisioningHost: string;
   provisioningPort: number | undefined;
   provisioningUrl: string | undefined;
@@ -32,13 +30,11 @@ export function hardwareDriversOf(choice: Choice, db: Database, vault: Vault): R
 }
 
 function dedicatedDriver(choice: Choice, db: Database, vault: Vault) {
-  const { dedicatedDriver, bmcProbeCommand, provisioningHost: host, provisioningPort: port } = choice;
-  const probe = bmcProbeCommand ? probeByCommand(bmcProbeCommand) : probeByConnecting;
+  const { dedicatedDriver, provisioningHost: host, provisioningPort: port, provisioningUrl } = choice;
   if (dedicatedDriver === 'bmc')
     return new BmcDriver({
       inventory: bareMetalHostsOf(db, vault),
-      store: new Deployments(db, vault, choice.provisioningUrl ?? (port ? `http://${host}:${port}` : undefined)),
-      probe,
+      store: new Deployments(db, vault, provisioningUrl ?? (port ? `http://${host}:${port}` : undefined)),
     });
   return dedicatedDriver === 'manual' ? new ManualDriver(new ManualJobs(db, vault)) : undefined;
 }

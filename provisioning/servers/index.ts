@@ -8,12 +8,15 @@ import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
-import type { HardwareDriver } from './drivers/driver.ts';
+import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
 import { retrySuspended } from './steps/resume.ts';
-import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask } from './steps/task.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './steps/task.ts';
+
+/** Milliseconds that the engines have to answer at the start. */
+const CHECK_MS = 10_000;
 
 export interface ServersOptions {
   db: Database;
@@ -25,11 +28,14 @@ export interface ServersOptions {
   proofSeconds?: Record<Server['kind'], number>;
   /** Absent: the names of addresses are only stored. */
   reverseDns?: ReverseDnsHook | undefined;
+  /** Takes a line about each failed call of a driver. Default: the standard error output. */
+  log?: (line: string) => void;
 }
 
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
-  readonly lanes = { [SERVER_LANE]: 16 };
+  /** A step that waits for its engine or BMC gives its place away. */
+  readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 } };
 
   constructor(options: ServersOptions) {
     this.#options = options;
@@ -44,9 +50,9 @@ export class Servers implements WorkerPart {
   }
 
   get processes() {
-    const { db, vault, drivers, pollSeconds, proofSeconds, reverseDns } = this.#options;
+    const { db, vault, drivers, pollSeconds, proofSeconds, reverseDns, log } = this.#options;
     return {
-      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds }),
+      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
@@ -68,6 +74,22 @@ export class Servers implements WorkerPart {
   }
 
   /**
+   * Checks the set-up of the engines. A silent engine is no reason to refuse the start.
+   * @returns warnings for the operator
+   * @throws DriverError rejected until the operator has followed its message
+   */
+  async check(): Promise<string[]> {
+    const signal = AbortSignal.timeout(CHECK_MS);
+    const checked = [...new Set(this.#engines)].map(async (driver) =>
+      driver.check?.(signal).catch((error: unknown) => {
+        if (error instanceof DriverError && error.code === 'rejected') throw error;
+        return [`The driver ${driver.name} cannot check its engine. ${error instanceof Error ? error.message : error}`];
+      }),
+    );
+    return (await Promise.all(checked)).flatMap((warnings) => warnings ?? []);
+  }
+
+  /**
    * Writes the engine of each kind of machine, for queries that count hosts and addresses.
    * @throws Error if a real engine would take over simulated servers
    */
@@ -85,12 +107,12 @@ export class Servers implements WorkerPart {
   }
 
   /** Starts the task that carries out the change of a server. */
-  change(tx: Transaction, server: Pick<Server, 'kind' | 'orderNumber' | 'accountId'>): Promise<void> {
+  change(tx: Transaction, server: Tasked): Promise<void> {
     return startTask(tx, serverTask(server, 'change'));
   }
 
   /** Starts the task that destroys the machine of a server, even one that is still being made. */
-  destroy(tx: Transaction, server: Pick<Server, 'orderNumber' | 'accountId'>): Promise<void> {
+  destroy(tx: Transaction, server: Tasked): Promise<void> {
     return startTask(tx, destroyTask(server));
   }
 

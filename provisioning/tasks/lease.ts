@@ -12,7 +12,7 @@ import {
   TAKE_LEASES_IN_TURN,
 } from '../../entities/tasks/lease.ts';
 import type { Task } from '../../entities/tasks/task.ts';
-import type { LeasedTask, Outcome } from './tasks.ts';
+import type { LeasedTask, Outcome, SharedLane } from './tasks.ts';
 
 const ERROR_CHARACTERS_MAX = 500;
 
@@ -29,6 +29,14 @@ export interface Holder {
 }
 export type TakenTask = Task & { overdue: boolean | null; leasedAt: Date };
 
+/** A failed attempt. */
+export interface Failure {
+  error: string;
+  restSeconds: number;
+  /** Whether an outage of the other side ended it. */
+  isOutage: boolean;
+}
+
 /** A task that this worker may run until the lease ends. */
 export interface Lease {
   task: LeasedTask;
@@ -43,20 +51,16 @@ export interface Lease {
 
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
 
-/** Takes due tasks of a lane, up to a count, except the named ones. With `perAccount`, the accounts take turns. */
+/** Takes due tasks of a lane, up to a count, except the named ones. With `shares`, parties and accounts take turns. */
 export function takeLeases(
   db: Queryable,
   { id, leaseSeconds }: Holder,
-  {
-    lane,
-    count,
-    except,
-    perAccount,
-  }: { lane: string; count: number; except: string[]; perAccount?: number | undefined },
+  { lane, count, except, shares }: { lane: string; count: number; except: string[]; shares?: SharedLane | undefined },
 ): Promise<TakenTask[]> {
   const parameters = [lane, count, leaseSeconds, id, except];
-  if (perAccount === undefined) return TAKE_LEASES.all(db, parameters);
-  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perAccount]);
+  if (!shares) return TAKE_LEASES.all(db, parameters);
+  const { perParty, perAccount = perParty } = shares;
+  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount]);
 }
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */
@@ -81,12 +85,13 @@ export async function release(tx: Transaction, holder: Holder, task: LeasedTask,
     if (await END_TASK.first(tx, lease)) return;
     throw (await IS_HELD.first(tx, leaseOf(holder, task))) ? new Signalled() : new LeaseLost();
   }
-  const { step = null, data = {}, afterSeconds } = outcome;
-  if (!(await RELEASE_TASK.first(tx, [...lease, step, JSON.stringify(data), afterSeconds]))) throw new LeaseLost();
+  const { step = null, data = {}, afterSeconds, party = null } = outcome;
+  if (!(await RELEASE_TASK.first(tx, [...lease, step, JSON.stringify(data), afterSeconds, party])))
+    throw new LeaseLost();
 }
 
 /**
- * Lets a failed task rest, until its deadline at the longest.
+ * Lets a failed task rest, until its deadline at the longest. An outage of the other side counts no attempt.
  * @returns whether a signal came since the lease
  * @throws LeaseLost
  */
@@ -94,10 +99,16 @@ export async function retryLater(
   tx: Transaction,
   holder: Holder,
   task: LeasedTask,
-  { error, restSeconds }: { error: string; restSeconds: number },
+  { error, restSeconds, isOutage }: Failure,
 ): Promise<boolean> {
   const printable = error.replaceAll('\0', '').slice(0, ERROR_CHARACTERS_MAX);
-  const row = await RETRY_TASK.first(tx, [...leaseOf(holder, task), task.signals, printable, restSeconds]);
+  const row = await RETRY_TASK.first(tx, [
+    ...leaseOf(holder, task),
+    task.signals,
+    printable,
+    restSeconds,
+    isOutage ? 1 : 0,
+  ]);
   if (!row) throw new LeaseLost();
   return row.signals !== task.signals;
 }

@@ -10,7 +10,7 @@ import { transition } from '../../entities/history/transition.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
-import { type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
+import { type Failure, type Holder, type Lease, LeaseLost, retryLater, Signalled, textOf } from './lease.ts';
 import { ATTEMPTS_MAX, backoffSeconds, Conflict, type LeasedTask, nap, type Outcome, type Process } from './tasks.ts';
 
 /** How often the runner repeats a step at once after conflicts, before the conflict counts as a failed attempt. */
@@ -73,7 +73,9 @@ export class Runner {
         // The step runs again and reads the change that the signal announces.
         if (error instanceof Signalled) return this.#conclude(task, nap(0));
         if (error instanceof Conflict && repeats < CONFLICT_REPEATS_MAX && !task.aborted.aborted) continue;
-        return this.#fail(task, process, textOf(error), task.attempts >= (process.attemptsMax ?? ATTEMPTS_MAX));
+        const isOutage = process.isOutage?.(error) ?? false;
+        const isLast = !isOutage && task.attempts - task.outages >= (process.attemptsMax ?? ATTEMPTS_MAX);
+        return this.#fail(task, process, textOf(error), isLast, isOutage);
       }
     }
   }
@@ -88,15 +90,17 @@ export class Runner {
   }
 
   /** Retries later, or gives up. After a signal during the attempt, it always retries. */
-  async #fail(task: LeasedTask, process: Process, error: string, final: boolean): Promise<void> {
+  async #fail(task: LeasedTask, process: Process, error: string, final: boolean, isOutage = false): Promise<void> {
     const { db, holder, onRest } = this.#options;
     const restSeconds = (process.backoffSeconds ?? backoffSeconds)(task.attempts);
     const rest = (reason: string) =>
-      db.transaction((tx) => retryLater(tx, holder, task, { error: reason, restSeconds }).then(() => undefined));
+      db.transaction((tx) =>
+        retryLater(tx, holder, task, { error: reason, restSeconds, isOutage }).then(() => undefined),
+      );
     if (!final) await rest(error);
     else
       await db
-        .transaction((tx) => this.#exhaust(tx, task, process, { error, restSeconds }))
+        .transaction((tx) => this.#exhaust(tx, task, process, { error, restSeconds, isOutage }))
         .catch((fault) => {
           if (fault instanceof LeaseLost) throw fault;
           return rest(fault instanceof Signalled ? error : `Giving up failed: ${textOf(fault)} Before: ${error}`);
@@ -105,12 +109,7 @@ export class Runner {
   }
 
   /** @throws LeaseLost, or Signalled if a signal came during the last attempt */
-  async #exhaust(
-    tx: Transaction,
-    task: LeasedTask,
-    process: Process,
-    failure: { error: string; restSeconds: number },
-  ): Promise<void> {
+  async #exhaust(tx: Transaction, task: LeasedTask, process: Process, failure: Failure): Promise<void> {
     const step = await process.onExhausted?.(task, tx, failure.error);
     if (await retryLater(tx, this.#options.holder, task, failure)) throw new Signalled();
     if (!step) {
@@ -125,7 +124,7 @@ export class Runner {
   async #putAside(task: LeasedTask, error: string): Promise<void> {
     const { db, holder } = this.#options;
     await db.transaction(async (tx) => {
-      await retryLater(tx, holder, task, { error, restSeconds: UNKNOWN_REST_SECONDS });
+      await retryLater(tx, holder, task, { error, restSeconds: UNKNOWN_REST_SECONDS, isOutage: false });
       await update(tx, Task, { id: task.id }, { attempts: 0 });
     });
   }

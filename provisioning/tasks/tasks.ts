@@ -22,6 +22,8 @@ export interface LeasedTask {
   signals: number;
   /** Attempts at the step, including this one. */
   attempts: number;
+  /** The earlier attempts of them that an outage of the other side ended. */
+  outages: number;
   deadlineAt: Date | null;
   createdAt: Date;
   /** Returns the time of the database, as far as the process can tell without asking it again. */
@@ -41,6 +43,8 @@ export interface Outcome {
   /** The worker merges it into the data of the task. */
   data?: object;
   afterSeconds: number;
+  /** The engine or host that the task calls from now on. Default: the same. */
+  party?: string;
   commit?: Commit;
 }
 
@@ -79,6 +83,8 @@ export interface Process {
   lane: string;
   /** Failed attempts at one step, including deaths of workers, until the worker gives the task up. Default 25. */
   attemptsMax?: number;
+  /** Whether an error is an outage of the other side. It counts no attempt, so the task waits for its end or the deadline. */
+  isOutage?: (error: unknown) => boolean;
   /** Seconds to rest after a failed attempt. Default: doubling from 2 seconds to an hour, with jitter. */
   backoffSeconds?: (attempt: number) => number;
   /** The worker calls steps outside of any transaction. */
@@ -94,11 +100,13 @@ export interface Process {
 /** The number of tasks of a lane that a worker runs at once. A lane that calls customers' hosts also has shares. */
 export type Lane = number | SharedLane;
 
-/** A lane in which the accounts take turns, so that a slow host delays only the account that named it. */
+/** A lane in which the parties take turns, so that a slow host delays only its own tasks. A party is an engine, a host or an account. */
 export interface SharedLane {
   places: number;
-  /** The most tasks of one account that a worker runs at once. */
-  perAccount: number;
+  /** The most tasks of one party that a worker runs at once. */
+  perParty: number;
+  /** The most tasks of one account at one party. Default: `perParty`. */
+  perAccount?: number;
   /** The most tasks that give their place to another because their step waits for an answer. */
   waiting: number;
 }
@@ -114,6 +122,6 @@ export interface WorkerPart {
 export const ATTEMPTS_MAX = 25;
 const BACKOFF_SECONDS_MAX = 3600;
 
-/** Returns the default pause after a failed attempt. The jitter spreads tasks that failed together. */
-export const backoffSeconds = (attempt: number): number =>
-  Math.min(BACKOFF_SECONDS_MAX, 2 ** attempt) * (0.75 + Math.random() / 2);
+/** Returns a pause in seconds that doubles with each attempt, by default from 2 to 3600. The jitter spreads tasks that failed together. */
+export const backoffSeconds = (attempt: number, { first = 1, most = BACKOFF_SECONDS_MAX } = {}): number =>
+  Math.min(most, first * 2 ** attempt) * (0.75 + Math.random() / 2);

@@ -13,7 +13,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
-import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process, type SharedLane } from './tasks.ts';
+import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process } from './tasks.ts';
 import { Wakeup } from './wakeup.ts';
 
 /** Seconds that one call of a step may take, and seconds to end after its abort. Longer work naps between calls. */
@@ -124,8 +124,9 @@ export class Worker {
     const startedAtMs = performance.now();
     const endsAtMs = startedAtMs + this.leaseSeconds * 1000;
     const except = [...this.#busy.keys()].map(({ task }) => task.id);
-    const { perAccount } = this.#shares(lane);
-    const taken = await takeLeases(this.#db, this, { lane, count, except, perAccount });
+    const given = this.#lanes[lane];
+    const shares = typeof given === 'object' ? given : undefined;
+    const taken = await takeLeases(this.#db, this, { lane, count, except, shares });
     return taken.map((row) => {
       const abort = new AbortController();
       const now = () => new Date(row.leasedAt.getTime() + performance.now() - startedAtMs);
@@ -134,11 +135,11 @@ export class Worker {
     });
   }
 
-  #exhausted({ overdue, attempts, process, error }: TakenTask): string | undefined {
+  #exhausted({ overdue, attempts, outages, process, error }: TakenTask): string | undefined {
     const before = error ? ` Before: ${error}` : '';
     if (overdue) return `The deadline has passed.${before}`;
     const attemptsMax = this.#processes.get(process)?.attemptsMax ?? ATTEMPTS_MAX;
-    return attempts > attemptsMax ? `None of ${attemptsMax} attempts ended.${before}` : undefined;
+    return attempts - outages > attemptsMax ? `None of ${attemptsMax} attempts ended.${before}` : undefined;
   }
 
   /** Runs one step and writes its outcome. Never rejects: if the write fails, another attempt follows. */
@@ -170,14 +171,10 @@ export class Worker {
     }
   }
 
-  #shares(lane: string): Partial<SharedLane> & Pick<SharedLane, 'places' | 'waiting'> {
-    const given = this.#lanes[lane] ?? 1;
-    return typeof given === 'number' ? { places: given, waiting: 0 } : given;
-  }
-
   /** Returns the free room of a lane. Abandoned steps beyond half of the lane take room from others. */
   #room(lane: string): number {
-    const { places, waiting } = this.#shares(lane);
+    const given = this.#lanes[lane] ?? 1;
+    const { places, waiting } = typeof given === 'object' ? given : { places: given, waiting: 0 };
     const most = places - Math.max(0, this.abandoned(lane) - Math.ceil(places / 2));
     const busy = [...this.#busy.keys()].filter(({ task }) => task.lane === lane);
     const longAgo = performance.now() - PATIENCE_MS;

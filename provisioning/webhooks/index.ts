@@ -22,7 +22,7 @@ const HOST_TASKS_MAX = 64;
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perAccount: 6, waiting: 112 } };
+  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 } };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
   constructor(options: Omit<DeliveryOptions, 'hosts'>) {

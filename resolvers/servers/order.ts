@@ -177,7 +177,7 @@ async function place(
           ...[context.limits.servers, credentialId, limitedBy],
           // Money that has come already pays for its order, even if the credential has ended.
           from === 'balance' ? context.viewer!.credentialId : null,
-          ...startTaskParameters(serverTask({ kind, orderNumber, accountId })),
+          ...startTaskParameters(serverTask({ kind, orderNumber, accountId, host: null })),
         ]
       : []),
     ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),

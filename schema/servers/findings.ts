@@ -1,7 +1,15 @@
 /** Findings of the observers and open circuit breakers, for the operator. */
 import type { CircuitBreaker, Finding } from '../../entities/servers/finding.ts';
-import { closeBreaker, FINDING_KINDS, listBreakers, listFindings } from '../../resolvers/servers/findings.ts';
+import type { Trouble } from '../../entities/servers/operator-lists.ts';
+import {
+  closeBreaker,
+  FINDING_KINDS,
+  listBreakers,
+  listFindings,
+  listTroubles,
+} from '../../resolvers/servers/findings.ts';
 import { builder, enumType, objectType } from '../builder.ts';
+import { ServerKind, ServerStatus } from './servers.ts';
 
 const FindingKind = enumType(
   'FindingKind',
@@ -32,7 +40,24 @@ const CircuitBreakerType = objectType<CircuitBreaker>(
   }),
 );
 
+const TroubleType = objectType<Trouble>('Trouble', 'A server, and the last words of its engine about it.', (t) => ({
+  orderNumber: t.exposeString('orderNumber'),
+  kind: t.expose('kind', { type: ServerKind }),
+  status: t.expose('status', { type: ServerStatus, description: 'The status of the server now.' }),
+  region: t.exposeString('region'),
+  host: t.exposeString('host', { nullable: true }),
+  trouble: t.exposeString('trouble', { description: 'The message of the engine about the last call that failed.' }),
+  troubleAt: t.expose('troubleAt', { type: 'DateTime', description: 'When that call failed.' }),
+}));
+
 builder.queryFields((t) => ({
+  troubles: t.field({
+    type: [TroubleType],
+    scope: 'operator',
+    description: 'The servers for which an engine has failed, the last failure first. Their tasks may have ended.',
+    args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'The most servers.' }) },
+    resolve: (_, { limit }, context) => listTroubles(context, limit),
+  }),
   findings: t.field({
     type: [FindingType],
     scope: 'operator',

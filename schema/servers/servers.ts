@@ -8,7 +8,7 @@ import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { CatalogItemType, loadOffer } from '../catalog/catalog.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
-const ServerStatus = enumType(
+export const ServerStatus = enumType(
   'ServerStatus',
   'Running, stopped, suspended, failed and deleted are stable; in the others, an operation runs.',
   SERVER_STATUSES,

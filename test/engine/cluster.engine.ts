@@ -55,7 +55,7 @@ beforeAll(async () => {
   runGuide(world.service, 'for host in');
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
-  const place = { project: 'default', pool: 'local', network: 'br0', nameservers: [] };
+  const place = { project: 'freehold', pool: 'local', network: 'br0', nameservers: [] };
   driver = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, tls)) });
   const another = { ...tls, serverCertificate: tls.certificate };
   deceived = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, another)) });
@@ -102,7 +102,7 @@ const statusOf = async (orderNumber: string) => {
   return status === 404 ? 'deleted' : (body.status as string);
 };
 /** All instances that the living members know, including those on the dead member. */
-const instances = async () => (await cluster.members[1]!.call('GET', '/1.0/instances')) as string[];
+const instances = async () => (await cluster.members[1]!.call('GET', '/1.0/instances?project=freehold')) as string[];
 
 /** Two servers on the member that dies. */
 let [staying, leaving]: Sold[] = [];

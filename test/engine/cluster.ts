@@ -95,7 +95,16 @@ async function trust(first: Lxd): Promise<Cluster['files']> {
   sh(`openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=freehold \
     -keyout ${files.key} -out ${files.certificate} 2>/dev/null`);
   const certificate = readFileSync(files.certificate, 'utf8').replace(/-----.*-----|\n/g, '');
-  await first.call('POST', '/1.0/certificates', { type: 'client', name: 'freehold', certificate });
+  const config = {
+    'features.images': 'false',
+    'features.profiles': 'true',
+    restricted: 'true',
+    'restricted.devices.nic': 'allow',
+    'restricted.cluster.target': 'allow',
+  };
+  await first.call('POST', '/1.0/projects', { name: 'freehold', config });
+  const trusted = { type: 'client', name: 'freehold', certificate, restricted: true, projects: ['freehold'] };
+  await first.call('POST', '/1.0/certificates', trusted);
   const { environment } = (await first.call('GET', '/1.0')) as { environment: { certificate: string } };
   writeFileSync(files.server, environment.certificate);
   return files;

@@ -95,7 +95,10 @@ function describeDebian(start: () => Promise<Lxd>): void {
 
   it('leaves nothing on the engine after its deletion', async () => {
     expect((await customer.rest('DELETE', `/v1/servers/${server.order_number}`)).status).toBe(200);
-    await eventually(async () => ((await lxd.call('GET', '/1.0/instances')) as string[]).length === 0, 60);
+    await eventually(
+      async () => ((await lxd.call('GET', '/1.0/instances?project=freehold')) as string[]).length === 0,
+      60,
+    );
   });
 }
 

@@ -28,6 +28,6 @@ beforeAll(async () => {
   keys = [await uploadKey(customer, 'incus'), await uploadKey(customer, 'incus-2')];
 });
 
-const instances = async () => (await incus.call('GET', '/1.0/instances')) as string[];
+const instances = async () => (await incus.call('GET', '/1.0/instances?project=freehold')) as string[];
 
 describeJourney('A VPS on real Incus', () => ({ customer, keys, instances }));

@@ -54,7 +54,7 @@ async function revive(orderNumber: string): Promise<void> {
 }
 /** The service refuses this without an open task, in which case nothing needs a retry. */
 const retry = (orderNumber: string) => world.operator(`mutation { retryTask(subject: "${orderNumber}") { subject } }`);
-const instances = async () => (await lxd.call('GET', '/1.0/instances')) as string[];
+const instances = async () => (await lxd.call('GET', '/1.0/instances?project=freehold')) as string[];
 
 describeJourney('A VPS on real LXD', () => ({ customer, keys, instances }));
 
@@ -84,13 +84,16 @@ describe('An engine that is killed while it makes a machine', () => {
 
 describe('A half-made machine that cannot be removed', () => {
   /** The btrfs folder of an instance. */
-  const volumeOf = (name: string) => join(lxd.folder, 'storage-pools/machines/containers', name);
+  const volumeOf = (name: string) => join(lxd.folder, 'storage-pools/machines/containers', `freehold_${name}`);
   const btrfs = (...args: string[]) => execFileSync('btrfs', ['subvolume', ...args], { encoding: 'utf8' });
   /** The default subvolume of a file system cannot be deleted. */
   const keepUp = (name: string) => btrfs('set-default', volumeOf(name));
   const letGo = () => btrfs('set-default', '5', join(lxd.folder, 'storage-pools/machines'));
   const marksOf = async (name: string) =>
-    ((await lxd.call('GET', `/1.0/instances/${name}`)) as { config: Record<string, string>; devices: object }) ?? {};
+    ((await lxd.call('GET', `/1.0/instances/${name}?project=freehold`)) as {
+      config: Record<string, string>;
+      devices: object;
+    }) ?? {};
 
   const attemptsOf = async (orderNumber: string) =>
     (
@@ -141,7 +144,7 @@ describe('A half-made machine that cannot be removed', () => {
 
     // The deletion ends, and frees the addresses, only once the engine has removed both machines.
     await customer.rest('DELETE', `/v1/servers/${orderNumber}`);
-    await eventually(async () => !(await instances()).some((path) => path.endsWith(second)));
+    await eventually(async () => !(await instances()).some((path) => path.includes(second)));
     expect(await customer.rest('GET', `/v1/servers/${orderNumber}`)).toMatchObject({ body: { status: 'deleting' } });
     expect(await heldAddresses(world)).toBe(2);
     letGo();

@@ -1,13 +1,12 @@
 /** Tests of the lxc driver on a real engine: the contract of all drivers, and the requirements of this one. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { newOrderNumber } from '../../entities/ids.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
-import { macOf } from '../../provisioning/servers/placement/spec.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { type Lxd, newKey, ssh } from './lxd.ts';
+import { newSpec as newMachine } from './machine.ts';
 
 /** @param start starts an engine with this name */
 export function describeLxc(name: string, start: () => Promise<Lxd>): void {
@@ -21,36 +20,14 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
   const newDriver = (more: Partial<ConstructorParameters<typeof LxcDriver>[0]> = {}) =>
     new LxcDriver({
       endpoints: [{ socketPath: lxd.socketPath }],
-      project: 'default',
+      project: 'freehold',
       pool: 'machines',
       network: 'machines',
       nameservers: ['10.79.0.1'],
       ...more,
     });
 
-  let machines = 50;
-  function newSpec(): MachineSpec {
-    const key = { order: newOrderNumber('SRV'), generation: 1 };
-    return {
-      ...key,
-      kind: 'VPS',
-      serviceCode: 'vps-1',
-      region: 'zrh',
-      image: 'debian-13',
-      hostname: 'web',
-      sshPublicKeys: keys.map(({ publicKey }) => publicKey).slice(0, 2),
-      rootPassword: null,
-      userData: null,
-      size: { vcpus: 1, memoryMb: 128, diskGb: 1 },
-      host: null,
-      network: {
-        mac: macOf(key),
-        ipv4: { address: `10.79.0.${++machines}`, prefixLength: 24, gateway: '10.79.0.1' },
-        ipv6: null,
-        ipv6Prefix: null,
-      },
-    };
-  }
+  const newSpec = () => newMachine(keys.map(({ publicKey }) => publicKey).slice(0, 2));
   const login = ({ network, sshPublicKeys }: MachineSpec, command: string) =>
     ssh(network.ipv4!.address, keys.find(({ publicKey }) => publicKey === sshPublicKeys[0])!.file, command);
 
@@ -61,13 +38,15 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
     larger: { vcpus: 2, memoryMb: 256, diskGb: 2 },
     unreachable: new LxcDriver({
       endpoints: [{ socketPath: '/nowhere' }],
-      project: 'default',
+      project: 'freehold',
       pool: 'machines',
       network: 'machines',
       nameservers: [],
     }),
     bootOf: async (key) => {
-      const { pid } = (await lxd.call('GET', `/1.0/instances/${nameOf(key)}/state`)) as { pid: number };
+      const { pid } = (await lxd.call('GET', `/1.0/instances/${nameOf(key)}/state?project=freehold`)) as {
+        pid: number;
+      };
       return String(pid);
     },
     trace: {
@@ -79,14 +58,14 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       const place = nameOf(spec);
       const source = { type: 'image', alias: 'debian-13' };
       const devices = { root: { type: 'disk', path: '/', pool: 'machines' } };
-      await lxd.call('POST', '/1.0/instances', { name: place, source, devices });
+      await lxd.call('POST', '/1.0/instances?project=freehold', { name: place, source, devices });
       return {
         there: () =>
-          lxd.call('GET', `/1.0/instances/${place}`).then(
+          lxd.call('GET', `/1.0/instances/${place}?project=freehold`).then(
             () => true,
             () => false,
           ),
-        remove: async () => void (await lxd.call('DELETE', `/1.0/instances/${place}`)),
+        remove: async () => void (await lxd.call('DELETE', `/1.0/instances/${place}?project=freehold`)),
       };
     },
     bootSeconds: 30,
@@ -115,7 +94,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       await driver.create(spec, never);
       const { expanded_config: config, expanded_devices: devices } = (await lxd.call(
         'GET',
-        `/1.0/instances/${nameOf(spec)}`,
+        `/1.0/instances/${nameOf(spec)}?project=freehold`,
       )) as Record<string, Record<string, unknown>>;
       expect(config).toMatchObject({ 'limits.cpu': '1', 'limits.memory': '128MiB' });
       expect(devices).toMatchObject({
@@ -135,7 +114,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       const driver = newDriver();
       const spec = { ...newSpec(), rootPassword: 'correct horse battery' };
       await driver.create(spec, never);
-      const seen = JSON.stringify(await lxd.call('GET', `/1.0/instances/${nameOf(spec)}?recursion=1`));
+      const seen = JSON.stringify(await lxd.call('GET', `/1.0/instances/${nameOf(spec)}?recursion=1&project=freehold`));
       expect(seen).not.toContain(spec.rootPassword);
       expect(seen).toContain('$6$');
       await driver.destroy(spec, never);
@@ -145,7 +124,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
       const driver = newDriver();
       const spec = { ...newSpec(), userData: '#!/bin/sh\necho mine' };
       await driver.create(spec, never);
-      const path = `/1.0/instances/${nameOf(spec)}`;
+      const path = `/1.0/instances/${nameOf(spec)}?project=freehold`;
       // cloud-init begins anew, with new host keys, when this id has changed at a boot.
       const ID = 'volatile.cloud-init.instance-id';
       const idNow = async () => ((await lxd.call('GET', path)) as { config: Record<string, string> }).config[ID];
@@ -173,7 +152,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>): void {
     it('reports no room if the project has none left', async () => {
       await lxd.call('POST', '/1.0/projects', {
         name: 'full',
-        config: { 'features.images': 'false', 'features.profiles': 'false', 'limits.instances': '0' },
+        config: { 'features.images': 'false', 'features.profiles': 'true', 'limits.instances': '0' },
       });
       const driver = newDriver({ project: 'full' });
       expect(await codeOf(driver.create(newSpec(), never))).toBe('no_capacity');

@@ -20,7 +20,9 @@ export const resize = update('STOPPED', { serviceCode: 'vps-2' });
 export const suspendFrom = (status: 'RUNNING' | 'STOPPED'): Ask => [
   status,
   ({ db, accountId }, orderNumber) =>
-    db.transaction((tx) => suspend(tx, { kind: 'VPS', orderNumber, accountId, status }, 'insufficient_balance')),
+    db.transaction((tx) =>
+      suspend(tx, { kind: 'VPS', orderNumber, accountId, host: null, status }, 'insufficient_balance'),
+    ),
 ];
 export const resume: Ask = [
   'SUSPENDED',

@@ -29,6 +29,7 @@ const FAULTS: Record<Fault['kind'], Fault[]> = {
 /** The calls of observers, which belong to no way: see watched-faults.test.ts. */
 const WATCHED: Record<Exclude<Call, 'create' | 'observe' | 'power' | 'rebuild' | 'resize' | 'destroy'>, true> = {
   capacity: true,
+  check: true,
   list: true,
   reachable: true,
 };

@@ -48,14 +48,14 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 20,
   },
   'an order whose first machine never gives proof': {
-    steps: ['prove', 'restart', 'remake', 'replace'],
-    calls: ['create', 'observe', 'power', 'rebuild', 'destroy'],
+    steps: ['prove', 'replace'],
+    calls: ['create', 'observe', 'destroy'],
     via: 'PENDING',
     refuse: 'silent',
     ends: 'RUNNING',
     transfers: ['hold', 'capture'],
     events: ORDERED,
-    journal: ['create', 'reset', 'rebuild', 'destroy', 'create'],
+    journal: ['create', 'destroy', 'create'],
     leavesUsd: 14,
   },
   'an order whose first machine is stuck': {

@@ -31,7 +31,7 @@ export async function openCustomerShop(
 }
 
 /** @returns also `faulty`, a driver whose calls fail as the test demands */
-export async function openFaultyShop(onEnd: OnEnd, options: ShopOptions<RefusingDriver> = {}) {
+export async function openFaultyShop(onEnd: OnEnd, options: Parameters<typeof openCustomerShop>[1] = {}) {
   let faulty!: FaultyDriver;
   const wrap = (driver: SimulatedDriver) => {
     faulty = new FaultyDriver(driver);

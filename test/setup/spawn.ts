@@ -87,7 +87,12 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
     }
     return child.exitCode === null;
   })();
-  if ((await Promise.race([ready, exited])) !== true) throw new Error(`The service did not start:\n${output}`);
+  if ((await Promise.race([ready, exited])) !== true) {
+    // Another process may have taken a free port meanwhile.
+    const isFixed = environment.PORT !== undefined || environment.INTERNAL_PORT !== undefined;
+    if (!isFixed && output.includes('Another process listens')) return spawnService(environment);
+    throw new Error(`The service did not start:\n${output}`);
+  }
   return {
     url: `http://127.0.0.1:${port}`,
     graphql: `http://127.0.0.1:${internalPort}/graphql`,

@@ -28,17 +28,29 @@ export interface MachineSpec extends MachineKey {
   userData: string | null;
   /** The size of its tier. */
   size: MachineSize;
+  /** Other properties of its tier. Absent: the driver's choice. */
+  traits?: MachineTraits;
   /** The host that Freehold has picked; null if the driver has only one, or picks it. */
   host: string | null;
   network: MachineNetwork;
 }
 
 /**
- * SHA-256 in hex. The same specification has the same digest. It leaves out the secrets, which it could help to guess, and
- * the host: the operator may move the machine.
+ * SHA-256 in hex. The same specification has the same digest. It leaves out the secrets, which it could help to guess. It
+ * also leaves out host and traits: the operator may move the machine, and change the tier.
  */
-export function digestOf({ rootPassword: _, userData: __, host: ___, ...spec }: MachineSpec): string {
+export function digestOf({ rootPassword: _, userData: __, host: ___, traits: ____, ...spec }: MachineSpec): string {
   return createHash('sha256').update(JSON.stringify(spec)).digest('hex');
+}
+
+/** The properties of a tier of VPS beside its size. */
+export interface MachineTraits {
+  /** `kvm`: the machine has a kernel of its own. */
+  virtualization: 'container' | 'kvm';
+  /** Whether containers can run in the machine. */
+  nesting: boolean;
+  /** Megabits a second in each direction. */
+  portMbps: number;
 }
 
 export interface MachineSize {
@@ -73,7 +85,12 @@ export interface Observation extends MachineKey {
   phase: Phase;
   /** Undefined: unknown. */
   power?: Power;
-  /** Whether its SSH server answered, or it phoned home. A server runs and is billed only with proof. */
+  /** True while the engine installs it, or turns it on or off. Its power does not count until then. */
+  busy?: boolean;
+  /**
+   * Whether its SSH server answered, or it phoned home. This counts once, for the delivery of an order. Afterwards the customer
+   * may close the port, so the power counts.
+   */
   proven: boolean;
   /** The host that it is on. */
   host?: string;
@@ -117,6 +134,12 @@ export interface HardwareDriver {
    * cheap. Without it, the driver counts as reachable.
    */
   reachable?(region: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Checks the set-up of the engine at the start of a worker, and sets up what it may.
+   * @returns warnings for the operator, as sentences
+   * @throws DriverError rejected until the operator has followed its message; unreachable
+   */
+  check?(signal: AbortSignal): Promise<readonly string[]>;
   /** Removes the machine. Only the phase `absent` confirms that it is gone. @throws DriverError */
   destroy(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
 }

@@ -4,7 +4,7 @@ import { type DedicatedDetails, FIND_TIER, type VpsDetails } from '../../../enti
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
 import type { Server } from '../../../entities/servers/server.ts';
-import type { MachineAddress, MachineKey, MachineSize, MachineSpec } from '../drivers/driver.ts';
+import type { MachineAddress, MachineKey, MachineSize, MachineSpec, MachineTraits } from '../drivers/driver.ts';
 
 /** The key of the machine that a server has now. */
 export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
@@ -34,6 +34,7 @@ export async function specOf(
     sshPublicKeys: server.sshPublicKeys,
     ...opened,
     size: sizeOf(tier!.details),
+    ...('vcpus' in tier!.details && { traits: traitsOf(tier!.details) }),
     host: server.host,
     network: {
       mac: macOf(key),
@@ -52,6 +53,12 @@ const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
         memoryMb: details.memoryMb,
         diskGb: details.disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0),
       };
+
+const traitsOf = ({ virtualization, nesting = false, portMbps }: VpsDetails): MachineTraits => ({
+  virtualization: virtualization === 'kvm' ? 'kvm' : 'container',
+  nesting,
+  portMbps,
+});
 
 /** 40 bits of a hash, behind the octet of locally administered addresses (IEEE 802, U/L and I/G bits). */
 export const macOf = ({ order, generation }: MachineKey): string =>

@@ -1,5 +1,6 @@
 /**
- * The steps of a change: the driver changes the machine, and the worker waits for proof. After a change that fails, the
+ * The steps of a change: the driver changes the machine, and the worker waits until it reports that. The customer may have
+ * closed the SSH port, so a change needs no proof. After a change that fails, the
  * server returns to its earlier state, with the reason.
  */
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -10,6 +11,7 @@ import { keyOf } from '../placement/spec.ts';
 import { isPermanent, move } from './outcome.ts';
 import { completeResize, undoResize } from './resize.ts';
 import type { ServerStep } from './step.ts';
+import { noteTrouble } from './trouble.ts';
 
 /** The changes of these steps. Resuming has steps of its own. */
 type CarriedOut = Exclude<ServerChange, { operation: 'resume' }>;
@@ -20,7 +22,8 @@ const POWER = { start: 'on', stop: 'off', reboot: 'restart', reset: 'reset' } as
 >;
 
 /** Tells the driver to change the machine. Drivers carry out a change once, even if this step repeats. */
-export const change: ServerStep = async (task, { server, driver, specOf }) => {
+export const change: ServerStep = async (task, work) => {
+  const { server, driver, specOf } = work;
   const asked = server.change as CarriedOut;
   const { id, operation } = asked;
   try {
@@ -30,6 +33,7 @@ export const change: ServerStep = async (task, { server, driver, specOf }) => {
     } else await driver.power(keyOf(server), POWER[operation], id, task.aborted);
   } catch (error) {
     if (!isPermanent(error)) throw error;
+    await noteTrouble(work, task, error);
     return hop('restore');
   }
   return hop('confirm');
@@ -38,15 +42,18 @@ export const change: ServerStep = async (task, { server, driver, specOf }) => {
 /** Waits until the machine has reached its target. */
 export const confirm: ServerStep = async (task, { server, driver, pollSeconds }) => {
   const seen = await driver.observe(keyOf(server), task.aborted);
-  const reached = targetOf(server) === 'STOPPED' ? seen.power === 'off' : seen.proven;
-  if (seen.phase !== 'present' || !reached) return nap(pollSeconds);
+  const power = targetOf(server) === 'STOPPED' ? 'off' : 'on';
+  if (seen.phase !== 'present' || seen.busy || seen.power !== power) return nap(pollSeconds);
   return done({ commit: (tx) => succeed(tx, server) });
 };
 
 /** Restores the power of the machine, if the driver can, and returns the server to its earlier state. */
-export const restore: ServerStep = async (task, { server, driver }) => {
+export const restore: ServerStep = async (task, work) => {
+  const { server, driver } = work;
   const { id, from } = server.change!;
-  await driver.power(keyOf(server), from === 'RUNNING' ? 'on' : 'off', `${id}-restore`, task.aborted).catch(() => {});
+  await driver
+    .power(keyOf(server), from === 'RUNNING' ? 'on' : 'off', `${id}-restore`, task.aborted)
+    .catch((error: unknown) => noteTrouble(work, task, error));
   return done({ commit: (tx) => fallBack(tx, server) });
 };
 

@@ -8,10 +8,11 @@ import { ERASED } from '../../../entities/servers/server.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity, reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
-import { destroyAll, restSeconds } from './delete.ts';
+import { destroyAll, rest } from './delete.ts';
 import { fail, isPermanent, move, undeliverable } from './outcome.ts';
-import { codeOf, isHopeless, nextRecoveryStep, proofWithin } from './recovery.ts';
+import { codeOf, isHopeless, proofWithin } from './recovery.ts';
 import type { ServerStep } from './step.ts';
+import { noteTrouble } from './trouble.ts';
 
 /** Begins with an order. An order that was paid later claims its capacity here, and fails without any; others have claimed it. */
 export const claim: ServerStep = async (_task, { server }) =>
@@ -24,15 +25,17 @@ export const claim: ServerStep = async (_task, { server }) =>
   });
 
 /** Makes the machine. If this one cannot be finished, the worker makes another. */
-export const create: ServerStep = async (task, { server, driver, specOf, proofSeconds }) => {
+export const create: ServerStep = async (task, work) => {
+  const { server, driver, specOf, proofSeconds } = work;
   try {
     await driver.create(await specOf(server), task.aborted);
   } catch (error) {
-    // Another host may have room.
-    if (server.host && codeOf(error) === 'no_capacity') return hop('replace');
-    if (isPermanent(error)) return hop('clean', { commit: (tx) => undeliverable(tx, server) });
-    if (isHopeless(error, task.attempts)) return hop('replace');
-    throw error;
+    const isFull = codeOf(error) === 'no_capacity' && server.host; // Another host may have room.
+    const isFinal = isPermanent(error) || isHopeless(error, task.attempts - task.outages);
+    if (!isFinal) throw error;
+    await noteTrouble(work, task, error);
+    if (isFull || !isPermanent(error)) return hop('replace');
+    return hop('clean', { commit: (tx) => undeliverable(tx, server) });
   }
   const { proofBy, onSince = task.now() } = task.data;
   return hop('prove', { data: { onSince, ...(typeof proofBy !== 'string' && proofWithin(task, proofSeconds)) } });
@@ -43,9 +46,10 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
   const seen = await driver.observe(keyOf(server), task.aborted);
   if (seen.phase !== 'present' || !seen.proven) {
     const { proofBy } = task.data;
-    if (typeof proofBy !== 'string') return nap(pollSeconds, { data: proofWithin(task, proofSeconds) });
+    // After an outage, the machine has its whole time again.
+    if (typeof proofBy !== 'string' || task.outages) return nap(pollSeconds, { data: proofWithin(task, proofSeconds) });
     // An unknown state decides nothing.
-    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= task.now().getTime()) return hop(nextRecoveryStep(task));
+    if (seen.phase !== 'unknown' && Date.parse(proofBy) <= task.now().getTime()) return hop('replace');
     // The engine lost the machine after making it, for example in a crash. The worker makes it again.
     const isUndone = seen.phase === 'absent' || seen.phase === 'incomplete';
     return isUndone ? hop('create', { afterSeconds: pollSeconds }) : nap(pollSeconds);
@@ -74,4 +78,4 @@ export const prove: ServerStep = async (task, { server, driver, pollSeconds, pro
 export const clean: ServerStep = async (task, work) =>
   (await destroyAll(task, work))
     ? done({ commit: (tx) => releaseCapacity(tx, work.server.orderNumber) })
-    : nap(await restSeconds(work));
+    : rest(task, work);

@@ -4,9 +4,10 @@ import { SYSTEM } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { isBreakerOpen } from '../../../entities/servers/finding.ts';
 import { SERVER_LIFECYCLE } from '../../../entities/servers/server.ts';
-import { done, type LeasedTask, nap } from '../../tasks/tasks.ts';
+import { done, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import type { ServerStep, Work } from './step.ts';
+import { pauseSeconds } from './task.ts';
 
 /** Seconds between two looks at an open circuit breaker. */
 const BREAKER_OPEN_SECONDS = 30;
@@ -14,7 +15,7 @@ const BREAKER_OPEN_SECONDS = 30;
 export const destroy: ServerStep = async (task, work) =>
   (await destroyAll(task, work))
     ? done({ commit: (tx) => completeDeletion(tx, work.server.orderNumber) })
-    : nap(await restSeconds(work));
+    : rest(task, work);
 
 /**
  * Destroys all machines of a server, including given-up ones, unless the circuit breaker of the engine is open.
@@ -30,9 +31,12 @@ export async function destroyAll({ aborted }: LeasedTask, { db, server, driver }
   return absent;
 }
 
-/** Seconds until the worker tries to destroy the machines again. */
-export const restSeconds = async ({ db, driver, pollSeconds }: Work): Promise<number> =>
-  (await isBreakerOpen(db, driver.name)) ? BREAKER_OPEN_SECONDS : pollSeconds;
+/** Rests before the next attempt to destroy the machines. A wipe can take hours, so the pauses grow. */
+export async function rest({ data }: LeasedTask, { db, driver, pollSeconds }: Work): Promise<Outcome> {
+  if (await isBreakerOpen(db, driver.name)) return nap(BREAKER_OPEN_SECONDS);
+  const waits = Number(data.waits ?? 0) + 1;
+  return nap(pauseSeconds(pollSeconds, waits), { data: { waits } });
+}
 
 /** Marks the server as deleted, and releases its capacity. */
 export async function completeDeletion(tx: Transaction, orderNumber: string): Promise<void> {

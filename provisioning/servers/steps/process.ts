@@ -17,11 +17,12 @@ import { change, confirm, fallBack, restore } from './change.ts';
 import { claim, clean, create, prove } from './create.ts';
 import { destroy } from './delete.ts';
 import { undeliverable } from './outcome.ts';
-import { remake, replace, restart } from './recovery.ts';
+import { replace } from './recovery.ts';
 import { persist, powerOn } from './resume.ts';
 import type { ServerStep } from './step.ts';
 import { powerOff } from './suspend.ts';
-import { ATTEMPTS_MAX, SERVER_LANE } from './task.ts';
+import { ATTEMPTS_MAX, partyOf, pauseSeconds, SERVER_LANE } from './task.ts';
+import { isOutage, noteTrouble } from './trouble.ts';
 
 interface Options {
   db: Database;
@@ -30,11 +31,14 @@ interface Options {
   pollSeconds: number;
   /** Seconds. Default: five minutes, and an hour for dedicated servers. */
   proofSeconds?: Record<Server['kind'], number> | undefined;
+  /** Takes a line about each failed call of a driver. Default: the standard error output. */
+  log?: ((line: string) => void) | undefined;
 }
 
 const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
 
-export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS }: Options): Process {
+export function serverProcess(options: Options): Process {
+  const { db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS, log = console.error } = options;
   const toSpec = (server: Server) => {
     const { orderNumber, rootPassword, userData } = server;
     return specOf(db, server, {
@@ -56,19 +60,24 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
       if (server.status === 'FAILED' && server.ipv4 && run !== clean) return hop('clean');
       if (!statuses.includes(server.status)) return done();
       const { kind } = server;
-      const work = { db, server, driver: drivers[kind], pollSeconds, proofSeconds: proofSeconds[kind], specOf: toSpec };
-      return underLock(server, await run(task, work));
+      const common = { db, server, log, pollSeconds, specOf: toSpec };
+      const work = { ...common, driver: drivers[kind], proofSeconds: proofSeconds[kind] };
+      try {
+        return underLock(server, await run(task, work));
+      } catch (error) {
+        await noteTrouble(work, task, error);
+        throw error;
+      }
     };
   return {
     lane: SERVER_LANE,
     attemptsMax: ATTEMPTS_MAX,
-    backoffSeconds: (attempt) => Math.min(300, 10 * pollSeconds * 2 ** attempt),
+    isOutage,
+    backoffSeconds: (attempt) => pauseSeconds(pollSeconds, attempt),
     steps: {
       claim: step(claim, 'PENDING'),
       create: step(create, 'PROVISIONING'),
       prove: step(prove, 'PROVISIONING'),
-      restart: step(restart, 'PROVISIONING'),
-      remake: step(remake, 'PROVISIONING'),
       replace: step(replace, 'PROVISIONING'),
       clean: step(clean, 'FAILED'),
       change: step(change, ...CHANGING),
@@ -83,12 +92,13 @@ export function serverProcess({ db, vault, drivers, pollSeconds, proofSeconds = 
 }
 
 /** Locks the account and the server before the commit of a step, which then locks money, places and tasks. */
-const underLock = ({ orderNumber }: Server, outcome: Outcome): Outcome => ({
+const underLock = (server: Server, outcome: Outcome): Outcome => ({
   ...outcome,
+  party: partyOf(server),
   commit:
     outcome.commit &&
     (async (tx) => {
-      await LOCK_SERVER_ONLY.all(tx, [orderNumber]);
+      await LOCK_SERVER_ONLY.all(tx, [server.orderNumber]);
       await outcome.commit!(tx);
     }),
 });

@@ -1,7 +1,6 @@
 /**
- * Recovery of a machine that gives no proof in time. The worker restarts it, then rebuilds it in place, then replaces it. The
- * next machine has the next generation and another MAC address. The worker replaces a stuck machine at once, and one whose host has no
- * room. In the end the order fails and is refunded.
+ * Recovery of a machine that gives no proof in time, is stuck, or whose host has no room. The worker makes one other machine,
+ * with the next generation and another MAC address. Without its proof, the order fails and is refunded.
  *
  * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
  * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order
@@ -20,22 +19,15 @@ import { reportStuck } from '../reconcile/findings.ts';
 import { undeliverable } from './outcome.ts';
 import type { ServerStep, Work } from './step.ts';
 import { ATTEMPTS_MAX } from './task.ts';
+import { noteTrouble } from './trouble.ts';
 
 /** The most machines that the worker makes for one order. */
-const GENERATIONS_MAX = 3;
+const GENERATIONS_MAX = 2;
 
-const RECOVERY_STEPS = ['restart', 'remake', 'replace'] as const;
-type RecoveryStep = (typeof RECOVERY_STEPS)[number];
-
-/** The data of a task: the deadline of the proof, and the last recovery step with this generation. */
-export const proofWithin = (task: LeasedTask, seconds: number, tried: RecoveryStep | null = null): object => ({
+/** The data of a task: the deadline of the proof. */
+export const proofWithin = (task: LeasedTask, seconds: number): object => ({
   proofBy: new Date(task.now().getTime() + seconds * 1000).toISOString(),
-  tried,
 });
-
-/** The step after the last one that was tried. */
-export const nextRecoveryStep = ({ data }: LeasedTask): RecoveryStep =>
-  RECOVERY_STEPS[RECOVERY_STEPS.indexOf(data.tried as RecoveryStep) + 1] ?? 'replace';
 
 /** The code of a driver's error; undefined for other errors. */
 export const codeOf = (error: unknown): DriverErrorCode | undefined =>
@@ -46,31 +38,6 @@ export function isHopeless(error: unknown, attempts: number): boolean {
   const code = codeOf(error);
   return code === 'stuck' || ((code === 'failed' || code === 'conflict') && attempts >= ATTEMPTS_MAX);
 }
-
-/** Every answer of the engine leads to the next recovery step, except that it is unreachable. */
-const tryRecovery =
-  (step: 'restart' | 'remake', call: (task: LeasedTask, work: Work) => Promise<Observation>): ServerStep =>
-  async (task, work) => {
-    const data = proofWithin(task, work.proofSeconds, step);
-    try {
-      await call(task, work);
-    } catch (error) {
-      const code = codeOf(error);
-      if (code === undefined || code === 'unreachable') throw error;
-      return hop(nextRecoveryStep({ ...task, data: { tried: step } }), { data });
-    }
-    return hop('prove', { data });
-  };
-
-/** Resets the power of the machine. No customer has used it yet, so an orderly shutdown is not needed. */
-export const restart: ServerStep = tryRecovery('restart', ({ aborted }, { server, driver }) =>
-  driver.power(keyOf(server), 'reset', `restart-${server.generation}`, aborted),
-);
-
-/** Rebuilds the machine in place. */
-export const remake: ServerStep = tryRecovery('remake', async ({ aborted }, { server, driver, specOf }) =>
-  driver.rebuild(await specOf(server), `remake-${server.generation}`, aborted),
-);
 
 /** Gives the machine up. Then the worker makes another, or the order fails. */
 export const replace: ServerStep = async (task, work) => {
@@ -85,19 +52,21 @@ export const replace: ServerStep = async (task, work) => {
   if (server.generation >= GENERATIONS_MAX)
     return hop('clean', { commit: (tx) => undeliverable(tx, server, task.data) });
   return hop('create', {
-    data: { tried: null, proofBy: null },
+    data: { proofBy: null },
     commit: (tx) => nextGeneration(tx, work, seen, task.data),
   });
 };
 
 /** Tries to remove the machine. @returns its state after that */
-async function removed({ aborted }: LeasedTask, { server, driver }: Work): Promise<Observation> {
+async function removed(task: LeasedTask, work: Work): Promise<Observation> {
+  const { server, driver } = work;
   try {
-    return await driver.destroy(keyOf(server), aborted);
+    return await driver.destroy(keyOf(server), task.aborted);
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined || code === 'unreachable') throw error;
-    return driver.observe(keyOf(server), aborted);
+    await noteTrouble(work, task, error);
+    return driver.observe(keyOf(server), task.aborted);
   }
 }
 

@@ -13,6 +13,8 @@ export interface Work {
   pollSeconds: number;
   /** Seconds that a machine has to give proof before the worker tries to recover it. */
   proofSeconds: number;
+  /** Takes a line about a failed call. */
+  log(line: string): void;
   specOf(server: Server): Promise<MachineSpec>;
 }
 export type ServerStep = (task: LeasedTask, work: Work) => Promise<Outcome>;

@@ -7,7 +7,7 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { startTask } from '../../../entities/tasks/start.ts';
 import { done, hop, nap } from '../../tasks/tasks.ts';
 import type { ServerStep } from './step.ts';
-import { destroyTask, serverTask } from './task.ts';
+import { destroyTask, serverTask, type Tasked } from './task.ts';
 
 /** The reason of a suspension: the balance did not suffice, or automatic renewal was off. */
 type Reason = 'insufficient_balance' | 'not_renewed';
@@ -18,7 +18,7 @@ type Reason = 'insufficient_balance' | 'not_renewed';
  */
 export async function suspend(
   tx: Transaction,
-  server: Pick<Server, 'kind' | 'orderNumber' | 'accountId' | 'status'>,
+  server: Tasked & Pick<Server, 'status'>,
   reason: Reason,
 ): Promise<boolean> {
   const { status, orderNumber } = server;

@@ -102,7 +102,6 @@ export async function bmcWorld(
     new BmcDriver({
       inventory: async () => racks.map(at),
       store,
-      probe: async (address) => boxes.some(({ isUp, system }) => isUp && system?.address === address),
       ...{ graceSeconds: 0.2, powerSeconds: 5, pollSeconds: 0.02 },
     });
   const closed = await freePort();

@@ -5,7 +5,7 @@ import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.t
 import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
-  devicesOf,
+  instanceOf,
   keyOf,
   nameOf,
   observationOf,
@@ -106,17 +106,50 @@ describe('An instance', () => {
     expect(specDigestOf({ ...SPEC, hostname: 'other' })).not.toBe(digest);
   });
 
-  it('may use only its own MAC and addresses, in both kinds of network', () => {
-    const place = { pool: 'p', nameservers: [] };
-    const bridge = devicesOf(SPEC, { ...place, network: { name: 'br0', managed: false, ipv6: true } });
-    expect(bridge.eth0).toEqual({
-      ...{ type: 'nic', name: 'eth0', nictype: 'bridged', parent: 'br0', hwaddr: '02:00:00:00:00:01' },
+  const PLACE = { pool: 'p', nameservers: [], polices: true };
+  const BRIDGE = { ...PLACE, network: { name: 'br0', managed: false, ipv6: true, config: {} } };
+  const OWN = { ...PLACE, network: { name: 'lxdbr0', managed: true, ipv6: false, config: {} } };
+  const traits = { virtualization: 'container', nesting: true, portMbps: 250 } as const;
+
+  it('may use only its own MAC and addresses, and reaches no other card, in both kinds of network', () => {
+    const filters = {
       ...{ 'security.mac_filtering': 'true', 'security.ipv4_filtering': 'true', 'security.ipv6_filtering': 'true' },
+      ...{ 'security.port_isolation': 'true', type: 'nic', name: 'eth0', hwaddr: '02:00:00:00:00:01' },
+    };
+    expect(instanceOf({ ...SPEC, traits }, BRIDGE).devices.eth0).toEqual({
+      ...{ ...filters, nictype: 'bridged', parent: 'br0', 'limits.ingress': '250Mbit', 'limits.egress': '250Mbit' },
       ...{ 'ipv4.address': '192.0.2.7', 'ipv6.address': '2001:db8::1' },
     });
-    const managed = devicesOf(SPEC, { ...place, network: { name: 'lxdbr0', managed: true, ipv6: false } });
-    expect(managed.eth0).toMatchObject({ network: 'lxdbr0', 'ipv4.address': '192.0.2.7' });
-    expect(managed.eth0).not.toHaveProperty('ipv6.address');
+    const { eth0 } = instanceOf(SPEC, { ...OWN, polices: false }).devices;
+    const own = {
+      network: 'lxdbr0',
+      'ipv4.address': '192.0.2.7',
+      'ipv6.address': 'none',
+      'limits.ingress': '1000Mbit',
+    };
+    expect(eth0).toEqual({ ...filters, ...own });
+    const without = { ...SPEC, network: { ...SPEC.network, ipv4: null } };
+    expect(instanceOf(without, BRIDGE).devices.eth0).toMatchObject({ ...filters, 'ipv4.address': 'none' });
+  });
+
+  it('has limits of its tier, user ids of its own, and containers inside only if the tier says so', () => {
+    const { config, devices } = instanceOf(SPEC, OWN);
+    expect(config).toMatchObject({
+      ...{ 'limits.cpu': '1', 'limits.memory': '2048MiB', 'limits.processes': '8192' },
+      ...{ 'security.idmap.isolated': 'true', 'security.nesting': 'false' },
+    });
+    expect(devices.root).toMatchObject({ size: '25GiB', 'limits.read': '100MB', 'limits.write': '100MB' });
+    expect(instanceOf({ ...SPEC, traits }, OWN).config).toMatchObject({ 'security.nesting': 'true' });
+  });
+
+  it('is a virtual machine with its own image and a disk for cloud-init if its tier says kvm', () => {
+    const virtual = { ...SPEC, traits: { ...traits, virtualization: 'kvm' } } as const;
+    const { type, source, config, devices } = instanceOf(virtual, OWN);
+    expect({ type, source }).toEqual({ type: 'virtual-machine', source: { type: 'image', alias: 'debian-13-vm' } });
+    expect(devices).toMatchObject({ 'cloud-init': { type: 'disk', source: 'cloud-init:config' } });
+    expect(Object.keys(config).filter((name) => /^(limits|security)\./.test(name))).toEqual([
+      ...['limits.cpu', 'limits.memory', 'security.secureboot'],
+    ]);
   });
 });
 

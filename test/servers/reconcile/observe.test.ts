@@ -221,7 +221,9 @@ describe('The circuit breaker', () => {
 
     const before = driver.journal().length;
     await db.query(`update server set status = 'DELETING' where order_number = $1`, [doomed]);
-    await db.transaction((tx) => startTask(tx, destroyTask({ orderNumber: doomed, accountId })));
+    await db.transaction((tx) =>
+      startTask(tx, destroyTask({ kind: 'VPS', orderNumber: doomed, accountId, host: null })),
+    );
     await shop.work();
     expect((await shop.read(doomed)).status).toBe('DELETING');
     expect(driver.journal()).toHaveLength(before);

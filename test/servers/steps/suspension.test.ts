@@ -63,7 +63,7 @@ describe('A suspended server', () => {
       JSON.stringify({ ...change, sshKeyIds: [], sshPublicKeys: [] }),
     ]);
     await shop.db.transaction((tx) =>
-      shop.provisioning.servers.change(tx, { kind: 'VPS', orderNumber: order, accountId: account }),
+      shop.provisioning.servers.change(tx, { kind: 'VPS', orderNumber: order, accountId: account, host: null }),
     );
     await tick();
     expect((await shop.read(order)).status).toBe('REBUILDING');
@@ -80,7 +80,7 @@ describe('A suspended server', () => {
     const { order } = await suspended();
     const { accountId } = await shop.read(order);
     await shop.db.transaction(async (tx) => {
-      await shop.provisioning.servers.destroy(tx, { orderNumber: order, accountId });
+      await shop.provisioning.servers.destroy(tx, { kind: 'VPS', orderNumber: order, accountId, host: null });
       await tx.query(`update server set status = 'DELETING' where order_number = $1`, [order]);
     });
     await shop.work();
@@ -175,6 +175,7 @@ describe('A server that resumes', () => {
     driver.refused = ['power'];
     await shop.fund(account, PRICE);
     await tick();
+    await shop.db.query('update task set deadline_at = now() where subject = $1', [order]);
     for (let i = 0; i < 10; i++) {
       await later();
       await shop.work();

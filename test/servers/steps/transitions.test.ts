@@ -61,7 +61,7 @@ const unpaid: Act = async (orderNumber) => {
   const [{ status }] = (await shop.db.query('select status from server where order_number = $1', [orderNumber])) as [
     { status: ServerStatus },
   ];
-  const server = { kind: 'VPS', orderNumber, accountId: shop.accountId, status } as const;
+  const server = { kind: 'VPS', orderNumber, accountId: shop.accountId, host: null, status } as const;
   return shop.db.transaction((tx) => suspend(tx, server, 'insufficient_balance'));
 };
 const paid: Act = () => shop.db.transaction((tx) => resumeAffordable(tx, shop.accountId));

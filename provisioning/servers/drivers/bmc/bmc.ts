@@ -19,7 +19,7 @@ import type { Controller } from './controller.ts';
 import type { DeploymentStore, HostDeployment } from './deployment.ts';
 import { eachOf } from './each.ts';
 import type { BareMetalHost, Inventory } from './host.ts';
-import { carryCycle, controllerOf, fenced, type Patience, type Proof, turnOff } from './power.ts';
+import { carryCycle, controllerOf, fenced, type Patience, turnOff } from './power.ts';
 import { disableNewUsers, usersOf } from './users.ts';
 
 export interface BmcOptions extends Partial<Patience> {
@@ -27,11 +27,6 @@ export interface BmcOptions extends Partial<Patience> {
   store: DeploymentStore;
   /** Default: the controller of the host's protocol. */
   controller?: (host: BareMetalHost) => Controller;
-  /**
-   * Whether an SSH server answers at an address. New systems phone home once, so this is the proof of those that were turned
-   * on again. Default: the power is their proof.
-   */
-  probe?: (address: string, host: string, signal: AbortSignal) => Promise<boolean>;
 }
 
 /** The states in which a host installs or wipes, so it must be on. */
@@ -51,16 +46,14 @@ export class BmcDriver implements HardwareDriver {
   readonly #store: DeploymentStore;
   readonly #controller: (host: BareMetalHost) => Controller;
   readonly #patience: Patience;
-  readonly #proof: Proof;
   readonly #exclusive = turns();
   /** The addresses of controllers that have virtual media. */
   readonly #withMedium = new Set<string>();
 
-  constructor({ inventory, store, controller = controllerOf, probe, ...patience }: BmcOptions) {
+  constructor({ inventory, store, controller = controllerOf, ...patience }: BmcOptions) {
     this.#inventory = inventory;
     this.#store = store;
     this.#controller = controller;
-    this.#proof = async ({ address, box: host }, signal) => !probe || !address || probe(address, host, signal);
     this.#patience = { graceSeconds: 30, powerSeconds: 60, pollSeconds: 1, silenceSeconds: 1200, ...patience };
   }
 
@@ -197,7 +190,7 @@ export class BmcDriver implements HardwareDriver {
       now = { ...now, cycle: 'ON' };
     }
     if (now.cycle) {
-      await carryCycle(controller, this.#store, now, { ...this.#patience, gently, proof: this.#proof }, signal);
+      await carryCycle(controller, this.#store, now, { ...this.#patience, gently }, signal);
       now = (await this.#store.find(keyOf(found))) ?? now;
     }
     return observation(now, await controller.power(signal));
@@ -273,6 +266,7 @@ const observation = (found: HostDeployment, power: Power): Observation => ({
   ...keyOf(found),
   phase: phaseOf(found),
   power,
+  busy: found.state !== 'BOOTED' || found.cycle !== null,
   proven: found.state === 'BOOTED' && power === 'on' && !found.cycle,
   host: found.box,
   detail: found.state,

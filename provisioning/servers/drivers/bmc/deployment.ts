@@ -17,7 +17,7 @@ export interface HostDeployment {
   run: number;
   specDigest: string;
   device: Device;
-  /** The halves of a power cycle to that device that are still to do. The second half ends with the proof of the system. */
+  /** The halves of a power cycle to that device that are still to do. */
   cycle: 'OFF' | 'ON' | null;
   /** The id of the last change. */
   change: string | null;

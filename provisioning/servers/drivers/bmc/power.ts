@@ -23,9 +23,6 @@ export interface Patience {
 export const controllerOf = (host: BareMetalHost): Controller =>
   host.bmc.protocol === 'redfish' ? new RedfishController(host) : new IpmiController(host);
 
-/** Whether the SSH server of a machine answers; true where its address is unknown. */
-export type Proof = (deployment: HostDeployment, signal: AbortSignal) => Promise<boolean>;
-
 /** The same controller, but it refuses commands once another process has continued the deployment. */
 export function fenced(
   controller: Controller,
@@ -65,14 +62,13 @@ export function fenced(
 
 /**
  * Carries out the rest of a power cycle: off, then on from the next device. It writes each half when it is done. A host that
- * is on in the second half was turned on by a process that died before writing it. An old system does not phone home
- * again, so the second half lasts until its SSH server answers.
+ * is on in the second half was turned on by a process that died before writing it.
  */
 export async function carryCycle(
   controller: Controller,
   store: DeploymentStore,
   deployment: HostDeployment,
-  { gently = false, proof, ...patience }: Patience & { gently?: boolean; proof: Proof },
+  { gently = false, ...patience }: Patience & { gently?: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   let left = deployment.cycle;
@@ -87,7 +83,6 @@ export async function carryCycle(
     await controller.on(signal);
     await reach(controller, 'on', patience.powerSeconds, patience, signal);
   }
-  if (deployment.state === 'BOOTED' && !(await proof(deployment, signal))) return;
   await store.cycled({ ...deployment, cycle: 'ON' });
 }
 

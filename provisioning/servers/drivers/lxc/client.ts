@@ -3,7 +3,7 @@
  * Error messages are free text, and decide only whether the engine is reachable and has capacity.
  */
 import { DriverError, type DriverErrorCode } from '../driver.ts';
-import { type Answer, type Endpoint, NoAnswer, send } from './endpoint.ts';
+import { type Answer, type Endpoint, fingerprintOf, NoAnswer, send } from './endpoint.ts';
 
 const SILENT_MS = 30_000;
 /** Seconds that one call waits for an operation. The client repeats the call until OPERATION_MS_MAX. */
@@ -36,27 +36,55 @@ interface Operation {
   metadata: unknown;
 }
 
+/** An engine behind its client. */
+export interface Engine {
+  client: LxcClient;
+  /** The operator's command, `lxc` or `incus`. */
+  command: string;
+  clustered: boolean;
+}
+
 export class LxcClient {
   readonly #endpoints: Endpoint[];
-  readonly #project: string;
+  readonly project: string;
+  /** The SHA-256 of our certificate in hex, by which the engine knows it; undefined over a socket. */
+  readonly fingerprint: string | undefined;
 
   constructor({ endpoints, project }: { endpoints: Endpoint[]; project: string }) {
     this.#endpoints = [...endpoints];
-    this.#project = project;
+    this.project = project;
+    this.fingerprint = endpoints.map(fingerprintOf).find(Boolean);
   }
 
-  get<T>(path: string, signal: AbortSignal): Promise<T> {
-    return this.call('GET', path, undefined, signal) as Promise<T>;
+  /** @throws EngineError; DriverError unreachable */
+  get<T>(path: string, signal: AbortSignal, project?: string): Promise<T> {
+    return this.call('GET', path, undefined, signal, project) as Promise<T>;
+  }
+
+  /** Like `get`. @returns undefined if it does not exist, or we may not see it */
+  async find<T>(path: string, signal: AbortSignal): Promise<T | undefined> {
+    return this.get<T>(path, signal).catch((error) => {
+      if (error instanceof EngineError && [403, 404].includes(error.status)) return undefined;
+      throw error;
+    });
   }
 
   /**
    * Calls the engine, and waits until the operation is done.
    * @param path from /1.0 on
+   * @param project default: ours
    * @throws EngineError; DriverError unreachable, after which the operation may have been done
    */
-  async call(method: string, path: string, body: object | undefined, signal: AbortSignal): Promise<unknown> {
+  async call(
+    method: string,
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal,
+    project = this.project,
+  ): Promise<unknown> {
     const what = `${method} ${path}`;
-    const answer = await this.#ask(method, path, body, signal, SILENT_MS);
+    const url = `${path}${path.includes('?') ? '&' : '?'}project=${encodeURIComponent(project)}`;
+    const answer = await this.#ask(method, url, body, signal, SILENT_MS);
     if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
     if (answer.type !== 'async') return answer.metadata;
     // Clusters append a query, to which nothing can be added.
@@ -65,7 +93,7 @@ export class LxcClient {
 
   async #wait(operation: string, what: string, signal: AbortSignal): Promise<unknown> {
     for (const end = Date.now() + OPERATION_MS_MAX; Date.now() < end; ) {
-      const path = `${operation}/wait?timeout=${WAIT_SECONDS}`;
+      const path = `${operation}/wait?timeout=${WAIT_SECONDS}&project=${encodeURIComponent(this.project)}`;
       const answer = await this.#ask('GET', path, undefined, signal, SILENT_MS + WAIT_SECONDS * 1000);
       // The engine forgets finished operations after seconds. Then the caller must observe the instance.
       if (answer.type === 'error' && answer.error_code === 404)
@@ -86,11 +114,10 @@ export class LxcClient {
     signal: AbortSignal,
     silentMs: number,
   ): Promise<Answer> {
-    const url = `${path}${path.includes('?') ? '&' : '?'}project=${encodeURIComponent(this.#project)}`;
     let last: unknown;
     for (const endpoint of [...this.#endpoints]) {
       try {
-        const answer = await send(endpoint, { method, path: url, body, silentMs, signal });
+        const answer = await send(endpoint, { method, path, body, silentMs, signal });
         this.#prefer(endpoint);
         return answer;
       } catch (error) {

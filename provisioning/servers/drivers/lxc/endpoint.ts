@@ -1,4 +1,5 @@
 /** An endpoint of an engine's REST API, and requests to it. */
+import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { PeerCertificate } from 'node:tls';
@@ -24,6 +25,12 @@ export function endpointOf(text: string, tls: Tls | undefined): Endpoint {
   if (!tls) throw new Error(`${text} needs certificates.`);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 443), tls };
 }
+
+/** The SHA-256 of our certificate in hex; undefined for a socket. @throws Error if it is no certificate */
+export const fingerprintOf = (endpoint: Endpoint): string | undefined =>
+  'tls' in endpoint
+    ? new X509Certificate(endpoint.tls.certificate).fingerprint256.replaceAll(':', '').toLowerCase()
+    : undefined;
 
 /** An answer of the engine (LXD and Incus, `rest-api.md`). */
 export interface Answer {

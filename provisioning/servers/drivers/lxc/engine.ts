@@ -1,27 +1,14 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
 import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
-import { configOf, devicesOf, type Instance, keyOf, MARK, type Network, NIC, nameOf, type Place } from './instance.ts';
+import { EngineFacts, type Facts } from './facts.ts';
+import { aliasOf, type Instance, instanceOf, keyOf, MARK, nameOf, type Place } from './instance.ts';
+import { cannotPolice, EGRESS, NIC } from './network.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
-/** Milliseconds between two reads of the facts: a server may become a cluster, and the engine may be upgraded. */
-const FACTS_MS = 60_000;
 /** Milliseconds that the driver waits for another operation on an instance. */
 const OTHERS_MS_MAX = 60_000;
-
-export interface Facts {
-  extensions: ReadonlySet<string>;
-  clustered: boolean;
-  serverName: string;
-  network: Network;
-}
-
-interface ServerInfo {
-  api_extensions: string[];
-  auth: string;
-  environment: { server_clustered: boolean; server_name: string };
-}
 
 interface Member {
   server_name: string;
@@ -32,51 +19,33 @@ export interface EngineOptions {
   pool: string;
   network: string;
   nameservers: readonly string[];
+  /** Whether machines may send mail to port 25. Default: no. */
+  openMail?: boolean;
 }
 
 export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
-  #facts: { value: Facts; until: number } | undefined;
+  readonly #facts: EngineFacts;
+  /** Until a start fails for it, the kernel is taken to limit what machines send. */
+  #polices = true;
 
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
     this.#options = options;
+    this.#facts = new EngineFacts(client, { openMail: false, ...options });
   }
 
-  /** Facts about the engine, cached. @throws DriverError unreachable, also if the engine does not trust our certificate */
-  async facts(signal: AbortSignal): Promise<Facts> {
-    if (this.#facts && this.#facts.until > Date.now()) return this.#facts.value;
-    const { api_extensions, environment } = await this.#trusted(signal);
-    const value: Facts = {
-      extensions: new Set(api_extensions),
-      clustered: environment.server_clustered,
-      serverName: environment.server_name,
-      network: await this.#network(signal),
-    };
-    this.#facts = { value, until: Date.now() + FACTS_MS };
-    return value;
+  /** Facts about the engine. @throws UnsafeEngine, DriverError unreachable */
+  facts(signal: AbortSignal): Promise<Facts> {
+    return this.#facts.read(signal);
   }
 
+  /** Whether the engine knows us, and is safe. @throws DriverError unreachable */
   async reachable(signal: AbortSignal): Promise<boolean> {
-    return (await this.#trusted(signal)).auth === 'trusted';
-  }
-
-  async #trusted(signal: AbortSignal): Promise<ServerInfo> {
-    const info = await this.#client.get<ServerInfo>('/1.0', signal);
-    if (info.auth !== 'trusted') throw new DriverError('unreachable', 'The engine does not trust our certificate.');
-    return info;
-  }
-
-  async #network(signal: AbortSignal): Promise<Network> {
-    const name = this.#options.network;
-    const { managed } = await this.#client.get<{ managed: boolean }>(
-      `/1.0/networks/${encodeURIComponent(name)}`,
-      signal,
-    );
-    // On its own bridges the engine accepts only addresses of the bridge's network. Its DHCP server needs a /64 there, so
-    // prefixes of machines do not fit.
-    return { name, managed, ipv6: !managed };
+    await this.#facts.trusted(signal);
+    await this.facts(signal);
+    return true;
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
@@ -107,6 +76,11 @@ export class LxcEngine {
       memoryMb: Math.floor(memory.total / 2 ** 20),
       diskGb: Math.floor(space.total / 2 ** 30),
     };
+  }
+
+  async #place(signal: AbortSignal): Promise<Place> {
+    const { network } = await this.facts(signal);
+    return { ...this.#options, network, polices: this.#polices };
   }
 
   instances(signal: AbortSignal): Promise<Instance[]> {
@@ -154,23 +128,15 @@ export class LxcEngine {
    * @throws DriverError rejected if the engine cannot make such an instance; no_capacity if its member is offline
    */
   async make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    const { network, clustered } = await this.facts(signal);
-    const place: Place = { ...this.#options, network };
+    const { clustered } = await this.facts(signal);
     const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
-    const body = {
-      name: nameOf(spec),
-      type: 'container',
-      // Profiles could add networks and limits.
-      profiles: [],
-      source: { type: 'image', alias: spec.image },
-      config: { ...configOf(spec, place), ...marks },
-      devices: devicesOf(spec, place),
-    };
+    const body = instanceOf(spec, await this.#place(signal));
+    Object.assign(body.config, marks);
     await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch(async (error) => {
       if (target && error instanceof DriverError && error.code === 'unreachable')
         throw await this.#whyNotOn(spec, error, signal);
       if (!(error instanceof EngineError) || error.code !== 'failed') throw error;
-      const refused = [400, 404].includes(error.status) || !(await this.#hasImage(spec.image, signal));
+      const refused = [400, 404].includes(error.status) || !(await this.#hasImage(aliasOf(spec), signal));
       throw refused ? new DriverError('rejected', error.message) : error;
     });
     await this.start(body.name, signal);
@@ -188,7 +154,8 @@ export class LxcEngine {
   }
 
   /** Checks the image before a machine is removed for it. @throws DriverError rejected */
-  async requireImage(alias: string, signal: AbortSignal): Promise<void> {
+  async requireImage(spec: MachineSpec, signal: AbortSignal): Promise<void> {
+    const alias = aliasOf(spec);
     if (!(await this.#hasImage(alias, signal))) throw new DriverError('rejected', `The image ${alias} does not exist.`);
   }
 
@@ -202,18 +169,24 @@ export class LxcEngine {
 
   /** Replaces the image and the configuration of an instance that is off. */
   async replace(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    const { network } = await this.facts(signal);
-    const name = nameOf(spec);
-    const config = { ...configOf(spec, { ...this.#options, network }), ...marks, [MARK.ready]: '' };
-    await this.mark(name, config, signal);
-    const source = { type: 'image', alias: spec.image };
+    const { name, config, source } = instanceOf(spec, await this.#place(signal));
+    await this.mark(name, { ...config, ...marks, [MARK.ready]: '' }, signal);
     await this.#client.call('POST', `/1.0/instances/${name}/rebuild`, { source }, signal);
     await this.start(name, signal);
     await this.mark(name, { [MARK.ready]: '1' }, signal);
   }
 
-  start(name: string, signal: AbortSignal): Promise<unknown> {
-    return this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
+  async start(name: string, signal: AbortSignal): Promise<void> {
+    const start = () =>
+      this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
+    await start().catch(async (error) => {
+      if (!cannotPolice(error)) throw error;
+      this.#polices = false;
+      const { devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+      const { [EGRESS]: _, ...nic } = devices![NIC]!;
+      await this.mark(name, {}, signal, { [NIC]: nic });
+      await start();
+    });
   }
 
   /** Asks the system to shut down, and cuts its power if it does not. */

@@ -1,13 +1,8 @@
 /** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
-import {
-  digestOf,
-  type MachineKey,
-  type MachineSize,
-  type MachineSpec,
-  type Observation,
-  type Power,
-} from '../driver.ts';
+import { digestOf, type MachineKey, type MachineSpec, type Observation, type Power } from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
+import { limitsOf, ROOT, rootOf, securityOf, TRAITS } from './limits.ts';
+import { type Network, NIC, nicOf } from './network.ts';
 
 /** An instance as the engine shows it. */
 export interface Instance {
@@ -37,9 +32,6 @@ export const MARK = {
   stuck: 'user.freehold-stuck',
 } as const;
 
-export const NIC = 'eth0';
-export const ROOT = 'root';
-
 /** The name of a machine's instance. Order numbers have no lower case, so names stay unique. */
 export const nameOf = ({ order, generation }: MachineKey): string => `${order.toLowerCase()}-${generation}`;
 
@@ -54,26 +46,39 @@ export function keyOf({ name, status, config }: Instance): MachineKey | undefine
 
 export const specDigestOf = (spec: MachineSpec): string => digestOf(spec).slice(0, 32);
 
-/** The engine's network of machines. */
-export interface Network {
-  name: string;
-  /** Whether the engine manages it, and runs DHCP there. Otherwise it is a bridge of the host. */
-  managed: boolean;
-  /** Whether machines can have IPv6 addresses in it. */
-  ipv6: boolean;
-}
-
+/** The means of an engine for its machines. */
 export interface Place {
   network: Network;
   pool: string;
   nameservers: readonly string[];
+  /** Whether its kernel can limit what a machine sends. */
+  polices: boolean;
 }
 
-export function configOf(spec: MachineSpec, { network, nameservers }: Place): Record<string, string> {
+/** The body of the request that makes the instance of a machine. */
+export function instanceOf(spec: MachineSpec, place: Place) {
+  const { virtualization } = spec.traits ?? TRAITS;
+  return {
+    name: nameOf(spec),
+    type: virtualization === 'kvm' ? 'virtual-machine' : 'container',
+    // Profiles could add networks and limits.
+    profiles: [],
+    source: { type: 'image', alias: aliasOf(spec) },
+    config: configOf(spec, place),
+    devices: devicesOf(spec, place),
+  };
+}
+
+/** The image of a machine on the engine. A virtual machine boots from an image of its own. */
+export const aliasOf = ({ image, traits = TRAITS }: MachineSpec): string =>
+  traits.virtualization === 'kvm' ? `${image}-vm` : image;
+
+function configOf(spec: MachineSpec, { network, nameservers }: Place): Record<string, string> {
   const { ipv4, ipv6 } = spec.network;
   const given = network.ipv6 ? spec.network : { ...spec.network, ipv6: null };
   return {
-    ...limitsOf(spec.size),
+    ...limitsOf(spec),
+    ...securityOf(spec),
     'cloud-init.user-data': userDataOf(spec),
     'cloud-init.network-config': networkConfigOf(given, nameservers),
     [MARK.order]: spec.order,
@@ -83,31 +88,14 @@ export function configOf(spec: MachineSpec, { network, nameservers }: Place): Re
   };
 }
 
-export const limitsOf = ({ vcpus, memoryMb }: MachineSize): Record<string, string> => ({
-  'limits.cpu': String(vcpus),
-  'limits.memory': `${memoryMb}MiB`,
-});
-
-export const rootOf = ({ diskGb }: MachineSize, pool: string): Record<string, string> => ({
-  type: 'disk',
-  path: '/',
-  pool,
-  size: `${diskGb}GiB`,
-});
-
-/** Disk and network card. The filters let the machine send only from its own MAC and IP addresses. */
-export function devicesOf(spec: MachineSpec, { network, pool }: Place): Record<string, Record<string, string>> {
-  const { mac, ipv4, ipv6 } = spec.network;
-  const nic: Record<string, string> = {
-    type: 'nic',
-    name: NIC,
-    ...(network.managed ? { network: network.name } : { nictype: 'bridged', parent: network.name }),
-    hwaddr: mac,
-    'security.mac_filtering': 'true',
-    ...(ipv4 && { 'ipv4.address': ipv4.address, 'security.ipv4_filtering': 'true' }),
-    ...(ipv6 && network.ipv6 && { 'ipv6.address': ipv6.address, 'security.ipv6_filtering': 'true' }),
+/** Disk and network card. A virtual machine reads the data of cloud-init from a disk, too. */
+function devicesOf(spec: MachineSpec, { network, pool, polices }: Place): Record<string, Record<string, string>> {
+  const { portMbps, virtualization } = spec.traits ?? TRAITS;
+  return {
+    [ROOT]: rootOf(spec.size, pool),
+    [NIC]: nicOf(spec.network, network, { portMbps, polices }),
+    ...(virtualization === 'kvm' && { 'cloud-init': { type: 'disk', source: 'cloud-init:config' } }),
   };
-  return { [ROOT]: rootOf(spec.size, pool), [NIC]: nic };
 }
 
 /** The observation of an instance, without proof, which only the machine itself can give. */

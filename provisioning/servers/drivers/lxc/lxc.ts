@@ -15,18 +15,9 @@ import {
 import { LxcClient } from './client.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine, pause } from './engine.ts';
-import {
-  type Instance,
-  isReady,
-  keyOf,
-  limitsOf,
-  MARK,
-  nameOf,
-  observationOf,
-  ROOT,
-  rootOf,
-  specDigestOf,
-} from './instance.ts';
+import { type Instance, isReady, keyOf, MARK, nameOf, observationOf, specDigestOf } from './instance.ts';
+import { limitsOf, ROOT, rootOf } from './limits.ts';
+import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
 /** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
@@ -61,6 +52,13 @@ export class LxcDriver implements HardwareDriver {
 
   reachable(_region: string, signal: AbortSignal): Promise<boolean> {
     return this.#engine.reachable(signal);
+  }
+
+  async check(signal: AbortSignal): Promise<readonly string[]> {
+    const { warnings } = await this.#engine.facts(signal).catch((error) => {
+      throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
+    });
+    return warnings;
   }
 
   /** Lists machines without looking for their proof. */
@@ -140,7 +138,7 @@ export class LxcDriver implements HardwareDriver {
       const found = await this.#finished(spec, signal);
       const marks = { [MARK.change]: change };
       if (found?.config?.[MARK.change] === change) return this.#proven(spec, signal);
-      await this.#engine.requireImage(spec.image, signal);
+      await this.#engine.requireImage(spec, signal);
       if (found && extensions.has('instances_rebuild')) {
         if (found.status !== 'Stopped') await this.#engine.stop(found.name, false, signal);
         await this.#engine.replace(spec, marks, signal);
@@ -157,7 +155,7 @@ export class LxcDriver implements HardwareDriver {
       const { name, status, config } = await this.#existing(spec, signal);
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
-        const marks = { ...limitsOf(spec.size), [MARK.spec]: specDigestOf(spec), [MARK.change]: change };
+        const marks = { ...limitsOf(spec), [MARK.spec]: specDigestOf(spec), [MARK.change]: change };
         await this.#engine.mark(name, marks, signal, { [ROOT]: rootOf(spec.size, this.#pool) });
       }
       return this.observe(spec, signal);

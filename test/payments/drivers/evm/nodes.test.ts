@@ -74,7 +74,7 @@ describe.skipIf(NO_ANVIL)('With nodes that disagree', () => {
     await eventually(async () => {
       await anvil.control.mine({ blocks: 1 });
       return one.heads > 30;
-    });
+    }, 150);
     expect(await reversals()).toBe(0);
   });
 
@@ -89,7 +89,7 @@ describe.skipIf(NO_ANVIL)('With nodes that disagree', () => {
     const problem = async () =>
       (await world.db.query<{ problem: string | null }>('select problem from chain'))[0]!.problem;
     one.redirect = lying.url;
-    await eventually(async () => (await problem()) !== null);
+    await eventually(async () => (await problem()) !== null, 150);
     expect(await problem()).toMatch(/base is another chain than before: the node (has none of the known blocks|lacks)/);
     expect([await account.balance(), await reversals()]).toEqual([50, 0]);
     delete one.redirect;

@@ -1,0 +1,26 @@
+/**
+ * The engine's own words about a failed call. The log and the server keep them, for the operator, also after the task ends. The
+ * task keeps them until its next step.
+ */
+import { NOTE_TROUBLE } from '../../../entities/servers/operator-lists.ts';
+import { textOf } from '../../tasks/lease.ts';
+import type { LeasedTask } from '../../tasks/tasks.ts';
+import { DriverError } from '../drivers/driver.ts';
+import type { Work } from './step.ts';
+
+const CHARACTERS_MAX = 500;
+
+/** Whether the engine did not answer, so its machines are unknown. */
+export const isOutage = (error: unknown): boolean => error instanceof DriverError && error.code === 'unreachable';
+
+/** Notes an error of a driver. Errors of the service itself belong to the worker. */
+export async function noteTrouble(
+  { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'driver' | 'log'>,
+  { step }: Pick<LeasedTask, 'step'>,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof DriverError)) return;
+  const text = textOf(error).replaceAll('\0', '').slice(0, CHARACTERS_MAX);
+  log(`${server.orderNumber}, step "${step}", engine "${driver.name}": ${error.code}: ${text}`);
+  await NOTE_TROUBLE.all(db, [server.orderNumber, text]);
+}

@@ -1,0 +1,30 @@
+/** Specifications of machines of the tiny image, on the network 10.79.0.0/24. */
+import { newOrderNumber } from '../../entities/ids.ts';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { macOf } from '../../provisioning/servers/placement/spec.ts';
+
+let machines = 50;
+
+/** A machine of a new order with an address of its own. */
+export function newSpec(sshPublicKeys: readonly string[] = []): MachineSpec {
+  const key = { order: newOrderNumber('SRV'), generation: 1 };
+  return {
+    ...key,
+    kind: 'VPS',
+    serviceCode: 'vps-1',
+    region: 'zrh',
+    image: 'debian-13',
+    hostname: 'web',
+    sshPublicKeys: [...sshPublicKeys],
+    rootPassword: null,
+    userData: null,
+    size: { vcpus: 1, memoryMb: 128, diskGb: 1 },
+    host: null,
+    network: {
+      mac: macOf(key),
+      ipv4: { address: `10.79.0.${++machines}`, prefixLength: 24, gateway: '10.79.0.1' },
+      ipv6: null,
+      ipv6Prefix: null,
+    },
+  };
+}

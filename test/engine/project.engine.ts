@@ -1,0 +1,142 @@
+/** The project of the machines on a real LXD. The driver refuses a set-up by which it could become root of the host. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endpointOf, send } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
+import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
+import { lxcDriver } from '../../provisioning/servers/drivers/lxc/settings.ts';
+import { followGuide } from './guide.ts';
+import { FOLDER, type Lxd, startSingleLxd } from './lxd.ts';
+import { newSpec } from './machine.ts';
+
+const PLACE = { pool: 'machines', network: 'machines', nameservers: [] };
+const never = AbortSignal.timeout(600_000);
+let lxd: Lxd;
+afterAll(() => lxd.stop());
+
+const lxc = (...args: string[]) => execFileSync('lxc', args, { env: { ...process.env, LXD_DIR: lxd.folder } });
+
+describe('The certificate of the guide', () => {
+  let driver: LxcDriver;
+  let exported: Record<string, string>;
+  beforeAll(async () => {
+    lxd = await startSingleLxd('project');
+    exported = followGuide('lxc project create', lxd.folder);
+    driver = newDriver();
+  });
+  const file = (name: string) => join(FOLDER, exported[name]!);
+  /** A driver that has read nothing yet. */
+  const newDriver = () =>
+    lxcDriver({
+      ...PLACE,
+      endpoints: [exported.LXC_ENDPOINTS!],
+      project: exported.LXC_PROJECT!,
+      tls: {
+        certificateFile: file('LXC_CLIENT_CERT_FILE'),
+        keyFile: file('LXC_CLIENT_KEY_FILE'),
+        serverCertificateFile: file('LXC_SERVER_CERT_FILE'),
+      },
+      probeCommand: undefined,
+    });
+  const instances = async () => (await lxd.call('GET', '/1.0/instances?all-projects=true')) as unknown[];
+
+  it('makes and removes machines', async () => {
+    const spec = newSpec();
+    await driver.check(never);
+    expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
+  });
+
+  it('makes no privileged container, and none with a disk of the host', async () => {
+    const [certificate, key, serverCertificate] = ['CLIENT_CERT', 'CLIENT_KEY', 'SERVER_CERT'].map((name) =>
+      readFileSync(file(`LXC_${name}_FILE`), 'utf8'),
+    ) as [string, string, string];
+    const endpoint = endpointOf(exported.LXC_ENDPOINTS!, { certificate, key, serverCertificate });
+    const ask = async (project: string, body: object) => {
+      const path = `/1.0/instances?project=${project}`;
+      const source = { type: 'none' };
+      const asked = { method: 'POST', path, body: { name: 'taken', source, ...body }, silentMs: 9000, signal: never };
+      return (await send(endpoint, asked)).error;
+    };
+    const root = { type: 'disk', path: '/', pool: 'machines' };
+    const host = { type: 'disk', path: '/host', source: '/' };
+    expect(await ask('freehold', { devices: { root }, config: { 'security.privileged': 'true' } })).toMatch(
+      /forbidden/,
+    );
+    expect(await ask('freehold', { devices: { root, host } })).toMatch(/not managed|forbidden/);
+    expect(await ask('default', { devices: { root } })).toBe('not authorized');
+    expect(await instances()).toEqual([]);
+  });
+
+  const refused = async (sentence: RegExp) => {
+    await expect(newDriver().check(never)).rejects.toMatchObject({ code: 'rejected', message: sentence });
+    const weak = newDriver();
+    await expect(weak.create(newSpec(), never)).rejects.toMatchObject({ code: 'unreachable', message: sentence });
+    await expect(weak.reachable('zrh', never)).rejects.toThrow();
+    expect(await instances()).toEqual([]);
+  };
+
+  it.each([
+    ['restricted.devices.disk', 'allow'],
+    ['restricted.containers.privilege', 'allow'],
+    ['restricted.containers.lowlevel', 'allow'],
+    ['restricted.devices.unix-block', 'allow'],
+  ])('is refused in a project with %s=%s', async (key, value) => {
+    lxc('project', 'set', 'freehold', `${key}=${value}`);
+    await refused(new RegExp(`lifts ${key}\\. Run: lxc project unset freehold ${key}`));
+    lxc('project', 'unset', 'freehold', key);
+  });
+
+  it('is refused in a project without restrictions', async () => {
+    lxc('project', 'set', 'freehold', 'restricted=false');
+    await refused(/Run: lxc project set freehold restricted=true/);
+    lxc('project', 'set', 'freehold', 'restricted=true');
+  });
+
+  it('gives a warning where it can take other interfaces of the host', async () => {
+    lxc('project', 'set', 'freehold', 'restricted.devices.nic=allow');
+    expect((await newDriver().check(never)).join()).toMatch(
+      /Run: lxc project set freehold restricted.devices.nic=managed/,
+    );
+    lxc('project', 'unset', 'freehold', 'restricted.devices.nic');
+  });
+
+  it.each([
+    ['all projects', { restricted: false, projects: [] }],
+    ['another project, too', { restricted: true, projects: ['default', 'freehold'] }],
+  ])('is refused if it is valid for %s', async (_name, wider) => {
+    const [certificate] = (await lxd.call('GET', '/1.0/certificates?recursion=1')) as { fingerprint: string }[];
+    const path = `/1.0/certificates/${certificate!.fingerprint}`;
+    await lxd.call('PATCH', path, wider);
+    await refused(/is not restricted to the project freehold\. Run: lxc config trust remove \w{12}/);
+    await lxd.call('PATCH', path, { restricted: true, projects: ['freehold'] });
+    await newDriver().check(never);
+  });
+});
+
+describe('The socket of an engine', () => {
+  const newDriver = (project: string) =>
+    new LxcDriver({ ...PLACE, endpoints: [{ socketPath: lxd.socketPath }], project });
+
+  it('gets a restricted project for the machines', async () => {
+    await newDriver('sold').check(never);
+    const { config } = (await lxd.call('GET', '/1.0/projects/sold')) as { config: Record<string, string> };
+    expect(config).toMatchObject({
+      'features.profiles': 'true',
+      restricted: 'true',
+      'restricted.devices.nic': 'managed',
+    });
+  });
+
+  it('gets no new project while another has machines', async () => {
+    const spec = newSpec();
+    const earlier = newDriver('default');
+    await earlier.create(spec, never);
+    await expect(newDriver('other').check(never)).rejects.toMatchObject({
+      code: 'rejected',
+      message: expect.stringContaining('Set LXC_PROJECT=default.'),
+    });
+    await earlier.destroy(spec, never);
+  });
+});
