@@ -41,7 +41,7 @@ describe('A look at 500 hosts', () => {
 
 // Developers' machines may lack OpenIPMI.
 describe.skipIf(missing())('A controller with IPMI', () => {
-  it('that refuses suite 17 works with suite 3, and loses only the users that are new', async () => {
+  it('works with suite 3 if it refuses suite 17, and loses only its new users', async () => {
     const model = await newRack('box-1', 1);
     await model.disconnect();
     const rack = await newIpmiRack(model, (end) => void afterAll(end));
