@@ -73,9 +73,9 @@ export async function addRoom(db: Database): Promise<void> {
     [ROOM],
   );
   await db.query(
-    `insert into address (address, family, region_code)
+    `insert into address (address, family, kind, region_code)
       select case family when 'IPV4' then '10.0.0.0'::inet + (position * 65536 + n)
-          else format('2001:db8:%s:%s::/64', to_hex(65535 - position), to_hex(n))::inet end, family, code
+          else format('2001:db8:%s:%s::/64', to_hex(65535 - position), to_hex(n))::inet end, family, 'SIMULATED', code
       from (select code, row_number() over (order by position) as position from catalog_item where kind = 'bastion') bastion,
         generate_series(1, $1::int) n, unnest(array['IPV4', 'IPV6']) family`,
     [ROOM],

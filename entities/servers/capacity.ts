@@ -5,7 +5,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
-import { pickAddressSql } from './ip-address.ts';
+import { kindsSql, pickAddressSql } from './ip-address.ts';
 import { pickPlaceSql } from './place.ts';
 import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
 
@@ -16,20 +16,22 @@ import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placeme
 export const claimSql = (claim: ClaimSql): string => `
   free_place as (${pickPlaceSql(claim.region, claim.serviceCode, 'skip locked')}),
   free_host as (${pickHostSql(claim, 'skip locked')}),
+  ${kindsSql(claim.region, claim.serviceCode)},
   free_ipv4 as (${pickAddressSql(claim.region, 'IPV4', 'skip locked')}),
   free_ipv6 as (${pickAddressSql(claim.region, 'IPV6', 'skip locked')}),
   room as (
     select free_place.number, free_host.*, free_ipv4.address as ipv4, host(free_ipv6.address + 1)::inet as ipv6,
-      text(free_ipv6.address) as ipv6_prefix
-    from free_place cross join free_ipv4 cross join free_ipv6 left join free_host on true
-    where free_host.host is not null or not ${needsHostSql(claim)}),
+      case when free_ipv6.routed then text(free_ipv6.address) end as ipv6_prefix, free_ipv6.address as ipv6_network
+    from free_place cross join free_ipv4 cross join kinds
+      left join free_ipv6 on true left join free_host on true
+    where (free_ipv6.address is not null or not kinds.needs_ipv6) and (free_host.host is not null or not ${needsHostSql(claim)})),
   place_held as (
     update place set order_number = ${claim.orderNumber} from room
     where place.region_code = ${claim.region} and place.service_code = ${claim.serviceCode} and place.number = room.number),
   ${holdHostSql(claim, 'room')},
   addresses_held as (
     update address set held_by = ${claim.orderNumber}, free_at = null
-    from (select ipv4 as address from room union all select ipv6_prefix::inet from room) given
+    from (select ipv4 as address from room union all select ipv6_network from room) given
     where address.address = given.address)`;
 
 /** The columns of a server that its claim fills. */
@@ -37,8 +39,10 @@ const ROOM = {
   /** Null where the region has no hosts of that kind and the engine needs none. */
   host: nullable(column.text()),
   ipv4: column.inet(),
-  ipv6: column.inet(),
-  ipv6Prefix: column.text(),
+  /** Null where the operator has no network of IPv6 for that kind. */
+  ipv6: nullable(column.inet()),
+  /** Null where the /64 is not routed to the machine. */
+  ipv6Prefix: nullable(column.text()),
 };
 /** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
 export const CLAIM_CAPACITY = statement(ROOM)`

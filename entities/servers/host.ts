@@ -9,7 +9,7 @@ import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
-import { NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
+import { kindOfTierSql, NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
 import { freePlacesSql } from './place.ts';
 
 export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
@@ -113,7 +113,7 @@ export const ROOM_SQL = `
 
 /** The condition for hosts that can hold machines of the tier `tier` in a region, given as an expression. */
 export const hostsSql = (region: string): string =>
-  `host.region_code = ${region} and host.kind = case tier.kind when 'vps' then 'VPS' else 'DEDICATED' end and ${OWN_HOST_SQL}`;
+  `host.region_code = ${region} and host.kind = ${kindOfTierSql('tier')} and ${OWN_HOST_SQL}`;
 
 /**
  * The number of machines that can still be ordered, in a query with `stock` and `tier`. Free places limit it. Active hosts

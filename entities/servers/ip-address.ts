@@ -2,12 +2,15 @@
 import { STOCK_LOW } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { isSimulatedSql, kindOfTierSql } from './engine.ts';
 
 export const IpAddress = entity('address', {
   /** An IPv4 address, or an IPv6 prefix; the machine gets the first address of the prefix. */
   address: { ...column.inet(), primary: true },
   family: column.oneOf('IPV4', 'IPV6'),
+  /** The kind of servers that can get it. Machines of the simulated driver alone get SIMULATED ones. */
+  kind: column.oneOf('VPS', 'DEDICATED', 'SIMULATED'),
   regionCode: column.text(),
   /** The prefix length of its network; null where hosts route the address by itself. */
   prefixLength: nullable(column.int()),
@@ -20,48 +23,88 @@ export const IpAddress = entity('address', {
 });
 export type IpAddress = RowOf<typeof IpAddress>;
 
-/** A network of the operator. If a bastion has networks of a family, its machines get addresses of that family from them only. */
+/** A network of the operator, for one kind of server. */
 export const AddressPool = entity('address_pool', {
   id: column.key(),
   regionCode: column.text(),
+  kind: column.oneOf('VPS', 'DEDICATED'),
   family: column.oneOf('IPV4', 'IPV6'),
   /** The network, or the prefix that contains the /64s of machines; CIDR notation. */
   cidr: column.inet(),
   gateway: nullable(column.inet()),
+  /** IPv6: whether each /64 is routed to its machine. Otherwise customers see only the address. */
+  routed: defaulting(column.boolean(), 'false'),
   createdAt: column.now(),
 });
 export type AddressPool = RowOf<typeof AddressPool>;
 
-/**
- * The condition for rows of `address` that a machine can get now, for expressions of region and family. Resting addresses
- * are not free. Addresses of simulated machines are not free where the operator has networks.
- */
-export const freeAddressSql = (region: string, family: string): string => `
-  address.region_code = ${region} and address.family = ${family} and address.held_by is null
-    and (address.free_at is null or address.free_at <= now())
-    and (address.pool_id is not null or not exists (
-      select from address_pool pool where pool.region_code = ${region} and pool.family = ${family}))`;
+type Family = 'IPV4' | 'IPV6';
+
+const hasPoolSql = (region: string, family: Family, kind: string): string => `exists (
+  select from address_pool pool where pool.region_code = ${region} and pool.family = '${family}' and pool.kind = ${kind})`;
 
 /**
- * A CTE `room` for each bastion. Its column `free` is the number of machines that can get an IPv4 address and an IPv6 prefix
+ * The kind of the addresses that servers of a kind get. Real machines never get simulated addresses, and simulated ones only
+ * where the operator has no network for them.
+ */
+const addressKindSql = (region: string, family: Family, kind: string): string => `
+  case when ${hasPoolSql(region, family, kind)} or not ${isSimulatedSql(kind)} then ${kind} else 'SIMULATED' end`;
+
+/**
+ * A select with the kinds of both addresses of a server. `needs_ipv6` is false where the operator has networks of IPv4 only:
+ * such servers have no IPv6.
+ */
+const addressKindsSql = (region: string, kind: string): string => `
+  select ${addressKindSql(region, 'IPV4', kind)} as ipv4, ${addressKindSql(region, 'IPV6', kind)} as ipv6,
+    ${isSimulatedSql(kind)} or ${hasPoolSql(region, 'IPV6', kind)} as needs_ipv6`;
+
+/** The condition for rows of `address` that a machine can get now. Resting addresses are not free. */
+const freeAddressSql = (region: string, family: Family, kind: string): string => `
+  address.region_code = ${region} and address.family = '${family}' and address.kind = ${kind} and address.held_by is null
+    and (address.free_at is null or address.free_at <= now())`;
+/** The longest-rested address comes first. */
+const BY_REST = 'address.free_at nulls first, address.address';
+
+/**
+ * A CTE `room` for each bastion and kind of server. Its column `free` is the number of machines that can get their addresses
  * there. It counts once, in the order of the index, and up to `most`: requests only need the level of stock.
  * @param where selects bastions
  */
 export const addressRoomSql = (most = String(STOCK_LOW), where = 'true'): string => `
   room as materialized (
-    select bastion.code as region_code, least(${countSql("'IPV4'", most)}, ${countSql("'IPV6'", most)})::int as free
-    from catalog_item bastion where bastion.kind = 'bastion' and ${where})`;
+    select bastion.code as region_code, server.kind, case when needs_ipv6
+      then least(${countSql('IPV4', most)}, ${countSql('IPV6', most)}) else ${countSql('IPV4', most)} end::int as free
+    from catalog_item bastion cross join (values ('VPS'), ('DEDICATED')) server (kind)
+      cross join lateral (${addressKindsSql('bastion.code', 'server.kind')}) kinds
+    where bastion.kind = 'bastion' and ${where})`;
+/** Joins the room of the tier `tier` in the region of `stock`. */
+export const JOIN_ROOM_SQL = `left join room on room.region_code = stock.region_code and room.kind = ${kindOfTierSql('tier')}`;
 
-const countSql = (family: string, most: string) =>
-  `(select count(*) from (select from address where ${freeAddressSql('bastion.code', family)} order by address limit ${most}) free)`;
+const countSql = (family: Family, most: string) => `(
+  select count(*) from (
+    select from address where ${freeAddressSql('bastion.code', family, `kinds.${family.toLowerCase()}`)}
+    order by ${BY_REST} limit ${most}) free)`;
 
-/** Picks the first free address of a family at a bastion, and locks it. */
-export const pickAddressSql = (region: string, family: 'IPV4' | 'IPV6', wait: '' | 'skip locked'): string => `
-  select address from address where ${freeAddressSql(region, `'${family}'`)} order by address limit 1 for update ${wait}`;
+/** A CTE `kinds` with the kinds of both addresses of a server, for `pickAddressSql`. */
+export const kindsSql = (region: string, serviceCode: string): string => `
+  server_kind as materialized (
+    select ${kindOfTierSql('tier')} as kind from catalog_item tier where tier.code = ${serviceCode}),
+  kinds as materialized (${addressKindsSql(region, '(select kind from server_kind)')})`;
 
-const lockFreeAddress = (family: 'IPV4' | 'IPV6') =>
-  statement({ address: column.inet() })`${pickAddressSql('$1', family, '')}`;
-/** For each family, locks the first free address, and waits for other claims of it. $1 region. */
+/** Picks the longest-rested free address of a family at a bastion, and locks it. `routed`: see the network. */
+export const pickAddressSql = (region: string, family: Family, wait: '' | 'skip locked'): string => `
+  select address, coalesce((select routed from address_pool where id = pool_id), true) as routed
+  from address where ${freeAddressSql(region, family, `(select ${family.toLowerCase()} from kinds)`)}
+  order by ${BY_REST} limit 1 for update ${wait}`;
+
+const lockFreeAddress = (family: Family) =>
+  statement({ found: column.boolean() })`
+    with ${kindsSql('$1', '$2')}, picked as (${pickAddressSql('$1', family, '')})
+    select exists (select from picked) or (${String(family === 'IPV6')} and not (select needs_ipv6 from kinds)) as found`;
+/**
+ * For each family, locks the first free address, and waits for other claims of it. `found` is also true where the server
+ * needs none. $1 region, $2 service code.
+ */
 export const LOCK_FREE_ADDRESS = { IPV4: lockFreeAddress('IPV4'), IPV6: lockFreeAddress('IPV6') };
 
 /** Frees the addresses of an order. $1 order number, $2 the seconds that they rest. */
@@ -88,7 +131,7 @@ export const SEED_DOCUMENTATION_ADDRESSES = statement({})`
       from unnest(array['192.0.2.0', '198.51.100.0', '203.0.113.0']) net cross join generate_series(1, 254) host),
     ipv6 as (
       select format('2001:db8:%s::/64', to_hex(n))::inet as address, 'IPV6' as family, n from generate_series(1, 1024) n)
-  insert into address (address, family, region_code)
-  select pool.address, pool.family, bastion.code
+  insert into address (address, family, kind, region_code)
+  select pool.address, pool.family, 'SIMULATED', bastion.code
   from (select * from ipv4 union all select * from ipv6) pool join bastion on bastion.n = pool.n % bastion.bastions
   on conflict do nothing`;

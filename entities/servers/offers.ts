@@ -4,7 +4,7 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import { freeSql } from './host.ts';
-import { addressRoomSql } from './ip-address.ts';
+import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 
 /** An item, with the number of machines of the tier that can be ordered at each bastion. */
 const OFFER = { ...CatalogItem.columns, stock: column.json<{ code: string; free: number }[]>() };
@@ -19,7 +19,7 @@ const offersSql = (which: string, order = ''): string => `
     left join stock on stock.service_code = item.code
     left join catalog_item tier on tier.code = stock.service_code
     left join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
-    left join room on room.region_code = stock.region_code
+    ${JOIN_ROOM_SQL}
   where ${which} and item.offered group by item.code ${order}`;
 /** The offered items of the kind $1, in their order. */
 export const LIST_OFFERS = statement(OFFER)`${offersSql('item.kind = $1', 'order by item.position')}`;
@@ -42,7 +42,7 @@ export const LIST_STOCK = statement(STOCK)`
       and place.service_code = stock.service_code and place.order_number is not null) as claimed,
     greatest(least(${freeSql('all')}, room.free), 0) as free
   from stock join catalog_item tier on tier.code = stock.service_code
-    left join room on room.region_code = stock.region_code
+    ${JOIN_ROOM_SQL}
   where ($1::text is null or stock.region_code = $1) and ($2::text is null or stock.service_code = $2)
   order by stock.region_code, tier.position`;
 

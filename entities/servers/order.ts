@@ -9,7 +9,7 @@ import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
 import { WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { claimSql } from './capacity.ts';
 import { freeSql } from './host.ts';
-import { addressRoomSql } from './ip-address.ts';
+import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 import { Server } from './server.ts';
 
 /** Counts the servers of the account $1. */
@@ -49,7 +49,7 @@ export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
     case when $6::boolean then (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
-        left join room on room.region_code = stock.region_code
+        ${JOIN_ROOM_SQL}
       where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
     exists (select from catalog_item where code = $3 and kind = 'image' and offered) as image_offered,

@@ -2,7 +2,7 @@
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { WRITE_ENGINE } from '../../entities/servers/engine.ts';
+import { COUNT_SIMULATED_SERVERS, WRITE_ENGINE } from '../../entities/servers/engine.ts';
 import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
@@ -68,9 +68,8 @@ export class Servers implements WorkerPart {
     return this.#options.drivers[kind].name;
   }
 
-  /** Seeds addresses before the first order, if all machines are simulated. */
+  /** Seeds addresses before the first order, if all machines are simulated. Real ones never get them. */
   async prepare(): Promise<void> {
-    // Real machines would get these addresses, too.
     if (this.#engines.every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
   }
 
@@ -90,10 +89,21 @@ export class Servers implements WorkerPart {
     return (await Promise.all(checked)).flatMap((warnings) => warnings ?? []);
   }
 
-  /** Writes the engine of each kind of machine, for queries that count hosts. */
+  /**
+   * Writes the engine of each kind of machine, for queries that count hosts and addresses.
+   * @throws Error if a real engine would take over simulated servers
+   */
   async writeEngines(): Promise<void> {
-    for (const [kind, { name, needsHosts = false }] of Object.entries(this.#options.drivers))
-      await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts]);
+    const engines = Object.entries(this.#options.drivers);
+    for (const [kind, { name, simulated }] of engines) {
+      const { servers } = (await COUNT_SIMULATED_SERVERS.first(this.#options.db, [kind]))!;
+      if (servers && !simulated)
+        throw new Error(
+          `${servers} servers of the kind ${kind} are simulated, and the driver ${name} cannot run them. Start with another DATA_DIR or database, or delete them with the simulated driver first.`,
+        );
+    }
+    for (const [kind, { name, needsHosts = false, simulated }] of engines)
+      await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts, simulated]);
   }
 
   /** Starts the task that carries out the change of a server. */

@@ -22,6 +22,10 @@ import { requireRegion } from './hosts.ts';
 
 export interface NewAddressPool {
   region: string;
+  /** Default: VPS. */
+  kind?: AddressPool['kind'] | null | undefined;
+  /** IPv6: whether each /64 is routed to its machine. Default: false, customers see only the address. */
+  routed?: boolean | null | undefined;
   /** Such as 192.0.2.0/24, or 2001:db8:1::/48 for /64s. */
   cidr: string;
   /** Null: hosts route the addresses. */
@@ -45,12 +49,16 @@ export async function addAddressPool(context: Context, given: NewAddressPool): P
     if (address !== null && isIP(address) !== version) throw invalid(field, `It is not an IPv${version} address.`);
   if (version === 6 && (first || last))
     throw invalid('first', 'An IPv6 prefix has no bounds: machines get all its /64s.');
+  if (version === 4 && given.routed) throw invalid('routed', 'Only the /64s of an IPv6 prefix are routed.');
+  const kind = given.kind ?? 'VPS';
+  if (version === 6 && kind === 'DEDICATED' && !gateway)
+    throw invalid('gateway', 'A dedicated server sets up IPv6 only with its gateway.');
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
     await lockAddressPools(tx);
     await requireApart(tx, { cidr, gateway, first, last }, version);
     const id = newId('pool');
-    await ADD_ADDRESS_POOL.all(tx, [id, region, `IPV${version}`, cidr, gateway]);
+    await ADD_ADDRESS_POOL.all(tx, [id, region, `IPV${version}`, cidr, gateway, kind, given.routed ?? false]);
     const added =
       version === 4
         ? await ADD_IPV4_ADDRESSES.all(tx, [id, bits, first, last])

@@ -2,6 +2,7 @@
 import type { AddressPoolView } from '../../entities/servers/address-pool.ts';
 import { addAddressPool, listAddressPools, removeAddressPool } from '../../resolvers/servers/address-pools.ts';
 import { builder, inputType, objectType } from '../builder.ts';
+import { ServerKind } from './servers.ts';
 
 const AddressPoolType = objectType<AddressPoolView>(
   'AddressPool',
@@ -9,8 +10,12 @@ const AddressPoolType = objectType<AddressPoolView>(
   (t) => ({
     id: t.exposeID('id'),
     region: t.exposeString('regionCode'),
+    kind: t.expose('kind', { type: ServerKind }),
     cidr: t.exposeString('cidr'),
     gateway: t.exposeString('gateway', { nullable: true, description: 'Null: hosts route the addresses.' }),
+    routed: t.exposeBoolean('routed', {
+      description: 'IPv6: whether each /64 is routed to its machine. Otherwise customers see only the address.',
+    }),
     total: t.exposeInt('total'),
     held: t.exposeInt('held', { description: 'The number that machines have.' }),
     resting: t.exposeInt('resting', {
@@ -27,6 +32,10 @@ const AddAddressPoolInput = inputType('AddAddressPoolInput', (t) => ({
     description: 'IPv4: /16 to /32. IPv6: /48 to /64; each machine gets a /64.',
   }),
   gateway: t.field({ type: 'IpAddress', description: 'Default: none; hosts route the addresses.' }),
+  kind: t.field({ type: ServerKind, description: 'The servers that get its addresses. Default: VPS.' }),
+  routed: t.boolean({
+    description: 'IPv6: you route each /64 to its machine. Default: false, and customers see only the address.',
+  }),
   first: t.field({
     type: 'IpAddress',
     description: 'The first address for machines (IPv4). Default: the first of the network.',
@@ -52,7 +61,7 @@ builder.mutationFields((t) => ({
     type: AddressPoolType,
     scope: 'operator',
     description:
-      'Adds a network to a bastion. New machines there get addresses of that family from such networks only.',
+      'Adds a network to a bastion, for one kind of server. Without a network of IPv6, new servers there have no IPv6.',
     args: { input: t.arg({ type: AddAddressPoolInput, required: true }) },
     resolve: (_, { input }, context) => addAddressPool(context, input),
   }),

@@ -1,6 +1,10 @@
 /** Stock counts addresses as an order does: a bastion without a free address has no stock. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ManualDriver } from '../../provisioning/servers/drivers/manual.ts';
+import { Servers } from '../../provisioning/servers/index.ts';
+import { ManualJobs } from '../../provisioning/servers/manual-jobs.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
+import { VAULT } from '../setup/vault.ts';
 
 const { anonymous, db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000' });
 const account = await newAccount();
@@ -75,13 +79,45 @@ it('A resting address is not free', async () => {
   expect((await settled((await order('kef')).body.order_number)).status).toBe('running');
 });
 
-it("Only addresses of the operator's networks count where the operator has one", async () => {
+it("Only addresses of the operator's networks for that kind of server count where the operator has one", async () => {
   const add = `mutation { addAddressPool(input: { region: "buh", cidr: "10.7.0.0/31" }) { id } }`;
   const { id } = (await operator(add)).data.addAddressPool;
-  expect(await stockOf('buh')).toBe('low');
-  expect(Math.max(...(await freeOf('buh')))).toBe(2);
+  expect([await stockOf('buh'), await stockOf('buh', 'ded-1')]).toEqual(['low', 'available']);
+  const { data } = await operator('{ stock(region: "buh") { serviceCode free } }');
+  expect(data.stock).toContainEqual({ serviceCode: 'vps-1', free: 2 });
   await operator(`mutation { removeAddressPool(id: "${id}") { id } }`);
   expect(await stockOf('buh')).toBe('available');
+});
+
+it('Simulated addresses are not free for a real driver, so it sells nothing before the operator adds a network', async () => {
+  await db.query(`update engine set simulated = false where kind = 'VPS'`);
+  try {
+    expect([await stockOf('zrh'), await stockOf('zrh', 'ded-1')]).toEqual(['none', 'available']);
+    expect((await order('zrh')).body.code).toBe('out_of_stock');
+    const add = `mutation { addAddressPool(input: { region: "zrh", cidr: "10.8.0.0/31" }) { id } }`;
+    const { id } = (await operator(add)).data.addAddressPool;
+    const server = await settled((await order('zrh')).body.order_number);
+    expect(server).toMatchObject({ status: 'running', ipv4: '10.8.0.0', ipv6: null, ipv6_prefix: null });
+    await account.rest('DELETE', `/v1/servers/${server.order_number}`);
+    await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
+    await operator(`mutation { removeAddressPool(id: "${id}") { id } }`);
+  } finally {
+    await db.query('update engine set simulated = true');
+  }
+});
+
+it('A real driver refuses to start beside simulated servers of its kind, and takes over when they are gone', async () => {
+  const driver = new ManualDriver(new ManualJobs(db, VAULT));
+  const servers = new Servers({ db, vault: VAULT, drivers: { VPS: driver, DEDICATED: driver }, pollSeconds: 1 });
+  const { body } = await order('zrh');
+  await settled(body.order_number);
+  await expect(servers.writeEngines()).rejects.toThrow(/1 servers of the kind VPS are simulated.*another DATA_DIR/);
+  expect(await db.query('select from engine where simulated')).toHaveLength(2);
+  await account.rest('DELETE', `/v1/servers/${body.order_number}`);
+  await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
+  await servers.writeEngines();
+  expect(await stockOf('zrh')).toBe('none');
+  await db.query(`update engine set simulated = true, driver = 'simulated'`);
 });
 
 it('One of many orders at once gets the last address, and the refused ones claim nothing', async () => {

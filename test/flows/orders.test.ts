@@ -15,7 +15,7 @@ it('Two hundred orders at once all run with their own addresses and room, and de
   };
   await ask(`setStock(region: "zrh", serviceCode: "vps-1", total: ${ORDERS}) { total }`);
   await ask('addAddressPool(input: { region: "zrh", cidr: "10.20.0.0/24", gateway: "10.20.0.1" }) { id }');
-  await ask('addAddressPool(input: { region: "zrh", cidr: "2001:db8:20::/56" }) { id }');
+  await ask('addAddressPool(input: { region: "zrh", cidr: "2001:db8:20::/56", routed: true }) { id }');
   for (const name of ['a', 'b', 'c', 'd', 'e'])
     await ask(
       `addHost(input: { name: "${name}", region: "zrh", kind: VPS, vcpus: 20, memoryMb: ${40 * 2048}, diskGb: 1000, vcpuOvercommit: 2 }) { name }`,

@@ -64,6 +64,7 @@ export function networkConfig({ network: { ipv4, ipv6 } }: Seed, mac: string): s
   const known = [ipv4, ipv6].filter((one) => one?.gateway);
   if (!known.length) return card('dhcp4: true');
   return card(
+    ...(ipv4?.gateway ? [] : ['dhcp4: true']),
     `addresses: [${known.map((one) => quoted(`${one!.address}/${one!.prefixLength}`)).join(', ')}]`,
     'routes:',
     ...known.map((one) => `  - {to: ${one === ipv4 ? '0.0.0.0/0' : '"::/0"'}, via: ${quoted(one!.gateway!)}}`),

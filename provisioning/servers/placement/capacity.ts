@@ -7,7 +7,7 @@ import { RELEASE_HOSTS } from '../../../entities/servers/placement.ts';
 import { lockHosts, type Machine } from './allocate.ts';
 
 /** Seconds that an address rests after its machine ran, so that old connections do not reach the next machine. */
-const REST_SECONDS = 60;
+const REST_SECONDS = 900;
 
 /** Claims capacity, and waits for other claims of the last of something. */
 export async function reserveCapacity(tx: Transaction, machine: Machine): Promise<Room | undefined> {
@@ -26,7 +26,7 @@ export async function waitForRoom(tx: Transaction, machine: Machine): Promise<bo
   if (!(await LOCK_FREE_PLACE.first(tx, [region, serviceCode]))) return false;
   await lockHosts(tx, machine);
   for (const family of ['IPV4', 'IPV6'] as const)
-    if (!(await LOCK_FREE_ADDRESS[family].first(tx, [region]))) return false;
+    if (!(await LOCK_FREE_ADDRESS[family].first(tx, [region, serviceCode]))!.found) return false;
   return true;
 }
 

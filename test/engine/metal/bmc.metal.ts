@@ -38,8 +38,8 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
       POLL_SECONDS: '1',
     });
     const pool = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
-    for (const cidr of ['192.0.2.0/24', '2001:db8::/56'])
-      await freehold.operator(pool, { input: { region: 'ams', cidr } });
+    for (const network of [{ cidr: '192.0.2.0/24' }, { cidr: '2001:db8::/56', gateway: 'fe80::1' }])
+      await freehold.operator(pool, { input: { region: 'ams', kind: 'DEDICATED', ...network } });
     const { bmc, size, boot, ...box } = machine.box;
     const how = { disks: DISK_NAMES, bootNetworkIsolated: boot === 'NETWORK' };
     const input = { ...box, ...size, ...how, kind: 'DEDICATED', bmc: { ...bmc, protocol: protocol.toUpperCase() } };

@@ -114,7 +114,7 @@ export async function bmcWorld(
   for (let i = 1; i <= 30; i++) {
     const [order, address, gateway] = [newOrderNumber('SRV'), `10.9.0.${i}`, '10.9.0.254'];
     await db.query(
-      `insert into address (address, family, region_code, held_by, prefix_length, gateway) values ($1, 'IPV4', 'ams', $2, 24, $3)`,
+      `insert into address (address, family, kind, region_code, held_by, prefix_length, gateway) values ($1, 'IPV4', 'SIMULATED', 'ams', $2, 24, $3)`,
       [address, order, gateway],
     );
     const ipv4 = { address, prefixLength: 24, gateway };

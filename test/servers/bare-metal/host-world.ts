@@ -34,9 +34,9 @@ export async function openHostWorld() {
     LIMIT_SERVERS: '100',
   });
   const { db, newAccount, operator } = freehold;
-  for (const cidr of ['192.0.2.0/24', '2001:db8::/56'])
+  for (const network of [{ cidr: '192.0.2.0/24' }, { cidr: '2001:db8::/56', gateway: 'fe80::1' }])
     await operator('mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }', {
-      input: { region: 'ams', cidr },
+      input: { region: 'ams', kind: 'DEDICATED', ...network },
     });
   const account = await newAccount();
   await account.fund(10_000);

@@ -6,7 +6,8 @@ const { newAccount, operator, db, anonymous } = await startFreehold({
   ALLOW_SIMULATED: 'true',
 });
 const ADD = 'mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { id } }';
-for (const cidr of ['192.0.2.0/24', '2001:db8::/56']) await operator(ADD, { input: { region: 'ams', cidr } });
+for (const network of [{ cidr: '192.0.2.0/24' }, { cidr: '2001:db8::/56', gateway: 'fe80::1' }])
+  await operator(ADD, { input: { region: 'ams', kind: 'DEDICATED', ...network } });
 
 const FIELDS = 'id orderNumber action power state note spec { hostname image ipv4 userData }';
 const jobs = async () => (await operator(`{ manualJobs { ${FIELDS} } }`)).data.manualJobs;

@@ -6,7 +6,7 @@ const { db, newAccount, operator } = await startFreehold({ LIMIT_SERVERS: '1000'
 const account = await newAccount();
 await account.fund(10_000);
 
-const FIELDS = 'id region cidr gateway total held resting';
+const FIELDS = 'id region kind cidr gateway routed total held resting';
 const ADD = `mutation ($input: AddAddressPoolInput!) { addAddressPool(input: $input) { ${FIELDS} } }`;
 const add = (input: object) => operator(ADD, { input: { region: 'zrh', ...input } });
 const added = async (input: object) => (await add(input)).data.addAddressPool;
@@ -33,7 +33,10 @@ const destroyed = async (orderNumber: string) => {
 describe('A network', () => {
   it('of IPv4 has all addresses except its own, its broadcast address and its gateway', async () => {
     const { id, ...shown } = await added({ cidr: '10.7.0.9/29', gateway: '10.7.0.14' });
-    expect(shown).toEqual({ region: 'zrh', cidr: '10.7.0.8/29', gateway: '10.7.0.14', total: 5, held: 0, resting: 0 });
+    expect(shown).toEqual({
+      ...{ region: 'zrh', kind: 'VPS', cidr: '10.7.0.8/29', gateway: '10.7.0.14', routed: false },
+      ...{ total: 5, held: 0, resting: 0 },
+    });
     expect(await rows(id)).toEqual(
       [9, 10, 11, 12, 13].map((n) => ({ address: `10.7.0.${n}/32`, bits: 29, gateway: '10.7.0.14' })),
     );
@@ -78,6 +81,8 @@ describe('A network', () => {
     [{ cidr: '10.1.0.0/24', first: '10.1.0.9', last: '10.1.0.8' }, 'cidr'],
     [{ cidr: '10.1.0.1/32', gateway: '10.1.0.1' }, 'cidr'],
     [{ cidr: '2001:db8:1::/56', first: '2001:db8:1::1' }, 'first'],
+    [{ cidr: '10.1.0.0/24', routed: true }, 'routed'],
+    [{ cidr: '2001:db8:1::/56', kind: 'DEDICATED' }, 'gateway'],
     [{ cidr: '10.1.0.0/24', region: 'nowhere' }, 'region'],
   ])('is refused as %j', async (input, field) => {
     const { errors } = await add(input);
@@ -108,9 +113,10 @@ describe('A network', () => {
 describe('Machines', () => {
   it('get addresses only from the networks of their region, and these rest when they are freed', async () => {
     const ipv4 = await added({ region: 'buh', cidr: '10.6.0.0/30', gateway: '10.6.0.1' });
-    const ipv6 = await added({ region: 'buh', cidr: '2001:db8:bb::/63' });
+    const ipv6 = await added({ region: 'buh', cidr: '2001:db8:bb::/63', routed: true });
     const server = await running('buh');
-    expect(server).toMatchObject({ ipv4: '10.6.0.2', ipv6: '2001:db8:bb::1' });
+    const given = { ipv6: '2001:db8:bb::1', ipv6_prefix: '2001:db8:bb::/64' };
+    expect(server).toMatchObject({ ipv4: '10.6.0.2', ...given });
     expect(await pool(ipv4.id)).toMatchObject({ total: 1, held: 1, resting: 0 });
     expect((await remove(ipv4.id)).errors[0].extensions.code).toBe('validation_failed');
 
@@ -118,6 +124,11 @@ describe('Machines', () => {
     expect(await pool(ipv4.id)).toMatchObject({ held: 0, resting: 1 });
     const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'buh' });
     expect(body.code).toBe('out_of_stock');
+    const [{ left }] = (await db.query(
+      'select extract(epoch from free_at - now())::int as left from address where pool_id = $1',
+      [ipv4.id],
+    )) as [{ left: number }];
+    expect(Math.abs(left - 900)).toBeLessThan(60);
     await db.query(`update address set free_at = now() where pool_id = $1`, [ipv4.id]);
     const next = await running('buh');
     expect(next.ipv4).toBe('10.6.0.2');
@@ -128,5 +139,38 @@ describe('Machines', () => {
       [ipv4.id],
     );
     expect(audited).toHaveLength(2);
+  });
+
+  it('get the address that has rested longest', async () => {
+    const { id } = await added({ region: 'kef', cidr: '10.11.0.0/29' });
+    await added({ region: 'kef', cidr: '2001:db8:cc::/63' });
+    const rested = (last: number, minutes: number) =>
+      db.query(`update address set free_at = now() - $2 * interval '1 minute' where address = $1`, [
+        `10.11.0.${last}`,
+        minutes,
+      ]);
+    for (const [last, minutes] of [
+      [1, 5],
+      [2, 30],
+      [3, -5],
+      [4, 60],
+      [5, 20],
+      [6, 40],
+    ] as const)
+      await rested(last, minutes);
+    const first = await running('kef');
+    expect(first).toMatchObject({ ipv4: '10.11.0.4', ipv6: '2001:db8:cc::1', ipv6_prefix: null });
+    expect((await running('kef')).ipv4).toBe('10.11.0.6');
+    expect(await pool(id)).toMatchObject({ held: 2, resting: 1 });
+  });
+
+  it('get no address of a network for another kind of server', async () => {
+    const input = { region: 'ams', cidr: '10.12.0.0/30', kind: 'DEDICATED' };
+    const { id } = await added(input);
+    const vps = await running('ams');
+    expect(vps.ipv4).not.toMatch(/^10\.12\./);
+    const { body } = await account.rest('POST', '/v1/servers', { service_code: 'ded-1', region: 'ams' });
+    expect((await account.rest('GET', `/v1/servers/${body.order_number}`)).body.ipv4).toMatch(/^10\.12\.0\.[12]$/);
+    expect(await pool(id)).toMatchObject({ kind: 'DEDICATED', total: 2, held: 1 });
   });
 });
