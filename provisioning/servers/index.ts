@@ -77,7 +77,7 @@ export class Servers implements WorkerPart {
       await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts]);
   }
 
-  /** Starts the task that brings the machine of a server to its wanted state, such as after a change of its row. */
+  /** Starts the task that brings the machine of a server to the state of its row. */
   reconcile(tx: Transaction, server: Tasked): Promise<void> {
     return startTask(tx, serverTask(server));
   }

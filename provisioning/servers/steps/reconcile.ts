@@ -1,5 +1,5 @@
 /**
- * Leads the machine of a server to its wanted state: observes it, looks up the step in the table, and carries the step out. A
+ * Leads a machine to its wanted state. It observes the machine, looks up the next step in the table, and carries it out. A
  * killed worker loses nothing, because the next one observes the machine again.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The other machine of an order whose first one gives no proof in time, is stuck, or whose host has no room. The worker makes one other machine,
- * with the next generation and another MAC address. Without its proof, the order fails and is refunded.
+ * The other machine of an order. The first one gives no proof in time, is stuck, or its host has no room. The other has the
+ * next generation and another MAC address. Without its proof, the order fails and is refunded.
  *
  * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
  * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order

@@ -1,4 +1,4 @@
-/** The end of the work on a machine that is as wanted: the delivery of an order, the end of a change or of a suspension. */
+/** The end of the work on a machine that is as wanted. It delivers an order, or ends a change or a suspension. */
 
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';

@@ -21,7 +21,7 @@ export type Step =
   | 'on'
   | 'settle';
 
-/** What a driver tells about a machine. Members that are missing are unknown. */
+/** A machine as its driver sees it. Missing members are unknown. */
 export type Seen = Pick<Observation, 'phase' | 'power' | 'busy' | 'size' | 'image'> &
   Partial<Pick<Observation, 'proven'>>;
 

@@ -43,7 +43,7 @@ export function changedBy(change: ServerChange | null): Partial<Server> {
   return { os, sshKeyIds, sshPublicKeys };
 }
 
-/** @param spec that of the server after its change */
+/** @param spec the specification of the server after its change */
 export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pick<LeasedTask, 'data' | 'now'>): Wanted {
   const { status, failureCode, generation } = server;
   const change = changeOf(server);
