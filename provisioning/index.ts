@@ -24,14 +24,14 @@ export { challengeOf, decodePayment, receiptOf, ruleOf, type SignedPayment } fro
 export { confirmPaidTopUp } from './payments/x402/reconcile.ts';
 export { refuseUnusable, tooManyOpen } from './payments/x402/refusal.ts';
 export { releaseChange } from './servers/billing/hold.ts';
+export { beginResize, type Resize } from './servers/billing/resize.ts';
 export { chargeUnproven } from './servers/billing/unproven.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
-export { beginResize, type Resize } from './servers/steps/resize.ts';
-export { serverTask } from './servers/steps/task.ts';
+export { serverTask } from './servers/task.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
 export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {

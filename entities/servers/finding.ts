@@ -1,4 +1,5 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
+import type { DedicatedDetails, VpsDetails } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
@@ -8,9 +9,11 @@ import type { Queryable } from '../database/transaction.ts';
  * - ORPHAN: a machine with our mark that belongs to no server;
  * - LOST: a server whose machine the engine does not have;
  * - POWER: a machine that is off though its server runs, or on though its server is stopped;
+ * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
+ * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed.
  */
-export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'STUCK'] as const;
+export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'INCOMPLETE', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export const Finding = entity('finding', {
@@ -78,13 +81,15 @@ export const RESOLVE_MACHINES = statement({})`${resolveSql(`order_number || '.' 
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
-/** The machines that stable servers should have. $1 kinds of servers. */
+/** The machines that stable servers should have, with the details of their tiers. $1 kinds of servers. */
 export const FIND_EXPECTED_MACHINES = statement({
   ...MACHINE,
   status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
+  image: column.text(),
+  details: column.json<VpsDetails | DedicatedDetails>(),
 })`
-  select order_number as "order", generation, status from server
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and kind = any($1)`;
+  select order_number as "order", generation, status, os as image, details from server join catalog_item on code = service_code
+  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)`;
 /** Of these orders, the newest generations that belong to a server. $1 order numbers. */
 export const FIND_OWNED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server

@@ -8,12 +8,12 @@ import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
+import { retrySuspended } from './billing/resume.ts';
 import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
-import { retrySuspended } from './steps/resume.ts';
-import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './steps/task.ts';
+import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './task.ts';
 
 /** Milliseconds that the engines have to answer at the start. */
 const CHECK_MS = 10_000;
@@ -106,9 +106,9 @@ export class Servers implements WorkerPart {
       await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts, simulated]);
   }
 
-  /** Starts the task that carries out the change of a server. */
-  change(tx: Transaction, server: Tasked): Promise<void> {
-    return startTask(tx, serverTask(server, 'change'));
+  /** Starts the task that brings the machine of a server to the state of its row. */
+  reconcile(tx: Transaction, server: Tasked): Promise<void> {
+    return startTask(tx, serverTask(server));
   }
 
   /** Starts the task that destroys the machine of a server, even one that is still being made. */

@@ -55,7 +55,11 @@ export async function updateServer(
     if (update.autoRenew && server.status === 'SUSPENDED')
       await context.provisioning.servers.retrySuspended(tx, server.accountId);
     const begun = operation && (await begin(tx, context, server, operation, update));
-    if (!begun) return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
+    if (!begun) {
+      // The machine may differ from its server, such as one that shut itself down.
+      if (operation) await context.provisioning.servers.reconcile(tx, server);
+      return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
+    }
     const { rootPassword = null, userData = null, chargedMicros = 0n } = begun;
     const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, begun.status, {
       actor: actorOf(context),
@@ -70,7 +74,7 @@ export async function updateServer(
       },
     });
     if (!moved) throw new Error(`${orderNumber} is ${server.status}, and could not become ${begun.status}.`);
-    await context.provisioning.servers.change(tx, moved);
+    await context.provisioning.servers.reconcile(tx, moved);
     return { server: moved, chargedMicros, rootPassword };
   });
 }
@@ -130,10 +134,10 @@ async function begin(
   const rebuild = operation === 'rebuild' ? await planRebuild(tx, server, asked) : undefined;
   const tier = operation === 'resize' ? await findTier(tx, asked.serviceCode!) : undefined;
   const status = statusAfter(server.status, operation);
-  if (status === server.status) return undefined;
   // Otherwise, one change after the other would keep an unpaid machine on.
   if (server.paidUntil! <= (await databaseTime(tx)))
     throw new ApiError('server_busy', 'The paid time has ended. The service renews or suspends the server now.');
+  if (status === server.status) return undefined;
   const from = server.status as ServerChange['from'];
   const id = newId('chg');
   if (rebuild) return { ...rebuild, status, change: { id, from, ...rebuild.change } };

@@ -2,8 +2,8 @@
 import { available, lockAvailable, post, withheld } from '../../entities/payments/ledger.ts';
 import type { ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, RESUME_TASK } from '../../provisioning/servers/billing/renew.ts';
-import { resumeAffordable, retrySuspended } from '../../provisioning/servers/steps/resume.ts';
-import { suspend } from '../../provisioning/servers/steps/suspend.ts';
+import { resumeAffordable, retrySuspended } from '../../provisioning/servers/billing/resume.ts';
+import { suspend } from '../../provisioning/servers/billing/suspend.ts';
 import { schedule } from '../../provisioning/tasks/schedule.ts';
 import { updateServer } from '../../resolvers/servers/update.ts';
 import type { CustomerShop } from '../setup/customer-shop.ts';

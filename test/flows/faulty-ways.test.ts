@@ -36,10 +36,6 @@ const WATCHED: Record<Exclude<Call, 'create' | 'observe' | 'power' | 'rebuild' |
 
 /** Whether the journal is certain: it is not if the driver lies, or if the way refuses calls, too. */
 const isExact = ({ refuse }: Way, { kind }: Fault) => !refuse && kind !== 'lie';
-/** Whether the change falls back at its deadline, because the driver lies about having done it. */
-const fallsBack = ({ steps }: Way, call: Call, { kind }: Fault) =>
-  kind === 'lie' && call !== 'observe' && steps.includes('change');
-
 async function openFaulty(onEnd: OnEnd, way: Way, call: Call, fault: Fault) {
   const shop = await openFaultyShop(onEnd, { refused: [way.refuse ?? ''] });
   const orderNumber = await setOut(shop, way);
@@ -97,16 +93,6 @@ describe('A driver that errs once', () => {
     { timeout: 90_000 },
     async ([, call, , way, fault], { onTestFinished: onEnd }) => {
       const { shop, orderNumber, went } = await openFaulty(onEnd, way, call, fault);
-      if (fallsBack(way, call, fault)) {
-        const worker = shop.provisioning.newWorker({ leaseSeconds: 1 });
-        worker.start();
-        await eventually(async () => went());
-        await shop.db.query('update task set deadline_at = now()');
-        await eventually(async () => !(await shop.db.query(`select from task where subject not like 'cron:%'`)).length);
-        await worker.stop();
-        await isSound(shop, orderNumber);
-        return;
-      }
       if (fault.kind === 'hang' || fault.kind === 'late') await stopIn(shop, went);
       await finish(shop, orderNumber, way.ends, way.events.length);
       expect(went()).toBe(true);

@@ -3,7 +3,7 @@
  * its call to the driver, inside its commit, and after the commit.
  */
 import { Database } from '../../entities/database/database.ts';
-import { SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';
+import { SERVER_PROCESS } from '../../provisioning/servers/task.ts';
 import { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
 import { die, processesOf, startWorker } from '../servers/server-worker.ts';
 
@@ -21,10 +21,13 @@ db.transaction = async (work) => {
 };
 
 if (KILL_STEP) {
-  const [name, process = SERVER_PROCESS] = KILL_STEP.split(':').reverse();
+  const [which, process = SERVER_PROCESS] = KILL_STEP.split(':').reverse();
+  const [name, times = '1'] = which!.split(' ');
+  let runs = 0;
   const { steps } = processes[process]!;
   const step = steps[name!]!;
   steps[name!] = async (task) => {
+    if (++runs < Number(times)) return step(task);
     if (KILL_MOMENT === 'before') die();
     const outcome = await step(task);
     if (KILL_MOMENT === 'called') die();

@@ -7,7 +7,7 @@ import { type CustomerShop, finish } from '../setup/customer-shop.ts';
 import { type Ask, DUE, paid, released, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 
 export interface Way {
-  /** `process:step`, or just the step for the server process. Together the ways have all steps of both processes. */
+  /** `process:step`, or just the step for the server process, and which run of it. Together the ways have all steps. */
   steps: string[];
   /** The driver calls after the last request. Together the ways have all calls that change machines. */
   calls: Call[];
@@ -27,7 +27,7 @@ export interface Way {
 const ORDERED = ['created', 'provisioning', 'running'];
 export const WAYS: Record<string, Way> = {
   'an order': {
-    steps: ['claim', 'create', 'prove'],
+    steps: ['reconcile', 'reconcile 2', 'reconcile 3'],
     calls: ['create', 'observe'],
     via: 'PENDING',
     ends: 'RUNNING',
@@ -37,8 +37,8 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'an order that the driver refuses': {
-    steps: ['claim', 'create', 'clean'],
-    calls: ['create', 'destroy'],
+    steps: ['reconcile 2', 'undo'],
+    calls: ['create', 'observe', 'destroy'],
     via: 'PENDING',
     refuse: 'create',
     ends: 'FAILED',
@@ -48,7 +48,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 20,
   },
   'an order whose first machine never gives proof': {
-    steps: ['prove', 'replace'],
+    steps: ['reconcile 3', 'reconcile 5', 'reconcile 6'],
     calls: ['create', 'observe', 'destroy'],
     via: 'PENDING',
     refuse: 'silent',
@@ -59,7 +59,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'an order whose first machine is stuck': {
-    steps: ['create', 'replace'],
+    steps: ['reconcile 2', 'reconcile 3', 'reconcile 4'],
     calls: ['create', 'destroy', 'observe', 'power'],
     via: 'PENDING',
     refuse: 'stuck',
@@ -70,7 +70,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a deletion': {
-    steps: ['destroy'],
+    steps: ['reconcile'],
     calls: ['destroy'],
     via: 'DELETING',
     asks: [['RUNNING', ({ context }, orderNumber) => deleteServer(context, orderNumber)]],
@@ -81,7 +81,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 19,
   },
   'a stop': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['power', 'observe'],
     via: 'STOPPING',
     asks: [stop],
@@ -92,7 +92,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a start': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['power', 'observe'],
     via: 'STARTING',
     asks: [stop, update('STOPPED', { powerState: 'ON' })],
@@ -103,7 +103,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a reboot': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['power', 'observe'],
     via: 'REBOOTING',
     asks: [update('RUNNING', { action: 'REBOOT' })],
@@ -114,7 +114,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a reset': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['power', 'observe'],
     via: 'REBOOTING',
     asks: [update('RUNNING', { action: 'RESET' })],
@@ -125,7 +125,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a rebuild': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['rebuild', 'observe'],
     via: 'REBUILDING',
     asks: [update('RUNNING', { action: 'REBUILD' })],
@@ -136,7 +136,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'a resize': {
-    steps: ['change', 'confirm'],
+    steps: ['reconcile'],
     calls: ['resize', 'observe'],
     via: 'RESIZING',
     asks: [stop, resize],
@@ -147,20 +147,20 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 8,
   },
   'a resize that the driver refuses': {
-    steps: ['change', 'restore'],
-    calls: ['resize', 'power'],
+    steps: ['reconcile', 'undo'],
+    calls: ['resize', 'observe'],
     via: 'RESIZING',
     refuse: 'resize',
     asks: [stop, resize],
     ends: 'STOPPED',
     transfers: ['hold', 'capture', 'hold', 'release'],
     events: [...ORDERED, 'updated', 'stopped', 'updated', 'action_failed'],
-    journal: ['create', 'off', 'off'],
+    journal: ['create', 'off'],
     leavesUsd: 14,
   },
   'a suspension': {
-    steps: ['suspend'],
-    calls: ['power'],
+    steps: ['reconcile'],
+    calls: ['power', 'observe'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING')],
     ends: 'SUSPENDED',
@@ -170,8 +170,8 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'the resumption of a server that ran': {
-    steps: ['resume'],
-    calls: ['power'],
+    steps: ['reconcile'],
+    calls: ['power', 'observe'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING'), resume],
     ends: 'RUNNING',
@@ -181,14 +181,14 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 8,
   },
   'the resumption of a server that was stopped': {
-    steps: ['resume'],
-    calls: ['power'],
+    steps: ['reconcile'],
+    calls: ['observe'],
     via: 'SUSPENDED',
     asks: [stop, suspendFrom('STOPPED'), resume],
     ends: 'STOPPED',
     transfers: ['hold', 'capture', 'renewal', 'capture'],
     events: [...ORDERED, 'updated', 'stopped', 'suspended', 'stopped', 'renewed'],
-    journal: ['create', 'off', 'off', 'off'],
+    journal: ['create', 'off'],
     leavesUsd: 8,
   },
   'a renewal': {
@@ -204,7 +204,7 @@ export const WAYS: Record<string, Way> = {
   },
   'a month without automatic renewal': {
     steps: ['renewals:start'],
-    calls: ['power'],
+    calls: ['power', 'observe'],
     via: 'RUNNING',
     asks: [tick('RUNNING', `${DUE}, auto_renew = false`)],
     ends: 'SUSPENDED',
@@ -226,7 +226,7 @@ export const WAYS: Record<string, Way> = {
   },
   'a suspension that the balance can pay for': {
     steps: ['renewals:resume'],
-    calls: ['power'],
+    calls: ['power', 'observe'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING'), tick('SUSPENDED', DUE)],
     ends: 'RUNNING',
@@ -237,7 +237,7 @@ export const WAYS: Record<string, Way> = {
   },
   'a top-up of an account with a suspended server': {
     steps: ['renewals:resume-account'],
-    calls: ['power'],
+    calls: ['power', 'observe'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING'), paid],
     ends: 'RUNNING',
@@ -248,7 +248,7 @@ export const WAYS: Record<string, Way> = {
   },
   'a final payment behind the refunds of an account with a suspended server': {
     steps: ['renewals:release', 'renewals:resume-account'],
-    calls: ['power'],
+    calls: ['power', 'observe'],
     via: 'SUSPENDED',
     asks: [suspendFrom('RUNNING'), released],
     ends: 'RUNNING',

@@ -4,7 +4,7 @@ import { expandScopes } from '../../entities/accounts/credential.ts';
 import { newId } from '../../entities/ids.ts';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import type { DriverErrorCode } from '../../provisioning/servers/drivers/driver.ts';
-import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
+import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
@@ -85,7 +85,7 @@ describe('Stuck work', () => {
     await updateServer(shop.context, orderNumber, { action: 'REBUILD' });
     await cancelTask(asOperator(shop), orderNumber);
     await finish(shop, orderNumber, 'RUNNING');
-    expect((await traces(shop, orderNumber)).events.at(-1)).toBe('action_failed');
+    expect((await traces(shop, orderNumber)).events).toContain('action_failed');
     expect(shop.driver.journal().filter((line) => line.startsWith('rebuild'))).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import type { HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
-import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/steps/task.ts';
+import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
 import { PERIODIC_LANE } from '../../provisioning/tasks/schedule.ts';
 import type { Process } from '../../provisioning/tasks/tasks.ts';
 import { Worker } from '../../provisioning/tasks/worker.ts';

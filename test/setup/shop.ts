@@ -9,7 +9,7 @@ import { Provisioning, type ProvisioningOptions } from '../../provisioning/index
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { DriverErrorCode, HardwareDriver, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
-import { SERVER_LANE } from '../../provisioning/servers/steps/task.ts';
+import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import { cronSubject } from '../../provisioning/tasks/schedule.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import { SecurityLog } from '../../resolvers/accounts/security-log.ts';

@@ -18,7 +18,7 @@ import {
   type TopUpStatus,
 } from '../../../entities/payments/top-up.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
-import { retrySuspended } from '../../servers/steps/resume.ts';
+import { retrySuspended } from '../../servers/billing/resume.ts';
 import { confirmationsOf, type ExchangeRates } from '../exchange-rates/exchange-rate.ts';
 import { formatUnits, parseUnits } from './amount.ts';
 import { bonusPosting, creditPayment, lateNews, type SettlementBatch, suspendPayment } from './credit.ts';

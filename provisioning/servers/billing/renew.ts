@@ -16,10 +16,10 @@ import {
 import { CHANGING } from '../../../entities/servers/server.ts';
 import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { fallBack } from '../steps/change.ts';
-import { RESUME_SUBJECT, resumeAccount, retrySuspended } from '../steps/resume.ts';
-import { expire, suspend } from '../steps/suspend.ts';
+import { undoChange } from './change.ts';
 import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable } from './charge.ts';
+import { RESUME_SUBJECT, resumeAccount, retrySuspended } from './resume.ts';
+import { expire, suspend } from './suspend.ts';
 
 export const RENEWAL_PROCESS = 'renewals';
 /** Seconds between two rounds. */
@@ -84,7 +84,7 @@ async function renewDue(tx: Transaction): Promise<void> {
   for (const server of others.sort(byOrderNumber)) {
     const { status, autoRenew } = server;
     const isCut = CHANGING.has(status) && status !== 'REBUILDING';
-    const stable = isCut ? await fallBack(tx, server) : server;
+    const stable = isCut ? await undoChange(tx, server) : server;
     await suspend(tx, stable, autoRenew ? 'insufficient_balance' : 'not_renewed');
   }
 }

@@ -92,6 +92,9 @@ export interface Observation extends MachineKey {
    * may close the port, so the power counts.
    */
   proven: boolean;
+  /** Its size and its image, as the engine has them. Undefined: unknown. */
+  size?: MachineSize;
+  image?: string;
   /** The host that it is on. */
   host?: string;
   /** The engine's name of its state, for operators. */

@@ -76,11 +76,7 @@ export class ManualDriver implements HardwareDriver {
   }
 
   async observe(machine: MachineKey): Promise<Observation> {
-    const jobs = await this.#queue.of(machine);
-    const last = jobs.at(-1);
-    if (last?.state === 'FAILED' && !goneOf(jobs))
-      throw new DriverError('failed', `The operator could not do the job ${last.action}.`);
-    return observation(machine, jobs);
+    return observation(machine, await this.#queue.of(machine));
   }
 
   async power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {

@@ -21,6 +21,7 @@ import {
   type HardwareDriver,
   type HostReport,
   type MachineKey,
+  type MachineSize,
   type MachineSpec,
   type Observation,
   type Power,
@@ -29,6 +30,9 @@ import {
 
 interface Machine {
   specDigest: string;
+  /** Absent in files of older versions, as the image is. */
+  size?: MachineSize;
+  image?: string;
   /** Milliseconds since the epoch. */
   bootedAt: number;
   power?: Power;
@@ -53,7 +57,7 @@ export class SimulatedDriver implements HardwareDriver {
     const specDigest = digestOf(spec);
     const file = this.#file(spec);
     if (!existsSync(file)) {
-      const machine: Machine = { specDigest, power: 'on', bootedAt: this.#booted() };
+      const machine: Machine = { ...madeOf(spec), power: 'on', bootedAt: this.#booted() };
       if (this.#place(file, JSON.stringify(machine))) this.#note('create', spec);
     }
     const machine = this.#read(spec);
@@ -93,7 +97,7 @@ export class SimulatedDriver implements HardwareDriver {
   async rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     signal.throwIfAborted();
     return this.#change(spec, change, 'rebuild', () => ({
-      specDigest: digestOf(spec),
+      ...madeOf(spec),
       power: 'on',
       bootedAt: this.#booted(),
     }));
@@ -103,7 +107,7 @@ export class SimulatedDriver implements HardwareDriver {
     signal.throwIfAborted();
     return this.#change(spec, change, 'resize', ({ power = 'on' }) => {
       if (power === 'on') throw new DriverError('rejected', 'The machine is on.');
-      return { specDigest: digestOf(spec) };
+      return madeOf(spec);
     });
   }
 
@@ -175,7 +179,10 @@ export class SimulatedDriver implements HardwareDriver {
   /** A file without `power` is of an older version, and its machine is on. */
   #observation({ order, generation }: MachineKey, machine: Machine | undefined): Observation {
     if (!machine) return { order, generation, phase: 'absent', proven: false };
-    const { power = 'on', bootedAt } = machine;
-    return { order, generation, phase: 'present', power, proven: power === 'on' && bootedAt <= Date.now() };
+    const { power = 'on', bootedAt, size, image } = machine;
+    const proven = power === 'on' && bootedAt <= Date.now();
+    return { order, generation, phase: 'present', power, proven, ...(size && { size }), ...(image && { image }) };
   }
 }
+
+const madeOf = (spec: MachineSpec) => ({ specDigest: digestOf(spec), size: spec.size, image: spec.image });

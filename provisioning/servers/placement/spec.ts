@@ -4,7 +4,14 @@ import { type DedicatedDetails, FIND_TIER, type VpsDetails } from '../../../enti
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
 import type { Server } from '../../../entities/servers/server.ts';
-import type { MachineAddress, MachineKey, MachineSize, MachineSpec, MachineTraits } from '../drivers/driver.ts';
+import type {
+  MachineAddress,
+  MachineKey,
+  MachineSize,
+  MachineSpec,
+  MachineTraits,
+  Observation,
+} from '../drivers/driver.ts';
 
 /** The key of the machine that a server has now. */
 export const keyOf = ({ orderNumber, generation }: Server): MachineKey => ({ order: orderNumber, generation });
@@ -45,7 +52,8 @@ export async function specOf(
   };
 }
 
-const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
+/** The size of a tier. */
+export const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
   'vcpus' in details
     ? { vcpus: details.vcpus, memoryMb: details.memoryMb, diskGb: details.diskGb }
     : {
@@ -63,3 +71,11 @@ const traitsOf = ({ virtualization, nesting = false, portMbps }: VpsDetails): Ma
 /** 40 bits of a hash, behind the octet of locally administered addresses (IEEE 802, U/L and I/G bits). */
 export const macOf = ({ order, generation }: MachineKey): string =>
   `02:${createHash('sha256').update(`${order}:${generation}`).digest('hex').slice(0, 10).match(/../g)!.join(':')}`;
+
+const SIZES = ['vcpus', 'memoryMb', 'diskGb'] as const satisfies (keyof MachineSize)[];
+/** Whether a machine has another size than the wanted one, as far as it is known. */
+export const sizeDiffers = (wanted: Pick<MachineSpec, 'size'>, { size }: Pick<Observation, 'size'>): boolean =>
+  size !== undefined && SIZES.some((name) => size[name] !== wanted.size[name]);
+/** Whether a machine was made from another image than the wanted one, as far as it is known. */
+export const imageDiffers = (wanted: Pick<MachineSpec, 'image'>, { image }: Pick<Observation, 'image'>): boolean =>
+  image !== undefined && image !== wanted.image;

@@ -5,6 +5,7 @@
 import type { Database } from '../../../entities/database/database.ts';
 import { FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
+import type { sizeOf } from '../placement/spec.ts';
 import { type Found, nameOf, openBreaker } from './findings.ts';
 
 /** The circuit breaker opens if this many machines vanish at once, and more than this part of all. */
@@ -13,12 +14,17 @@ const [MISSING_PART, MISSING_AT_LEAST] = [0.1, 2];
 const ASKED_AT_ONCE = 16;
 
 /** A machine that an engine should have. */
-export interface ExpectedMachine extends MachineKey {
+export interface MissingMachine extends MachineKey {
   status: 'RUNNING' | 'STOPPED' | 'SUSPENDED';
+}
+/** The same, with the image and the tier of its server. */
+export interface ExpectedMachine extends MissingMachine {
+  image: string;
+  details: Parameters<typeof sizeOf>[0];
 }
 
 /** Splits missing machines into those that the operator knows of, and the others. */
-export async function splitByReport(db: Database, driver: string, missing: ExpectedMachine[]) {
+export async function splitByReport(db: Database, driver: string, missing: MissingMachine[]) {
   const open = await FIND_REPORTED_MACHINES.all(db, [driver, 'LOST' satisfies FindingKind]);
   const names = new Set(open.map(nameOf));
   const { reported = [], unreported = [] } = Object.groupBy(missing, (machine) =>
@@ -47,9 +53,9 @@ export async function guardDestroyer(db: Database, driver: string, { expected, l
  * @param within ends the questions; the rest of the machines are `unasked`
  * @throws DriverError
  */
-export async function confirmMissing(driver: HardwareDriver, missing: ExpectedMachine[], within: AbortSignal) {
+export async function confirmMissing(driver: HardwareDriver, missing: MissingMachine[], within: AbortSignal) {
   const waiting = [...missing];
-  const [found, unasked]: [Found[], ExpectedMachine[]] = [[], []];
+  const [found, unasked]: [Found[], MissingMachine[]] = [[], []];
   const ask = async () => {
     for (let machine = waiting.shift(); machine; machine = waiting.shift()) {
       const { order, generation, status } = machine;

@@ -12,6 +12,7 @@ import {
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
+  FINDING_KINDS,
   type FindingKind,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
@@ -20,6 +21,7 @@ import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { DriverError, type HardwareDriver, type MachineKey, type Observation } from '../drivers/driver.ts';
 import { freeGenerations } from '../placement/allocate.ts';
+import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
 import { syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
@@ -34,6 +36,9 @@ const ORPHAN_SECONDS = 600;
 const ORPHANS_MAX = 1000;
 /** Days that resolved findings are kept. */
 const FINDING_DAYS = 90;
+
+/** The kinds of findings that each look finds again. */
+const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK');
 
 /** By machine without a server: when it was first seen, in milliseconds since the epoch. */
 type Orphans = Record<string, number>;
@@ -110,14 +115,14 @@ async function observe(db: Database, look: Look) {
   const hosts = await driver.capacity(signal);
   const found: Found[] = [
     ...absent,
-    ...expected.flatMap((machine) => powerOf(machine, seen.get(nameOf(machine)))),
+    ...expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine)))),
     ...old(await unowned(db, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = await removedSince(db, driver, signal);
   return async (tx: Transaction) => {
     await report(tx, driver.name, found);
-    await resolve(tx, driver.name, ['ORPHAN', 'LOST', 'POWER'], [...found, ...still]);
+    await resolve(tx, driver.name, COMPARED, [...found, ...still]);
     await resolve(tx, driver.name, ['STUCK'], [], gone);
     await LOCK_HOSTS_OF_DRIVER.all(tx, [driver.name]);
     await freeGenerations(
@@ -128,11 +133,22 @@ async function observe(db: Database, look: Look) {
   };
 }
 
-function powerOf({ order, generation, status }: ExpectedMachine, seen: Observation | undefined): Found[] {
-  if (!seen?.power || seen.phase !== 'present') return [];
-  const differs = status === 'RUNNING' ? seen.power === 'off' : seen.power === 'on';
-  const detail = `The server is ${status}, and its machine is ${seen.power}.`;
-  return differs ? [{ kind: 'POWER', order, generation, detail }] : [];
+/** How a machine differs from its server. */
+function differences(
+  { order, generation, status, image, details }: ExpectedMachine,
+  seen: Observation | undefined,
+): Found[] {
+  if (!seen || seen.phase === 'unknown' || seen.phase === 'absent' || seen.busy) return [];
+  const wanted = { image, size: sizeOf(details) };
+  const is = (kind: FindingKind, differs: boolean, its: string): Found[] =>
+    differs ? [{ kind, order, generation, detail: `The server is ${status}, and its machine ${its}.` }] : [];
+  if (seen.phase === 'incomplete') return is('INCOMPLETE', true, 'was never finished');
+  const { vcpus, memoryMb, diskGb } = seen.size ?? wanted.size;
+  return [
+    ...is('POWER', seen.power === (status === 'RUNNING' ? 'off' : 'on'), `is ${seen.power}`),
+    ...is('SIZE', sizeDiffers(wanted, seen), `has ${vcpus} vCPUs, ${memoryMb} MB of memory and ${diskGb} GB of disk`),
+    ...is('IMAGE', imageDiffers(wanted, seen), `was made from ${seen.image}`),
+  ];
 }
 
 /** The orphans that were seen for long enough. `noted` receives when each was first seen. */

@@ -1,13 +1,12 @@
-/** Moves of a server to another state, and the refund of orders that fail. */
+/** The end of orders and changes that fail, and their refund. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { SYSTEM } from '../../../entities/history/audit.ts';
-import { type Move, transition } from '../../../entities/history/transition.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import { available, held, isPosted, post, REVENUE } from '../../../entities/payments/ledger.ts';
-import { ERASED, SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
-import { Conflict } from '../../tasks/tasks.ts';
+import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.ts';
+import { undoChange } from '../billing/change.ts';
 import { chargeUnproven, type MachineTime } from '../billing/unproven.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
+import { move } from '../move.ts';
 
 const PERMANENT: ReadonlySet<DriverErrorCode> = new Set(['no_capacity', 'rejected']);
 /** Whether another attempt would fail as well. */
@@ -60,15 +59,16 @@ export async function releaseHold(tx: Transaction, server: Server, chargedMicros
   return amountMicros;
 }
 
-/** @throws Conflict if the state of the server does not allow the move any more, for example because it was deleted */
-export async function move(
-  tx: Transaction,
-  server: Server,
-  to: Server['status'],
-  set: NonNullable<Move<Server>['set']>,
-  more: Pick<Move<Server>, 'event' | 'data'> = {},
-): Promise<Server> {
-  const moved = await transition(tx, SERVER_LIFECYCLE, server.orderNumber, to, { actor: SYSTEM, set, ...more });
-  if (!moved) throw new Conflict(`${server.orderNumber} cannot become ${to} any more.`);
-  return moved;
+/**
+ * Ends an order or a change that cannot be made: refunds it, and returns the server to its earlier state.
+ * @param machine the data of its task, if the machine of an order gave no proof
+ * @returns whether there was one
+ */
+export async function abandon(tx: Transaction, server: Server, machine: MachineTime = {}): Promise<boolean> {
+  const { status } = server;
+  const isOrder = status === 'PENDING' || status === 'PROVISIONING';
+  if (isOrder) await undeliverable(tx, server, machine);
+  else if (CHANGING.has(status)) await undoChange(tx, server);
+  else return false;
+  return true;
 }

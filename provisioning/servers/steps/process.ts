@@ -3,25 +3,14 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { LOCK_SERVER, LOCK_SERVER_ONLY, READ_SERVER } from '../../../entities/servers/lock.ts';
-import {
-  CHANGING,
-  ROOT_PASSWORD,
-  type Server,
-  type ServerStatus,
-  USER_DATA,
-} from '../../../entities/servers/server.ts';
-import { done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { ROOT_PASSWORD, type Server, USER_DATA } from '../../../entities/servers/server.ts';
+import { done, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { reportUnresumed } from '../billing/resume.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
-import { change, confirm, fallBack, restore } from './change.ts';
-import { claim, clean, create, prove } from './create.ts';
-import { destroy } from './delete.ts';
-import { undeliverable } from './outcome.ts';
-import { replace } from './recovery.ts';
-import { persist, powerOn } from './resume.ts';
-import type { ServerStep } from './step.ts';
-import { powerOff } from './suspend.ts';
-import { ATTEMPTS_MAX, partyOf, pauseSeconds, SERVER_LANE } from './task.ts';
+import { ATTEMPTS_MAX, partyOf, pauseSeconds, RECONCILE, SERVER_LANE, UNDO } from '../task.ts';
+import { abandon } from './outcome.ts';
+import { reconcile } from './reconcile.ts';
 import { isOutage, noteTrouble } from './trouble.ts';
 
 interface Options {
@@ -36,6 +25,8 @@ interface Options {
 }
 
 const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
+/** The steps of tasks that earlier versions wrote. */
+const EARLIER = 'claim create prove replace clean change confirm restore suspend resume destroy'.split(' ');
 
 export function serverProcess(options: Options): Process {
   const { db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS, log = console.error } = options;
@@ -46,47 +37,25 @@ export function serverProcess(options: Options): Process {
       userData: userData && USER_DATA.open(vault, userData, orderNumber),
     });
   };
-  const step =
-    (run: ServerStep, ...statuses: ServerStatus[]) =>
-    async (task: LeasedTask): Promise<Outcome> => {
-      const server = await READ_SERVER.first(db, [task.subject]);
-      if (!server || server.status === 'DELETED') return done();
-      // Customers can delete a server at any time, so every step checks that first.
-      if (server.status === 'DELETING' && run !== destroy) return hop('destroy');
-      // A change that began during another step starts from its beginning.
-      if (CHANGING.has(server.status) && !statuses.includes(server.status)) return hop('change');
-      if (server.status === 'SUSPENDED' && !statuses.includes('SUSPENDED')) return hop('suspend');
-      // A failed order that holds capacity releases it.
-      if (server.status === 'FAILED' && server.ipv4 && run !== clean) return hop('clean');
-      if (!statuses.includes(server.status)) return done();
-      const { kind } = server;
-      const common = { db, server, log, pollSeconds, specOf: toSpec };
-      const work = { ...common, driver: drivers[kind], proofSeconds: proofSeconds[kind] };
-      try {
-        return underLock(server, await run(task, work));
-      } catch (error) {
-        await noteTrouble(work, task, error);
-        throw error;
-      }
-    };
+  const run = async (task: LeasedTask): Promise<Outcome> => {
+    const server = await READ_SERVER.first(db, [task.subject]);
+    if (!server || server.status === 'DELETED') return done();
+    const { kind } = server;
+    const common = { db, server, log, pollSeconds, specOf: toSpec };
+    const work = { ...common, driver: drivers[kind], proofSeconds: proofSeconds[kind] };
+    try {
+      return underLock(server, await reconcile(task, work));
+    } catch (error) {
+      await noteTrouble(work, error);
+      throw error;
+    }
+  };
   return {
     lane: SERVER_LANE,
     attemptsMax: ATTEMPTS_MAX,
     isOutage,
     backoffSeconds: (attempt) => pauseSeconds(pollSeconds, attempt),
-    steps: {
-      claim: step(claim, 'PENDING'),
-      create: step(create, 'PROVISIONING'),
-      prove: step(prove, 'PROVISIONING'),
-      replace: step(replace, 'PROVISIONING'),
-      clean: step(clean, 'FAILED'),
-      change: step(change, ...CHANGING),
-      confirm: step(confirm, ...CHANGING),
-      restore: step(restore, ...CHANGING),
-      suspend: step(powerOff, 'SUSPENDED'),
-      resume: step(powerOn, 'SUSPENDED'),
-      destroy: step(destroy, 'DELETING'),
-    },
+    steps: Object.fromEntries([RECONCILE, UNDO, ...EARLIER].map((step) => [step, run])),
     onExhausted: exhausted,
   };
 }
@@ -103,17 +72,14 @@ const underLock = (server: Server, outcome: Outcome): Outcome => ({
     }),
 });
 
-/** Fails an order, or returns a change to its earlier state. The worker never stops to clean up, delete or suspend. */
-async function exhausted({ step, subject, data }: LeasedTask, tx: Transaction): Promise<string> {
+/**
+ * Fails an order, or returns a change to its earlier state, which the worker then restores. The worker never stops to remove,
+ * suspend or resume. It stops to mend a machine that should not change, so the operator finds a dead task.
+ */
+async function exhausted({ subject, data, step }: LeasedTask, tx: Transaction): Promise<string | undefined> {
   const server = await LOCK_SERVER.first(tx, [subject]);
-  if (step === 'destroy' || step === 'clean' || !server) return step;
-  if (server.status === 'DELETING') return 'destroy';
-  if (CHANGING.has(server.status)) {
-    if (step === 'restore') await fallBack(tx, server);
-    return 'restore'; // Ends the task if nothing is left to do.
-  }
-  if (server.status === 'SUSPENDED') return persist(tx, server);
-  if (server.status !== 'PENDING' && server.status !== 'PROVISIONING') return step;
-  await undeliverable(tx, server, data);
-  return 'clean';
+  const status = server?.status;
+  if (status === 'RUNNING' || status === 'STOPPED') return undefined;
+  if (status === 'SUSPENDED') await reportUnresumed(tx, server!);
+  return server && (await abandon(tx, server, data)) ? UNDO : step;
 }

@@ -4,7 +4,6 @@
  */
 import { NOTE_TROUBLE } from '../../../entities/servers/operator-lists.ts';
 import { textOf } from '../../tasks/lease.ts';
-import type { LeasedTask } from '../../tasks/tasks.ts';
 import { DriverError } from '../drivers/driver.ts';
 import type { Work } from './step.ts';
 
@@ -16,11 +15,10 @@ export const isOutage = (error: unknown): boolean => error instanceof DriverErro
 /** Notes an error of a driver. Errors of the service itself belong to the worker. */
 export async function noteTrouble(
   { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'driver' | 'log'>,
-  { step }: Pick<LeasedTask, 'step'>,
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof DriverError)) return;
   const text = textOf(error).replaceAll('\0', '').slice(0, CHARACTERS_MAX);
-  log(`${server.orderNumber}, step "${step}", engine "${driver.name}": ${error.code}: ${text}`);
+  log(`${server.orderNumber}, ${server.status}, engine "${driver.name}": ${error.code}: ${text}`);
   await NOTE_TROUBLE.all(db, [server.orderNumber, text]);
 }

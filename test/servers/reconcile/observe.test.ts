@@ -13,7 +13,7 @@ import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated
 import { report } from '../../../provisioning/servers/reconcile/findings.ts';
 import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
-import { destroyTask } from '../../../provisioning/servers/steps/task.ts';
+import { destroyTask } from '../../../provisioning/servers/task.ts';
 import { asSuperuser, newDatabase, truncate } from '../../setup/database.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';

@@ -85,7 +85,8 @@ it.concurrent('An order with an unknown machine is refunded at its deadline, and
   const { shop, faulty, orderNumber } = await openFaulty(onTestFinished);
   const gone: Fault = { kind: 'lie', observation: { phase: 'unknown' } };
   let isVisible = false;
-  faulty.fault = (call) => (!isVisible && (call === 'observe' || call === 'destroy') ? gone : undefined);
+  const isMade = () => shop.driver.journal().includes(`create ${orderNumber} 1`);
+  faulty.fault = (call) => (!isVisible && isMade() && (call === 'observe' || call === 'destroy') ? gone : undefined);
   const worker = shop.provisioning.newWorker();
   worker.start();
   await eventually(async () => (await statusOf(shop, orderNumber)) === 'PROVISIONING');

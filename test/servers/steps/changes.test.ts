@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { Server } from '../../../entities/servers/server.ts';
-import { SERVER_LANE } from '../../../provisioning/servers/steps/task.ts';
+import { SERVER_LANE } from '../../../provisioning/servers/task.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { findServer } from '../../../resolvers/servers/find.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';

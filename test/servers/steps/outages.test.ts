@@ -1,7 +1,7 @@
 /** Engines that do not answer: the work waits for them, and delays no other. Their words stay for the operator. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DriverErrorCode } from '../../../provisioning/servers/drivers/driver.ts';
-import { SERVER_LANE } from '../../../provisioning/servers/steps/task.ts';
+import { SERVER_LANE } from '../../../provisioning/servers/task.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { listTroubles } from '../../../resolvers/servers/findings.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
@@ -126,13 +126,13 @@ describe('The words of an engine', () => {
     expect(await listTroubles(shop.context, 10)).toMatchObject([
       { orderNumber, status: 'FAILED', trouble: 'The test makes create fail.', troubleAt: expect.any(Date) },
     ]);
-    expect(lines).toEqual([`${orderNumber}, step "create", engine "faulty": rejected: The test makes create fail.`]);
+    expect(lines).toEqual([`${orderNumber}, PROVISIONING, engine "faulty": rejected: The test makes create fail.`]);
   });
 
   it('are on the task while it waits', async () => {
     const { shop, fails, order, attempts } = await openAway();
     await order();
-    fails('unreachable');
+    fails('unreachable', 'create');
     await attempts(2);
     expect(await shop.db.query('select error from task')).toEqual([{ error: 'The test makes create fail.' }]);
   });

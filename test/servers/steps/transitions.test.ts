@@ -2,9 +2,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
-import { resumeAffordable } from '../../../provisioning/servers/steps/resume.ts';
-import { suspend } from '../../../provisioning/servers/steps/suspend.ts';
-import { SERVER_LANE } from '../../../provisioning/servers/steps/task.ts';
+import { resumeAffordable } from '../../../provisioning/servers/billing/resume.ts';
+import { suspend } from '../../../provisioning/servers/billing/suspend.ts';
+import { SERVER_LANE } from '../../../provisioning/servers/task.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';

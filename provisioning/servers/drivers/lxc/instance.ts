@@ -1,5 +1,12 @@
 /** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
-import { digestOf, type MachineKey, type MachineSpec, type Observation, type Power } from '../driver.ts';
+import {
+  digestOf,
+  type MachineKey,
+  type MachineSize,
+  type MachineSpec,
+  type Observation,
+  type Power,
+} from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
 import { limitsOf, ROOT, rootOf, securityOf, TRAITS } from './limits.ts';
 import { type Network, NIC, nicOf } from './network.ts';
@@ -19,6 +26,7 @@ export interface Instance {
 export const MARK = {
   order: 'user.freehold-order',
   generation: 'user.freehold-generation',
+  image: 'user.freehold-image',
   /** The digest of its specification. */
   spec: 'user.freehold-spec',
   /** Set once it is made and started. A crash of the engine can leave an unfinished instance. */
@@ -89,6 +97,7 @@ function configOf(spec: MachineSpec, { network, nameservers }: Place): Record<st
     'cloud-init.network-config': networkConfigOf(given, nameservers),
     [MARK.order]: spec.order,
     [MARK.generation]: String(spec.generation),
+    [MARK.image]: spec.image,
     [MARK.spec]: specDigestOf(spec),
     [MARK.address]: ipv4?.address ?? ipv6?.address ?? '',
   };
@@ -117,7 +126,9 @@ export function observationOf(instance: Instance, key: MachineKey, serverName: s
   };
   if (status === 'Error') return { ...seen, phase: 'unknown' };
   const power: Power = status === 'Stopped' ? 'off' : 'on';
-  return { ...seen, power, phase: isReady(instance) ? 'present' : 'incomplete' };
+  const [size, image] = [sizeOf(instance), config?.[MARK.image]];
+  const phase = isReady(instance) ? ('present' as const) : ('incomplete' as const);
+  return { ...seen, power, phase, ...(size && { size }), ...(image && { image }) };
 }
 
 /** Whether it is a finished machine, and no rebuild is replacing it. */
@@ -135,3 +146,11 @@ export const isOf = (instance: Instance, key: MachineKey): boolean => {
   const found = keyOf(instance);
   return found?.order === key.order && found.generation === key.generation;
 };
+
+/** The size as the driver wrote it; undefined if the operator wrote it in another form. */
+function sizeOf({ config, devices }: Instance): MachineSize | undefined {
+  const given = [config?.['limits.cpu'], config?.['limits.memory'], devices?.[ROOT]?.size];
+  const forms = [/^(\d+)$/, /^(\d+)MiB$/, /^(\d+)GiB$/];
+  const [vcpus = 0, memoryMb = 0, diskGb = 0] = forms.map((form, i) => Number(form.exec(given[i] ?? '')?.[1] ?? 0));
+  return vcpus && memoryMb && diskGb ? { vcpus, memoryMb, diskGb } : undefined;
+}

@@ -7,8 +7,8 @@ import type { Spender } from '../../../entities/payments/ledger.ts';
 import { RELEASE_PLACES } from '../../../entities/servers/place.ts';
 import { KEEP_RESIZE, RELEASE_RESIZE } from '../../../entities/servers/placement.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
-import { refundCheaper, releaseChange, transferHeld } from '../billing/hold.ts';
 import { claimMore, claimPlace } from '../placement/allocate.ts';
+import { refundCheaper, releaseChange, transferHeld } from './hold.ts';
 
 export type Resize = Extract<ServerChange, { operation: 'resize' }>;
 

@@ -1,5 +1,5 @@
 /**
- * The steps that resume a suspended server. When the balance suffices, the worker holds a month and turns the machine on,
+ * The money of a server that resumes. When the balance suffices, the worker holds a month and turns the machine on,
  * if it was on before. When the engine reports that, the server returns to its earlier state. Then the month begins, and the
  * money is captured. Until then it is SUSPENDED, and deletion releases the whole month. No API key's spending limit counts it.
  */
@@ -17,12 +17,11 @@ import {
 } from '../../../entities/servers/renewal.ts';
 import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
-import { done, hop, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
-import { byDueTime, byOrderNumber, chooseAffordable } from '../billing/charge.ts';
-import { transferHeld } from '../billing/hold.ts';
-import { move } from './outcome.ts';
-import type { ServerStep } from './step.ts';
-import { serverTask } from './task.ts';
+import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
+import { move } from '../move.ts';
+import { serverTask } from '../task.ts';
+import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
+import { transferHeld } from './hold.ts';
 
 type Resume = Extract<ServerChange, { operation: 'resume' }>;
 
@@ -63,23 +62,11 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
     await BEGIN_CHANGE.all(tx, [server.orderNumber, JSON.stringify(change)]);
     await transferHeld(tx, server, change, 'renewal');
   }
-  for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server, 'resume'));
+  for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server));
 }
 
-/**
- * Turns the machine on if it was on before. The engine's word suffices: a customer who closes the SSH port would have the
- * machine without paying. Otherwise the machine stays off.
- */
-export const powerOn: ServerStep = async (task, { server, driver, pollSeconds }) => {
-  const { orderNumber: order, generation, change } = server;
-  if (change?.operation !== 'resume') return hop('suspend');
-  const power = change.from === 'RUNNING' ? 'on' : 'off';
-  const seen = await driver.power({ order, generation }, power, change.id, task.aborted);
-  if (seen.phase !== 'present' || seen.power !== power) return nap(pollSeconds);
-  return done({ commit: (tx) => resumed(tx, server, change) });
-};
-
-async function resumed(tx: Transaction, server: Server, change: Resume): Promise<void> {
+/** Ends the resumption when the engine reports the machine as wanted. The engine's word suffices: a customer who closes the SSH port would have the machine without paying. */
+export async function completeResume(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil: PAID_UNTIL };
   const well = { failureCode: null, failureMessage: null };
   const moved = await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
@@ -97,14 +84,9 @@ const FAILED = {
   message: 'The server could not be turned on again yet. We keep trying, and its month begins when it runs.',
 };
 
-/**
- * Keeps trying to suspend or resume a server, since it must not run unpaid, or is paid for. It records once that the server
- * does not resume.
- * @returns the step that the task continues with
- */
-export async function persist(tx: Transaction, server: Server): Promise<string> {
-  if (server.change?.operation !== 'resume') return 'suspend';
-  if (server.failureCode === FAILED.code) return 'resume';
+/** Records once that a server does not resume. The worker keeps trying, because its month is held. */
+export async function reportUnresumed(tx: Transaction, server: Server): Promise<void> {
+  if (server.change?.operation !== 'resume' || server.failureCode === FAILED.code) return;
   const { accountId, orderNumber } = server;
   await NOTE_FAILURE.all(tx, [orderNumber, FAILED.code, FAILED.message]);
   await record(tx, accountId, orderNumber, {
@@ -113,5 +95,4 @@ export async function persist(tx: Transaction, server: Server): Promise<string> 
     data: { status: server.status, operation: 'resume' },
   });
   tx.changed({ kind: 'server', accountId, id: orderNumber });
-  return 'resume';
 }

@@ -5,9 +5,7 @@ import { expression, transition } from '../../../entities/history/transition.ts'
 import { LOCK_UNPAID_SERVERS } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
-import { done, hop, nap } from '../../tasks/tasks.ts';
-import type { ServerStep } from './step.ts';
-import { destroyTask, serverTask, type Tasked } from './task.ts';
+import { destroyTask, serverTask, type Tasked } from '../task.ts';
 
 /** The reason of a suspension: the balance did not suffice, or automatic renewal was off. */
 type Reason = 'insufficient_balance' | 'not_renewed';
@@ -28,17 +26,9 @@ export async function suspend(
     set: { suspendedAt: expression('now()'), suspendedFrom: status },
     data: { reason },
   });
-  if (moved) await startTask(tx, serverTask(server, 'suspend'));
+  if (moved) await startTask(tx, serverTask(server));
   return moved !== undefined;
 }
-
-/** Turns the machine of a suspended server off, and waits until it is off. */
-export const powerOff: ServerStep = async (task, { server, driver, pollSeconds }) => {
-  const { orderNumber: order, generation, suspendedAt } = server;
-  if (server.change?.operation === 'resume') return hop('resume');
-  const seen = await driver.power({ order, generation }, 'off', `suspend-${suspendedAt?.getTime()}`, task.aborted);
-  return seen.power === 'off' || seen.phase === 'absent' ? done() : nap(pollSeconds);
-};
 
 /** Deletes servers that are still unpaid, even protected ones. Servers that resume meanwhile stay. */
 export async function expire(tx: Transaction, orderNumbers: readonly string[]): Promise<void> {

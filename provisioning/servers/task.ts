@@ -1,10 +1,12 @@
 /** The task of a server: its process, its lane and its deadlines. */
-import type { Server } from '../../../entities/servers/server.ts';
-import type { NewTask } from '../../../entities/tasks/start.ts';
-import { backoffSeconds } from '../../tasks/tasks.ts';
+import type { Server } from '../../entities/servers/server.ts';
+import type { NewTask } from '../../entities/tasks/start.ts';
+import { backoffSeconds } from '../tasks/tasks.ts';
 
 export const SERVER_PROCESS = 'server';
 export const SERVER_LANE = 'servers';
+/** The steps of every task of a server. The table decides what they do. An order or a change that fails continues with the second. */
+export const [RECONCILE, UNDO] = ['reconcile', 'undo'];
 
 /** Failed calls of a driver at one step before the worker gives the step up. */
 export const ATTEMPTS_MAX = 3;
@@ -24,20 +26,18 @@ export const pauseSeconds = (pollSeconds: number, attempt: number): number =>
 /** Seconds that an order or a change can take, by the kind of machine. */
 const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
 
-/** The task that continues at a step of a server. Default: it carries out the order. */
-export const serverTask = (server: Tasked, step = 'claim'): NewTask => ({
-  ...taskAt(server, step),
+/** The task that brings the machine of a server to its wanted state in time. */
+export const serverTask = (server: Tasked): NewTask => ({
+  ...destroyTask(server),
   deadlineSeconds: DEADLINE_SECONDS[server.kind],
 });
 
 /** The task that removes the machines of a DELETING server. It has no deadline. */
-export const destroyTask = (server: Tasked): NewTask => taskAt(server, 'destroy');
-
-const taskAt = (server: Tasked, step: string): NewTask => ({
+export const destroyTask = (server: Tasked): NewTask => ({
   lane: SERVER_LANE,
   process: SERVER_PROCESS,
   subject: server.orderNumber,
   accountId: server.accountId,
   party: partyOf(server),
-  step,
+  step: RECONCILE,
 });

@@ -1,0 +1,42 @@
+/** The end of a change of a server: its columns, its money and its capacity. */
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ERASED, type Server, type ServerChange } from '../../../entities/servers/server.ts';
+import { move } from '../move.ts';
+import { completeResize, undoResize } from './resize.ts';
+
+/** The changes that end here. Resuming has an end of its own. */
+export type Operation = Exclude<ServerChange['operation'], 'resume'>;
+
+const ENDED = { change: null, ...ERASED };
+
+const ENDS: Record<Operation, { status: 'RUNNING' | 'STOPPED'; done: string }> = {
+  start: { status: 'RUNNING', done: 'started' },
+  stop: { status: 'STOPPED', done: 'stopped' },
+  reboot: { status: 'RUNNING', done: 'rebooted' },
+  reset: { status: 'RUNNING', done: 'reset' },
+  rebuild: { status: 'RUNNING', done: 'rebuilt' },
+  resize: { status: 'STOPPED', done: 'resized' },
+};
+
+/** Ends a change that the machine has carried out. @param set the changed columns */
+export async function completeChange(tx: Transaction, server: Server, set: Partial<Server>): Promise<void> {
+  const change = server.change!;
+  const operation = change.operation as Operation;
+  const isUpdate = operation === 'rebuild' || operation === 'resize';
+  const more = { data: { operation }, ...(isUpdate && { event: 'server.updated' as const }) };
+  const well = { ...set, ...ENDED, failureCode: null, failureMessage: null };
+  const { updatedAt } = await move(tx, server, ENDS[operation].status, well, more);
+  if (change.operation === 'resize') await completeResize(tx, server, change, updatedAt);
+}
+
+/** Returns a server to its state before a change that failed, with the reason and its money. The worker then mends the machine. */
+export async function undoChange(tx: Transaction, server: Server): Promise<Server> {
+  const change = server.change!;
+  const operation = change.operation as Operation;
+  const lost = operation === 'rebuild' ? ' Its data may be gone.' : '';
+  const failureMessage = `The server could not be ${ENDS[operation].done}.${lost} You were not charged for it. Try again later.`;
+  const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };
+  const stable = await move(tx, server, change.from, set, { event: 'server.action_failed', data: { operation } });
+  if (change.operation === 'resize') await undoResize(tx, server, change);
+  return stable;
+}

@@ -1,0 +1,126 @@
+/**
+ * Leads a machine to its wanted state. It observes the machine, looks up the next step in the table, and carries it out. A
+ * killed worker loses nothing, because the next one observes the machine again.
+ */
+
+import { CHANGING } from '../../../entities/servers/server.ts';
+import { hop, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
+import { undoChange } from '../billing/change.ts';
+import { DriverError, type MachineSpec, type Observation } from '../drivers/driver.ts';
+import { move } from '../move.ts';
+import { reserveCapacity } from '../placement/capacity.ts';
+import { keyOf } from '../placement/spec.ts';
+import { ATTEMPTS_MAX, RECONCILE, UNDO } from '../task.ts';
+import { fail, isPermanent, undeliverable } from './outcome.ts';
+import { remake } from './remake.ts';
+import { remove } from './remove.ts';
+import { settle } from './settle.ts';
+import type { ServerStep, Work } from './step.ts';
+import { nextStep, type Step } from './table.ts';
+import { isOutage, noteTrouble } from './trouble.ts';
+import { changedBy, changeOf, type Wanted, wantedOf } from './wanted.ts';
+
+/** The calls that bring a machine nearer to its wanted state. */
+type Act = Extract<Step, 'off' | 'on' | 'restart' | 'reset' | 'resize' | 'rebuild'>;
+
+export const reconcile: ServerStep = async (given, work) => {
+  const { server, driver, pollSeconds } = work;
+  if (server.status === 'PENDING') return claim(work);
+  if (server.status === 'FAILED' || server.status === 'DELETING') return remove(given, work);
+  // After an outage, the machine has its whole time for the proof again.
+  const task = given.outages ? { ...given, data: { ...given.data, proofBy: null } } : given;
+  const spec = await work.specOf({ ...server, ...changedBy(changeOf(server)) });
+  const wanted = wantedOf(server, spec, task);
+  const step = nextStep(wanted, await driver.observe(keyOf(server), task.aborted));
+  switch (step) {
+    case 'remove':
+      return remove(task, work);
+    case 'remake':
+      return remake(task, work);
+    case 'create':
+      return create(task, work, spec);
+    case 'prove':
+      return nap(pollSeconds, { data: proofData(task, work) });
+    case 'wait':
+      return nap(pollSeconds);
+    case 'lost':
+      // The observer reports the machine of a server that should be as it is.
+      if (!changeOf(server)) return settle(server);
+      throw new DriverError('failed', 'The engine has no complete machine of that order.');
+    case 'settle':
+      return settle(server);
+    default:
+      return act(step, { task, work, wanted, spec });
+  }
+};
+
+/** An order that was paid later claims its capacity here, and fails without any. Others have claimed it. */
+const claim = ({ server }: Work): Outcome =>
+  hop(RECONCILE, {
+    commit: async (tx) => {
+      const room = server.ipv4 ? {} : await reserveCapacity(tx, server);
+      if (room) await move(tx, server, 'PROVISIONING', room);
+      else await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
+    },
+  });
+
+/** Makes the machine of an order. If this one cannot be finished, the worker gives it up. */
+async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<Outcome> {
+  const { server, driver, pollSeconds } = work;
+  try {
+    await driver.create(spec, task.aborted);
+  } catch (error) {
+    const code = error instanceof DriverError ? error.code : 'unreachable';
+    const isFull = code === 'no_capacity' && server.host; // Another host may have room.
+    const isLast = task.attempts - task.outages >= ATTEMPTS_MAX;
+    if (isOutage(error) || !(isPermanent(error) || code === 'stuck' || isLast)) throw error;
+    await noteTrouble(work, error);
+    if (isFull || !isPermanent(error)) return hop(RECONCILE, { data: { givenUp: server.generation } });
+    return hop(UNDO, { commit: (tx) => undeliverable(tx, server) });
+  }
+  const { onSince = task.now(), proofBy } = task.data;
+  // An engine may lose the machine after making it. The worker makes it again, after a pause.
+  const afterSeconds = proofBy ? pollSeconds : 0;
+  return hop(RECONCILE, { afterSeconds, data: { onSince, ...proofData(task, work) } });
+}
+
+/** The end of the time in which the machine of an order must give proof. */
+const proofData = (task: LeasedTask, { proofSeconds }: Work): object => ({
+  proofBy: task.data.proofBy ?? new Date(task.now().getTime() + proofSeconds * 1000).toISOString(),
+});
+
+interface Action {
+  task: LeasedTask;
+  work: Work;
+  wanted: Wanted;
+  spec: MachineSpec;
+}
+
+/** Carries out a step, and settles the machine if it is as wanted then. */
+async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Outcome> {
+  const { server, pollSeconds } = work;
+  const change = changeOf(server);
+  let seen: Observation;
+  try {
+    seen = await call(step, { task, work, spec });
+  } catch (error) {
+    // Another attempt would fail as well. The worker brings the machine back to its state before the change.
+    if (!isPermanent(error) || !CHANGING.has(server.status)) throw error;
+    await noteTrouble(work, error);
+    return hop(UNDO, { commit: (tx) => undoChange(tx, server) });
+  }
+  const isDone = step === wanted.once && seen.phase === 'present' && !seen.busy;
+  const data = isDone && change ? { done: change.id } : {};
+  const next = nextStep({ ...wanted, once: isDone ? null : wanted.once }, seen);
+  if (next === 'settle') return settle(server);
+  return next === step || next === 'wait' || next === 'lost' ? nap(pollSeconds, { data }) : nap(0, { data });
+}
+
+/** Drivers carry a call out once for each id, even if the step repeats. */
+async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
+  const { server, driver } = work;
+  const id = changeOf(server)?.id ?? `mend-${task.id}`;
+  return step === 'rebuild' || step === 'resize'
+    ? driver[step](spec, id, task.aborted)
+    : driver.power(keyOf(server), step, id, task.aborted);
+}

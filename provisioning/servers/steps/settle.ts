@@ -1,0 +1,40 @@
+/** The end of the work on a machine that is as wanted. It delivers an order, or ends a change or a suspension. */
+
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
+import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
+import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.ts';
+import { done, type Outcome } from '../../tasks/tasks.ts';
+import { completeChange } from '../billing/change.ts';
+import { completeResume } from '../billing/resume.ts';
+import { move } from '../move.ts';
+import { changedBy } from './wanted.ts';
+
+/** Ends the task. */
+export function settle(server: Server): Outcome {
+  const { status, change } = server;
+  if (status === 'PROVISIONING') return done({ commit: (tx) => deliver(tx, server) });
+  if (CHANGING.has(status)) return done({ commit: (tx) => completeChange(tx, server, changedBy(change)) });
+  if (status === 'SUSPENDED' && change?.operation === 'resume')
+    return done({ commit: (tx) => completeResume(tx, server, change) });
+  return done();
+}
+
+/** Captures the money of an order. The first month begins. */
+async function deliver(tx: Transaction, server: Server): Promise<void> {
+  const { accountId, orderNumber, serviceCode, priceMonthMicros, setupFeeMicros } = server;
+  const ended = { ...ERASED, failureCode: null, failureMessage: null };
+  const running = await move(tx, server, 'RUNNING', { paidUntil: PAID_UNTIL, ...ended });
+  await post(tx, accountId, {
+    kind: 'capture',
+    debit: held(accountId),
+    credit: REVENUE,
+    amountMicros: priceMonthMicros + setupFeeMicros,
+    externalKey: `capture:${orderNumber}`,
+    orderNumber,
+    serviceCode,
+    description: `First month of ${serviceCode}`,
+    periodFrom: running.updatedAt,
+    periodTo: running.paidUntil!,
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * The table of steps. It leads each machine from its observed state to the wanted one, one step at a time. The first row that
+ * fits names the step. It calls nothing, so it can be read and tested as it is.
+ */
+import type { Observation } from '../drivers/driver.ts';
+import { imageDiffers, sizeDiffers } from '../placement/spec.ts';
+import type { Wanted } from './wanted.ts';
+
+export type Step =
+  | 'remove'
+  | 'wait'
+  | 'remake'
+  | 'create'
+  | 'rebuild'
+  | 'lost'
+  | 'prove'
+  | 'off'
+  | 'resize'
+  | 'restart'
+  | 'reset'
+  | 'on'
+  | 'settle';
+
+/** A machine as its driver sees it. Missing members are unknown. */
+export type Seen = Pick<Observation, 'phase' | 'power' | 'busy' | 'size' | 'image'> &
+  Partial<Pick<Observation, 'proven'>>;
+
+const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) => boolean])[] = [
+  ['remove', ({ exists }) => exists === false],
+  ['settle', ({ exists }, { phase }) => exists === null && phase === 'absent'],
+  ['wait', (_, { phase }) => phase === 'unknown'],
+  ['remake', ({ givenUp }) => givenUp],
+  ['settle', ({ proof }, { phase, proven }) => proof && phase === 'present' && proven === true],
+  ['remake', ({ late }) => late],
+  ['create', ({ remedy }, { phase }) => remedy === 'create' && phase !== 'present'],
+  ['prove', ({ proof }) => proof],
+  ['wait', (_, { busy }) => busy === true],
+  ['rebuild', ({ once }) => once === 'rebuild'],
+  ['rebuild', ({ remedy, ...wanted }, seen) => !!remedy && (seen.phase !== 'present' || imageDiffers(wanted, seen))],
+  ['lost', (_, { phase }) => phase !== 'present'],
+  ['off', (wanted, { power }) => wanted.power === 'off' && power === 'on'],
+  ['resize', ({ once }) => once === 'resize'],
+  ['resize', (wanted, seen) => seen.power === 'off' && sizeDiffers(wanted, seen)],
+  ['restart', ({ once }) => once === 'restart'],
+  ['reset', ({ once }) => once === 'reset'],
+  ['on', (wanted, { power }) => wanted.power === 'on' && power === 'off'],
+  ['wait', (_, { power }) => power === undefined],
+  ['settle', () => true],
+];
+
+/** The next step of a machine. */
+export const nextStep = (wanted: Wanted, seen: Seen): Step => TABLE.find(([, fits]) => fits(wanted, seen))![0];

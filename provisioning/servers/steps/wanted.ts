@@ -1,0 +1,65 @@
+/** The wanted state of a machine, as the row of its server tells it. */
+import { CHANGING, type Server, type ServerChange, type ServerStatus } from '../../../entities/servers/server.ts';
+import type { LeasedTask } from '../../tasks/tasks.ts';
+import type { MachineSpec, Power } from '../drivers/driver.ts';
+
+/** A call that a driver carries out once for each change, so its effect cannot be observed. */
+export type Once = 'restart' | 'reset' | 'rebuild' | 'resize';
+
+export interface Wanted extends Pick<MachineSpec, 'size' | 'image'> {
+  /** Null: a machine that is absent is as good as one that is off. */
+  exists: boolean | null;
+  power: Power;
+  /** The call that is still to do. */
+  once: Once | null;
+  /** How a missing or half-made machine is made. Null: not at all, because it may have the data of a customer. */
+  remedy: 'create' | 'rebuild' | null;
+  /** Whether it must prove that it booted, for the delivery of an order. */
+  proof: boolean;
+  /** Whether its time for that is over. */
+  late: boolean;
+  /** Whether it cannot be finished. */
+  givenUp: boolean;
+}
+
+const ON: ReadonlySet<ServerStatus> = new Set(['PROVISIONING', 'RUNNING', 'STARTING', 'REBOOTING', 'REBUILDING']);
+const ONCE: Partial<Record<ServerChange['operation'], Once>> = {
+  reboot: 'restart',
+  reset: 'reset',
+  rebuild: 'rebuild',
+  resize: 'resize',
+};
+
+/** The change that is in progress. A server that was deleted during a change still has it. */
+export const changeOf = ({ status, change }: Server): ServerChange | null =>
+  CHANGING.has(status) || status === 'SUSPENDED' ? change : null;
+
+/** The columns of the server after its change. */
+export function changedBy(change: ServerChange | null): Partial<Server> {
+  if (change?.operation === 'resize')
+    return { serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) };
+  if (change?.operation !== 'rebuild') return {};
+  const { os, sshKeyIds, sshPublicKeys } = change;
+  return { os, sshKeyIds, sshPublicKeys };
+}
+
+/** @param spec the specification of the server after its change */
+export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pick<LeasedTask, 'data' | 'now'>): Wanted {
+  const { status, failureCode, generation } = server;
+  const change = changeOf(server);
+  const { done, proofBy, givenUp } = task.data;
+  const isOrder = status === 'PROVISIONING';
+  const isResumed = change?.operation === 'resume' && change.from === 'RUNNING';
+  const isErased = status === 'REBUILDING' || failureCode === 'rebuild_failed';
+  return {
+    size,
+    image,
+    exists: status === 'SUSPENDED' && !change ? null : status !== 'FAILED' && status !== 'DELETING',
+    power: ON.has(status) || isResumed ? 'on' : 'off',
+    once: (change && change.id !== done && ONCE[change.operation]) || null,
+    remedy: isOrder ? 'create' : isErased ? 'rebuild' : null,
+    proof: isOrder,
+    late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),
+    givenUp: isOrder && givenUp === generation,
+  };
+}

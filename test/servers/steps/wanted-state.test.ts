@@ -1,0 +1,103 @@
+/** Machines that differ from their servers, and changes that cannot be made: the worker brings each to its wanted state. */
+import { expect, it, onTestFinished } from 'vitest';
+import { verifyBooks } from '../../../entities/payments/books.ts';
+import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
+import { finish, openFaultyShop, traces } from '../../setup/customer-shop.ts';
+
+const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
+const NEVER = new AbortController().signal;
+
+async function openServer() {
+  const shop = await openFaultyShop(onTestFinished, { fundsMicros: 100_000_000n, log: () => {} });
+  const order = (await orderServer(shop.context, ORDER)).server.orderNumber;
+  await finish(shop, order, 'RUNNING');
+  const key = { order, generation: 1 };
+  const machine = () => shop.driver.observe(key, NEVER);
+  const findings = async () => {
+    await shop.tick(OBSERVER_PROCESS);
+    const open = await shop.db.query<{ kind: string }>('select kind from finding where resolved_at is null order by 1');
+    return open.map(({ kind }) => kind);
+  };
+  return { shop, order, key, machine, findings };
+}
+
+it('A machine that shut itself down is turned on when the customer asks for it', async () => {
+  const { shop, order, key, machine, findings } = await openServer();
+  await shop.driver.power(key, 'off', 'guest', NEVER);
+  expect(await findings()).toEqual(['POWER']);
+  const { server } = await updateServer(shop.context, order, { powerState: 'ON' });
+  expect(server.status).toBe('RUNNING');
+  await finish(shop, order, 'RUNNING');
+  expect((await machine()).power).toBe('on');
+  expect(await findings()).toEqual([]);
+});
+
+it('A resize whose answer is lost until its deadline is undone on the machine, and refunded', async () => {
+  const { shop, order, machine, findings } = await openServer();
+  const { size } = await machine();
+  await updateServer(shop.context, order, { powerState: 'OFF' });
+  await finish(shop, order, 'STOPPED');
+  shop.faulty.fault = (call) => (call === 'resize' ? { kind: 'lose' } : undefined);
+  await updateServer(shop.context, order, { serviceCode: 'vps-2' });
+  await shop.work();
+  expect((await machine()).size).not.toEqual(size);
+  shop.faulty.fault = () => undefined;
+  await shop.db.query('update task set deadline_at = now(), run_at = now()');
+  await finish(shop, order, 'STOPPED');
+  expect(await shop.read(order)).toMatchObject({ serviceCode: 'vps-1', failureCode: 'resize_failed' });
+  expect((await machine()).size).toEqual(size);
+  expect(await findings()).toEqual([]);
+  expect((await traces(shop, order)).transfers).toEqual(['hold', 'capture', 'hold', 'release']);
+  expect((await verifyBooks(shop.db)).balanced).toBe(true);
+});
+
+it('A rebuild that destroys the machine and fails leaves a machine of the old image, and says so', async () => {
+  const { shop, order, key, machine } = await openServer();
+  shop.faulty.fault = (call) => (call === 'rebuild' ? { kind: 'fail', code: 'rejected' } : undefined);
+  await updateServer(shop.context, order, { action: 'REBUILD', os: 'alma-9' });
+  await shop.driver.destroy(key, NEVER);
+  let broken = true;
+  shop.faulty.fault = (call) => (call === 'rebuild' && broken ? { kind: 'fail', code: 'rejected' } : undefined);
+  // The simulated engine makes no machine by a rebuild, so the test stands in for one that does.
+  shop.driver.rebuild = (spec, _, signal) => shop.driver.create(spec, signal);
+  await shop.work();
+  expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', os: 'debian-13', failureCode: 'rebuild_failed' });
+  expect((await shop.read(order)).failureMessage).toContain('Its data may be gone.');
+  broken = false;
+  await shop.db.query('update task set run_at = now()');
+  await finish(shop, order, 'RUNNING');
+  expect(await machine()).toMatchObject({ phase: 'present', power: 'on', image: 'debian-13' });
+});
+
+it('The observer reports another size, another image and a half-made machine', async () => {
+  const { shop, order, findings } = await openServer();
+  const list = shop.driver.list.bind(shop.driver);
+  const seen = async (change: object) => {
+    shop.driver.list = async () => (await list()).map((one) => ({ ...one, ...change }));
+    return findings();
+  };
+  expect(await seen({ size: { vcpus: 64, memoryMb: 1, diskGb: 1 } })).toEqual(['SIZE']);
+  expect(await seen({ image: 'plan-9' })).toEqual(['IMAGE']);
+  expect(await seen({ phase: 'incomplete' })).toEqual(['INCOMPLETE']);
+  expect(await seen({ phase: 'unknown' })).toEqual([]);
+  expect((await shop.read(order)).status).toBe('RUNNING');
+});
+
+it('A machine that cannot be mended leaves a dead task for the operator', async () => {
+  const { shop, order, key } = await openServer();
+  await shop.driver.power(key, 'off', 'guest', NEVER);
+  shop.faulty.fault = (call) => (call === 'power' ? { kind: 'fail', code: 'rejected' } : undefined);
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await shop.db.query('update task set run_at = now()');
+    await shop.work();
+  }
+  expect(await shop.db.query('select state, error from task where subject = $1', [order])).toEqual([
+    { state: 'DEAD', error: 'The test makes power fail.' },
+  ]);
+  shop.faulty.fault = () => undefined;
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  await finish(shop, order, 'RUNNING');
+});
