@@ -30,6 +30,7 @@ const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) 
   ['settle', ({ exists }, { phase }) => exists === null && phase === 'absent'],
   ['wait', (_, { phase }) => phase === 'unknown'],
   ['remake', ({ givenUp }) => givenUp],
+  ['create', ({ once }) => once === 'create'],
   ['settle', ({ proof }, { phase, proven }) => proof && phase === 'present' && proven === true],
   ['remake', ({ late }) => late],
   ['create', ({ remedy }, { phase }) => remedy === 'create' && phase !== 'present'],

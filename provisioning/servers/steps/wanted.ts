@@ -4,7 +4,7 @@ import type { LeasedTask } from '../../tasks/tasks.ts';
 import type { MachineSpec, Power } from '../drivers/driver.ts';
 
 /** A call that a driver carries out once for each change, so its effect cannot be observed. */
-export type Once = 'restart' | 'reset' | 'rebuild' | 'resize';
+export type Once = 'create' | 'restart' | 'reset' | 'rebuild' | 'resize';
 
 export interface Wanted extends Pick<MachineSpec, 'size' | 'image'> {
   /** Null: a machine that is absent is as good as one that is off. */
@@ -47,7 +47,7 @@ export function changedBy(change: ServerChange | null): Partial<Server> {
 export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pick<LeasedTask, 'data' | 'now'>): Wanted {
   const { status, failureCode, generation } = server;
   const change = changeOf(server);
-  const { done, proofBy, givenUp } = task.data;
+  const { done, onSince, proofBy, givenUp } = task.data;
   const isOrder = status === 'PROVISIONING';
   const isResumed = change?.operation === 'resume' && change.from === 'RUNNING';
   const isErased = status === 'REBUILDING' || failureCode === 'rebuild_failed';
@@ -56,7 +56,9 @@ export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pic
     image,
     exists: status === 'SUSPENDED' && !change ? null : status !== 'FAILED' && status !== 'DELETING',
     power: ON.has(status) || isResumed ? 'on' : 'off',
-    once: (change && change.id !== done && ONCE[change.operation]) || null,
+    // The engine has the last word on a machine of an order, even if an earlier call was lost.
+    once:
+      isOrder && onSince === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
     remedy: isOrder ? 'create' : isErased ? 'rebuild' : null,
     proof: isOrder,
     late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),

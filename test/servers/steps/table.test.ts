@@ -18,6 +18,7 @@ it.each<[wanted: Partial<Wanted>, seen: Partial<Seen>, step: Step]>([
   [{}, { phase: 'unknown' }, 'wait'],
   [ORDER, { phase: 'absent' }, 'create'],
   [ORDER, { phase: 'incomplete' }, 'create'],
+  [{ ...ORDER, once: 'create' }, { proven: true }, 'create'],
   [ORDER, { proven: false }, 'prove'],
   [ORDER, { busy: true, power: 'off' }, 'prove'],
   [ORDER, { proven: true }, 'settle'],
