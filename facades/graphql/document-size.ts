@@ -3,6 +3,7 @@ import {
   type DocumentNode,
   type ExecutionArgs,
   type FieldNode,
+  type FragmentDefinitionNode,
   type GraphQLCompositeType,
   GraphQLError,
   type GraphQLField,
@@ -64,32 +65,34 @@ interface Place {
 
 class Scale {
   readonly #schema: GraphQLSchema;
-  readonly #document: DocumentNode;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #variables: VariableValues;
   readonly #weight: Weight;
 
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues, weight: Weight) {
     this.#schema = schema;
-    this.#document = document;
+    const fragments = document.definitions.filter((one) => one.kind === Kind.FRAGMENT_DEFINITION);
+    this.#fragments = new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
     this.#variables = variables;
     this.#weight = weight;
   }
 
-  add(set: SelectionSetNode, type: GraphQLCompositeType, place: Place): void {
+  /** @param spread the fragments that the selection has already. As in execution, each counts once. */
+  add(set: SelectionSetNode, type: GraphQLCompositeType, place: Place, spread = new Set<string>()): void {
     for (const node of set.selections) {
       if (node.kind === Kind.FIELD) this.#addField(node, type, place);
       else {
-        const fragment = node.kind === Kind.INLINE_FRAGMENT ? node : this.#fragment(node.name.value);
+        const fragment = node.kind === Kind.INLINE_FRAGMENT ? node : this.#unlessSpread(node.name.value, spread);
         const named = fragment?.typeCondition && this.#schema.getType(fragment.typeCondition.name.value);
-        if (fragment) this.add(fragment.selectionSet, isCompositeType(named) ? named : type, place);
+        if (fragment) this.add(fragment.selectionSet, isCompositeType(named) ? named : type, place, spread);
       }
     }
   }
 
-  #fragment(name: string) {
-    return this.#document.definitions.find(
-      (definition) => definition.kind === Kind.FRAGMENT_DEFINITION && definition.name.value === name,
-    ) as Extract<DocumentNode['definitions'][number], { kind: typeof Kind.FRAGMENT_DEFINITION }> | undefined;
+  #unlessSpread(name: string, spread: Set<string>): FragmentDefinitionNode | undefined {
+    if (spread.has(name)) return undefined;
+    spread.add(name);
+    return this.#fragments.get(name);
   }
 
   #addField(node: FieldNode, type: GraphQLCompositeType, { times, depth, limit: outer }: Place): void {

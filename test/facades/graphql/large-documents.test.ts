@@ -81,6 +81,13 @@ describe.each(['HTTP', 'WebSocket'] as const)('A document over %s', (transport) 
     expect((await send(`{ agents(limit: 200) { data { ${fields} } } }`)).errors).toBeUndefined();
   });
 
+  it('has the rows of a fragment once in a selection, as in its answer', async () => {
+    const send = await clientOf(freehold);
+    const spreads = '...Page '.repeat(5);
+    const fragment = 'fragment Page on Query { auditLog(limit: 200) { data { id } } }';
+    expect((await send(`{ ${spreads} } ${fragment}`)).errors).toBeUndefined();
+  });
+
   it('asks for at most 40,000 values, where aliases repeat the fields of its rows', async () => {
     const aliases = Array.from({ length: 40 }, (_, i) => `x${i}: id`).join(' ');
     const refused = await (await clientOf(freehold))(`{ agents(limit: 200) { data { skills { ${aliases} } } } }`);
