@@ -7,8 +7,6 @@ import { lockServerSql, Server } from './server.ts';
 export const READ_SERVER = statement(Server.columns, { name: 'read server' })`
   select ${columnsOf(Server)} from server where order_number = $1`;
 /** Locks the server, and reads it. */
-export const LOCK_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server))}`;
-/** Locks the server for the commit of a step. */
-export const LOCK_SERVER_ONLY = statement({}, { name: 'lock server' })`${lockServerSql('')}`;
+export const LOCK_SERVER = statement(Server.columns, { name: 'lock server' })`${lockServerSql(columnsOf(Server))}`;
 /** Locks and reads the server, if it still waits for its payment. */
 export const LOCK_PENDING_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server), `status = 'PENDING'`)}`;

@@ -22,7 +22,7 @@ export interface NewTask {
 }
 
 /** The columns that a new task overwrites in a dead one. */
-const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'deadline_at', 'created_at'];
+const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'created_at'];
 
 /**
  * A CTE that starts a task, for statements that write its subject themselves. The caller announces it by `taskChange`.
@@ -38,6 +38,7 @@ export const startTaskSql = (from: string, first: number, party = 'null'): strin
       coalesce(${party}, $${first + 7}::text) from ${from}
     on conflict (subject) do update set signals = task.signals + 1, attempts = 0, outages = 0, state = 'READY',
       party = excluded.party, ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
+      deadline_at = case task.state when 'DEAD' then excluded.deadline_at else coalesce(excluded.deadline_at, task.deadline_at) end,
       run_at = case
         when task.state = 'DEAD' then excluded.run_at
         when task.leased_by is null then least(task.run_at, excluded.run_at)

@@ -2,9 +2,10 @@
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import type { Vault } from '../../../entities/secrets.ts';
-import { LOCK_SERVER, LOCK_SERVER_ONLY, READ_SERVER } from '../../../entities/servers/lock.ts';
-import { ROOT_PASSWORD, type Server, USER_DATA } from '../../../entities/servers/server.ts';
-import { done, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { LOCK_SERVER, READ_SERVER } from '../../../entities/servers/lock.ts';
+import { CHANGING, ROOT_PASSWORD, type Server, USER_DATA } from '../../../entities/servers/server.ts';
+import { Conflict, done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { undoChange } from '../billing/change.ts';
 import { reportUnresumed } from '../billing/resume.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import { specOf } from '../placement/spec.ts';
@@ -25,7 +26,7 @@ interface Options {
 }
 
 const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 3600 };
-/** The steps of tasks that earlier versions wrote. */
+/** The steps of tasks that earlier versions wrote. They had given up the change at `restore`. */
 const EARLIER = 'claim create prove replace clean change confirm restore suspend resume destroy'.split(' ');
 
 export function serverProcess(options: Options): Process {
@@ -44,7 +45,9 @@ export function serverProcess(options: Options): Process {
     const common = { db, server, log, pollSeconds, specOf: toSpec };
     const work = { ...common, driver: drivers[kind], proofSeconds: proofSeconds[kind] };
     try {
-      return underLock(server, await reconcile(task, work));
+      const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
+      const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
+      return underLock(server, outcome);
     } catch (error) {
       await noteTrouble(work, error);
       throw error;
@@ -60,14 +63,19 @@ export function serverProcess(options: Options): Process {
   };
 }
 
-/** Locks the account and the server before the commit of a step, which then locks money, places and tasks. */
+/**
+ * Locks the account and the server before the commit of a step, which then locks money, places and tasks. The step runs again if
+ * another change has begun meanwhile.
+ */
 const underLock = (server: Server, outcome: Outcome): Outcome => ({
   ...outcome,
   party: partyOf(server),
   commit:
     outcome.commit &&
     (async (tx) => {
-      await LOCK_SERVER_ONLY.all(tx, [server.orderNumber]);
+      const locked = await LOCK_SERVER.first(tx, [server.orderNumber]);
+      const isSame = locked?.status === server.status && locked.change?.id === server.change?.id;
+      if (!isSame) throw new Conflict(`${server.orderNumber} has changed meanwhile.`);
       await outcome.commit!(tx);
     }),
 });

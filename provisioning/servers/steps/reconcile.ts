@@ -23,6 +23,9 @@ import { changedBy, changeOf, type Wanted, wantedOf } from './wanted.ts';
 /** The calls that bring a machine nearer to its wanted state. */
 type Act = Extract<Step, 'off' | 'on' | 'restart' | 'reset' | 'resize' | 'rebuild'>;
 
+/** The time for an engine to end its own work on a machine that the worker mends. Then the operator finds a dead task. */
+const BUSY_MS_MAX = 3_600_000;
+
 export const reconcile: ServerStep = async (given, work) => {
   const { server, driver, pollSeconds } = work;
   if (server.status === 'PENDING') return claim(work);
@@ -31,7 +34,8 @@ export const reconcile: ServerStep = async (given, work) => {
   const task = given.outages ? { ...given, data: { ...given.data, proofBy: null } } : given;
   const spec = await work.specOf({ ...server, ...changedBy(changeOf(server)) });
   const wanted = wantedOf(server, spec, task);
-  const step = nextStep(wanted, await driver.observe(keyOf(server), task.aborted));
+  const seen = await driver.observe(keyOf(server), task.aborted);
+  const step = nextStep(wanted, seen);
   switch (step) {
     case 'remove':
       return remove(task, work);
@@ -42,7 +46,7 @@ export const reconcile: ServerStep = async (given, work) => {
     case 'prove':
       return nap(pollSeconds, { data: proofData(task, work) });
     case 'wait':
-      return nap(pollSeconds);
+      return wait(task, work, seen);
     case 'lost':
       // The observer reports the machine of a server that should be as it is.
       if (!changeOf(server)) return settle(server);
@@ -53,6 +57,15 @@ export const reconcile: ServerStep = async (given, work) => {
       return act(step, { task, work, wanted, spec });
   }
 };
+
+/** Looks again later. A machine that is unknown has its whole time for the proof after that. */
+function wait({ data, deadlineAt, now }: LeasedTask, { pollSeconds }: Work, { phase, busy }: Observation): Outcome {
+  if (phase === 'unknown') return nap(pollSeconds, { data: { proofBy: null } });
+  if (!busy || deadlineAt) return nap(pollSeconds);
+  const busyBy = (data.busyBy as string | undefined) ?? new Date(now().getTime() + BUSY_MS_MAX).toISOString();
+  if (Date.parse(busyBy) > now().getTime()) return nap(pollSeconds, { data: { busyBy } });
+  throw new DriverError('failed', 'The engine still works on the machine.');
+}
 
 /** An order that was paid later claims its capacity here, and fails without any. Others have claimed it. */
 const claim = ({ server }: Work): Outcome =>
@@ -119,7 +132,7 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
 /** Drivers carry a call out once for each id, even if the step repeats. */
 async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
   const { server, driver } = work;
-  const id = changeOf(server)?.id ?? `mend-${task.id}`;
+  const id = changeOf(server)?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`;
   return step === 'rebuild' || step === 'resize'
     ? driver[step](spec, id, task.aborted)
     : driver.power(keyOf(server), step, id, task.aborted);

@@ -3,7 +3,7 @@
  * fits names the step. It calls nothing, so it can be read and tested as it is.
  */
 import type { Observation } from '../drivers/driver.ts';
-import { imageDiffers, sizeDiffers } from '../placement/spec.ts';
+import { sizeDiffers } from '../placement/spec.ts';
 import type { Wanted } from './wanted.ts';
 
 export type Step =
@@ -35,15 +35,15 @@ const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) 
   ['remake', ({ late }) => late],
   ['create', ({ remedy }, { phase }) => remedy === 'create' && phase !== 'present'],
   ['prove', ({ proof }) => proof],
-  ['wait', (_, { busy }) => busy === true],
   ['rebuild', ({ once }) => once === 'rebuild'],
-  ['rebuild', ({ remedy, ...wanted }, seen) => !!remedy && (seen.phase !== 'present' || imageDiffers(wanted, seen))],
+  ['restart', ({ once }, { phase }) => once === 'restart' && phase === 'present'],
+  ['reset', ({ once }, { phase }) => once === 'reset' && phase === 'present'],
+  ['wait', (_, { busy }) => busy === true],
+  ['rebuild', ({ remedy }, { phase }) => remedy === 'rebuild' && phase !== 'present'],
   ['lost', (_, { phase }) => phase !== 'present'],
   ['off', (wanted, { power }) => wanted.power === 'off' && power === 'on'],
   ['resize', ({ once }) => once === 'resize'],
-  ['resize', (wanted, seen) => seen.power === 'off' && sizeDiffers(wanted, seen)],
-  ['restart', ({ once }) => once === 'restart'],
-  ['reset', ({ once }) => once === 'reset'],
+  ['resize', (wanted, seen) => wanted.remedy === 'resize' && seen.power === 'off' && sizeDiffers(wanted, seen)],
   ['on', (wanted, { power }) => wanted.power === 'on' && power === 'off'],
   ['wait', (_, { power }) => power === undefined],
   ['settle', () => true],

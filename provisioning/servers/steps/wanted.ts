@@ -2,6 +2,7 @@
 import { CHANGING, type Server, type ServerChange, type ServerStatus } from '../../../entities/servers/server.ts';
 import type { LeasedTask } from '../../tasks/tasks.ts';
 import type { MachineSpec, Power } from '../drivers/driver.ts';
+import { UNDO } from '../task.ts';
 
 /** A call that a driver carries out once for each change, so its effect cannot be observed. */
 export type Once = 'create' | 'restart' | 'reset' | 'rebuild' | 'resize';
@@ -12,8 +13,11 @@ export interface Wanted extends Pick<MachineSpec, 'size' | 'image'> {
   power: Power;
   /** The call that is still to do. */
   once: Once | null;
-  /** How a missing or half-made machine is made. Null: not at all, because it may have the data of a customer. */
-  remedy: 'create' | 'rebuild' | null;
+  /**
+   * The call that makes a missing or half-made machine, or that undoes a resize. Null: none, because a machine may have the
+   * data of a customer.
+   */
+  remedy: 'create' | 'rebuild' | 'resize' | null;
   /** Whether it must prove that it booted, for the delivery of an order. */
   proof: boolean;
   /** Whether its time for that is over. */
@@ -43,14 +47,26 @@ export function changedBy(change: ServerChange | null): Partial<Server> {
   return { os, sshKeyIds, sshPublicKeys };
 }
 
+/** The calls that undo changes, by the failure of the change. */
+const UNDOES: Record<string, Wanted['remedy']> = { rebuild_failed: 'rebuild', resize_failed: 'resize' };
+
+function remedyOf({ status, failureCode }: Server, { step }: Pick<LeasedTask, 'step'>): Wanted['remedy'] {
+  if (status === 'PROVISIONING') return 'create';
+  if (status === 'REBUILDING') return 'rebuild';
+  return (step === UNDO && UNDOES[failureCode ?? '']) || null;
+}
+
 /** @param spec the specification of the server after its change */
-export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pick<LeasedTask, 'data' | 'now'>): Wanted {
-  const { status, failureCode, generation } = server;
+export function wantedOf(
+  server: Server,
+  { size, image }: MachineSpec,
+  task: Pick<LeasedTask, 'data' | 'now' | 'step'>,
+): Wanted {
+  const { status, generation } = server;
   const change = changeOf(server);
   const { done, onSince, proofBy, givenUp } = task.data;
   const isOrder = status === 'PROVISIONING';
   const isResumed = change?.operation === 'resume' && change.from === 'RUNNING';
-  const isErased = status === 'REBUILDING' || failureCode === 'rebuild_failed';
   return {
     size,
     image,
@@ -59,7 +75,7 @@ export function wantedOf(server: Server, { size, image }: MachineSpec, task: Pic
     // The engine has the last word on a machine of an order, even if an earlier call was lost.
     once:
       isOrder && onSince === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
-    remedy: isOrder ? 'create' : isErased ? 'rebuild' : null,
+    remedy: remedyOf(server, task),
     proof: isOrder,
     late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),
     givenUp: isOrder && givenUp === generation,

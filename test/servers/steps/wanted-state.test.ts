@@ -1,6 +1,7 @@
 /** Machines that differ from their servers, and changes that cannot be made: the worker brings each to its wanted state. */
 import { expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
+import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
@@ -100,4 +101,68 @@ it('A machine that cannot be mended leaves a dead task for the operator', async 
   shop.faulty.fault = () => undefined;
   await updateServer(shop.context, order, { powerState: 'ON' });
   await finish(shop, order, 'RUNNING');
+});
+
+it('A failure that comes after the paid time ended leaves the suspension alone', async () => {
+  const { shop, order } = await openServer();
+  await updateServer(shop.context, order, { powerState: 'OFF' });
+  await finish(shop, order, 'STOPPED');
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  shop.driver.power = async () => {
+    await shop.db.query(
+      `update server set status = 'SUSPENDED', change = null, suspended_at = now(), suspended_from = 'STOPPED'
+        where order_number = $1 and status = 'STARTING'`,
+      [order],
+    );
+    throw new DriverError('no_capacity', 'The host is full.');
+  };
+  await shop.work();
+  expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', failureCode: null });
+});
+
+it('A change has its own deadline, also when the worker still waits for the engine without one', async () => {
+  const { shop, order } = await openServer();
+  shop.faulty.fault = () => ({ kind: 'fail', code: 'unreachable' });
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  await shop.db.query('update task set deadline_at = null where subject = $1', [order]);
+  await updateServer(shop.context, order, { action: 'REBOOT' });
+  const [task] = await shop.db.query<{ minutes: number }>(
+    'select extract(epoch from deadline_at - now())::float8 / 60 as minutes from task where subject = $1',
+    [order],
+  );
+  expect(task!.minutes).toBeGreaterThan(25);
+});
+
+it('A rebuild that failed in its answer leaves the new system, and no later change erases it', async () => {
+  const { shop, order, machine } = await openServer();
+  shop.faulty.fault = (call) => (call === 'rebuild' ? { kind: 'lose' } : undefined);
+  await updateServer(shop.context, order, { action: 'REBUILD', os: 'alma-9' });
+  await shop.work();
+  shop.faulty.fault = () => undefined;
+  await shop.db.query('update task set deadline_at = now(), run_at = now()');
+  await finish(shop, order, 'RUNNING');
+  await updateServer(shop.context, order, { powerState: 'OFF' });
+  await finish(shop, order, 'STOPPED');
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  await finish(shop, order, 'RUNNING');
+  expect(await machine()).toMatchObject({ power: 'on', image: 'alma-9' });
+});
+
+it('An engine that works on a machine without end leaves a dead task, and the customer can rebuild', async () => {
+  const { shop, order, key, machine } = await openServer();
+  await shop.driver.power(key, 'off', 'guest', NEVER);
+  shop.faulty.fault = (call) =>
+    call === 'observe' ? { kind: 'lie', observation: { phase: 'present', power: 'off', busy: true } } : undefined;
+  await updateServer(shop.context, order, { powerState: 'ON' });
+  const late = `update task set deadline_at = null, run_at = now(), data = data || '{"busyBy":"2020-01-01T00:00:00Z"}'`;
+  for (let attempt = 0; attempt < 3; attempt++) {
+    await shop.db.query(late);
+    await shop.work();
+  }
+  expect(await shop.db.query('select state, error from task where subject = $1', [order])).toEqual([
+    { state: 'DEAD', error: 'The engine still works on the machine.' },
+  ]);
+  await updateServer(shop.context, order, { action: 'REBUILD', os: 'alma-9' });
+  await shop.work();
+  expect((await machine()).image).toBe('alma-9');
 });
