@@ -1,5 +1,5 @@
 /** The causes of each kind of event in the contract's table. Simulated machines cause those of machines. */
-import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect } from 'vitest';
@@ -77,10 +77,9 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     'system',
     async () => {
       const orderNumber = await stopped();
-      // The machine was turned on by hand, so the engine cannot resize it.
+      // The machine was removed by hand, so the engine cannot resize it.
       const folder = join(dataDir, 'machines');
-      const file = join(folder, readdirSync(folder).find((name) => name.startsWith(orderNumber))!);
-      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), power: 'on' }));
+      rmSync(join(folder, readdirSync(folder).find((name) => name.startsWith(orderNumber))!));
       await patch(orderNumber, { service_code: 'vps-2' });
       return orderNumber;
     },

@@ -38,6 +38,9 @@ export class FaultyDriver implements HardwareDriver {
     this.#driver = driver;
   }
 
+  check(signal: AbortSignal): Promise<readonly string[]> {
+    return this.#answer('check', signal, async (its) => (await this.#driver.check?.(its)) ?? [], []);
+  }
   capacity(signal: AbortSignal): Promise<HostReport[]> {
     return this.#answer('capacity', signal, (its) => this.#driver.capacity(its), []);
   }
