@@ -16,7 +16,7 @@ const old = new Set<string>();
  * Id, name, two flags, whether the user may send commands over the network, and the privilege. A name has 16 bytes, so it
  * can have line breaks, and not a whole row.
  */
-const USER = /(\d+),([^]{0,16}?),(?:true|false),(?:true|false),(true|false),([^,\n]*)\n/gy;
+const USER = /(\d+),(.{0,16}?),(?:true|false),(?:true|false),(true|false),([^,\n]*)\n/gsy;
 
 export class IpmiController implements Controller {
   readonly #host: BareMetalHost;
