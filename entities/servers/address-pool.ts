@@ -64,12 +64,17 @@ export const ADD_IPV4_ADDRESSES = statement({ address: column.inet() })`
     select host(cidr)::inet + n as one from generate_series(0, (1 << (32 - $2::int)) - 1) n) each
   where id = $1 and one <> coalesce(gateway, '::') and ($2::int > 30 or (one <> host(cidr)::inet and one <> host(broadcast(cidr))::inet))
     and one >= coalesce($3::inet, host(cidr)::inet) and one <= coalesce($4::inet, host(broadcast(cidr))::inet) ${ADOPT}`;
-/** Adds the /64s of an IPv6 network, which the fourth group of digits numbers. $1 id, $2 length of the prefix. */
+/**
+ * Adds the /64s of an IPv6 network, which the fourth group of digits numbers, except the one that contains the gateway.
+ * $1 id, $2 length of the prefix.
+ */
 export const ADD_IPV6_ADDRESSES = statement({ address: column.inet() })`
   insert into address (address, family, kind, region_code, prefix_length, gateway, pool_id)
-  select set_masklen(host(cidr)::inet | format('0:0:0:%s::', to_hex(n))::inet, 64), 'IPV6', kind, region_code,
-    case when gateway is not null then 64 end, gateway, id
-  from address_pool, generate_series(0, (1 << (64 - $2::int)) - 1) n where id = $1 ${ADOPT}`;
+  select one, 'IPV6', kind, region_code, case when gateway is not null then 64 end, gateway, id
+  from address_pool, lateral (
+    select set_masklen(host(cidr)::inet | format('0:0:0:%s::', to_hex(n))::inet, 64) as one
+    from generate_series(0, (1 << (64 - $2::int)) - 1) n) each
+  where id = $1 and not coalesce(gateway << one, false) ${ADOPT}`;
 
 /** Locks the addresses of a network in their order. $1 id. */
 export const LOCK_POOL_ADDRESSES = statement({})`select from address where pool_id = $1 order by address for update`;

@@ -46,7 +46,7 @@ export const Deployment = entity('deployment', {
   restarts: defaulting(column.int(), 0),
   /** The last news of the installer or the wiper. */
   report: nullable(column.text()),
-  /** The users that the controller had before the machine was there, as `id:name`. Null: unknown. */
+  /** The users that the controller had before the machine was there, as `id:name:privilege`. Null: unknown. */
   bmcUsers: nullable({ ...column.textArray(), default: undefined }),
   /** The reason why the operator overrode the driver. */
   note: nullable(column.text()),

@@ -82,6 +82,7 @@ export async function updateHost(context: Context, name: string, given: HostSett
     const before = await lockHost(tx, name);
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'vCPUs, memory and disk have to be above 0.');
     const bareMetal = await bareMetalColumns(tx, context, before, given);
+    if (given.mac) await moveToCard(tx, name, given.mac.toLowerCase());
     const host = await UPDATE_HOST.first(tx, [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...bareMetal]);
     if (!host) throw invalid('vcpus', 'Machines have claimed more than that.');
     await recordHost(tx, context, name, { updated: Object.keys(given) });
@@ -125,6 +126,12 @@ export async function requireRegion(tx: Transaction, code: string): Promise<void
   if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
+/** The deployment on a host goes on with a new card. That of a retired host keeps its own, which tells unwiped hardware. */
+async function moveToCard(tx: Transaction, box: string, mac: string): Promise<void> {
+  const deployment = await lock(tx, Deployment, { box });
+  if (deployment && deployment.state !== 'RETIRED') await update(tx, Deployment, { id: deployment.id }, { mac });
+}
+
 async function sizeOfTier(tx: Transaction, code: string) {
   const tier = await FIND_TIER.first(tx, [code]);
   if (tier?.kind !== 'dedicated') throw new ApiError('unknown_service_code');
@@ -152,8 +159,7 @@ function requireWhole({ bmc, mac, disks, bootNetworkIsolated }: BareMetal): void
 }
 
 /**
- * The values of the columns from bmc_protocol to boot_network_isolated, null for absent ones. A deployment on the host gets the MAC
- * address of the new card.
+ * The values of the columns from bmc_protocol to boot_network_isolated, null for absent ones.
  * @throws ApiError validation_failed
  */
 async function bareMetalColumns(
@@ -168,7 +174,6 @@ async function bareMetalColumns(
     throw invalid('kind', 'Only dedicated servers have a BMC, a MAC address, disks, a firmware and a boot network.');
   const access = bmc ? { ...bmc, ...normalized(bmc) } : undefined;
   await requireUnshared(tx, name, mac, access?.address ?? null);
-  if (mac) await update(tx, Deployment, { box: name }, { mac });
   const { protocol = null, address = null, user = null, password, certificate = null } = access ?? {};
   const sealed = password === undefined ? null : BMC_PASSWORD.seal(vault, password, name);
   return [protocol, address, user, sealed, certificate, mac, disks, firmware, bootNetworkIsolated];

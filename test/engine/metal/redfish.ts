@@ -9,6 +9,8 @@ import { createServer as createTlsServer } from 'node:https';
 export interface TestUser {
   name: string;
   enabled: boolean;
+  /** Default: Administrator. */
+  role?: string;
 }
 
 interface Options {
@@ -19,6 +21,8 @@ interface Options {
   /** Takes the image that was inserted; undefined: it was ejected. Absent: the controller has no virtual media. */
   insert?: (image: string | undefined) => Promise<void>;
   users?: TestUser[];
+  /** Whether it lists its users. Default: true. */
+  listsUsers?: () => boolean;
   /** Milliseconds from the answer to the end of a reset. */
   delayMs?: number;
   /** Serves plain HTTP if absent. */
@@ -88,11 +92,15 @@ export async function startRedfish(options: Options) {
     if (insert && call === `POST ${MEDIA}/Cd/Actions/InsertMedia`) return setMedium(body.Image, response);
     if (insert && call === `POST ${MEDIA}/Cd/Actions/EjectMedia`) return setMedium(undefined, response);
     const Members = users.map((_, index) => ({ '@odata.id': `${ACCOUNTS}/${index}` }));
-    if (call === `GET ${ACCOUNTS}`) return answer(response, 200, { Members });
+    if (call === `GET ${ACCOUNTS}` && options.listsUsers?.() !== false) return answer(response, 200, { Members });
     const found = users[Number(/\d+$/.exec(call)?.[0])];
     if (!call.includes(ACCOUNTS) || !found) return refuse(response, 404, 'ResourceMissingAtURI');
     if (call.startsWith('PATCH')) found.enabled = body.Enabled ?? found.enabled;
-    return answer(response, 200, { UserName: found.name, Enabled: found.enabled });
+    return answer(response, 200, {
+      UserName: found.name,
+      RoleId: found.role ?? 'Administrator',
+      Enabled: found.enabled,
+    });
   };
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     let text = '';

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { Controller } from '../../../provisioning/servers/drivers/bmc/controller.ts';
-import { IpmiController } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
+import { IpmiController, parsedUsers } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
 import { disableNewUsers, usersOf } from '../../../provisioning/servers/drivers/bmc/users.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -39,6 +39,29 @@ describe('A look at 500 hosts', () => {
   });
 });
 
+describe('The list of users of a controller with IPMI', () => {
+  const bmc = { protocol: 'ipmi', address: '10.0.0.1', user: 'ADMIN', password: 'p' } as const;
+  const parsed = (list: string) => parsedUsers(list, { name: 'box-1', bmc });
+  const row = (id: number, name: string) => `${id},${name},true,false,true,ADMINISTRATOR\n`;
+  const admin = { privilege: 'ADMINISTRATOR', own: false };
+
+  it('hides nobody, whatever root on the host has chosen as a name', () => {
+    const names = ['ADMIN', 'a\nb', 'c\r', '\n4,d,true,false', ',true,true,false', '', 'e,f'];
+    const list = `${names.map((name, index) => row(index + 1, name)).join('')}8,,true,false,true,NO ACCESS\n`;
+    expect(parsed(list)).toEqual(
+      names.map((name, index) => ({ ...admin, id: String(index + 1), name, own: name === 'ADMIN' })),
+    );
+    expect(parsed('')).toBeUndefined();
+  });
+
+  it.each(['ID  Name  Callin\n', row(1, 'ADMIN').trim(), `${row(1, 'ADMIN')}\n`, `x\n${row(1, 'ADMIN')}`])(
+    'is refused if a part of it does not parse: %j',
+    (list) => {
+      expect(() => parsed(list)).toThrow('does not parse');
+    },
+  );
+});
+
 // Developers' machines may lack OpenIPMI.
 describe.skipIf(missing())('A controller with IPMI', () => {
   it('works with suite 3 if it refuses suite 17, and loses only its new users', async () => {
@@ -48,12 +71,12 @@ describe.skipIf(missing())('A controller with IPMI', () => {
     const controller = new IpmiController(rack.box);
     expect(await controller.power(NEVER)).toBe('off');
     const known = await usersOf(controller, NEVER);
-    expect(known).toEqual(['1:', '2:ADMIN']);
+    expect(known).toEqual(['1::USER', '2:ADMIN:ADMINISTRATOR']);
     await disableNewUsers(controller, known, NEVER);
     expect(await usersOf(controller, NEVER)).toEqual(known);
     // The simulator takes a user away as it would one that root on the host has added.
-    await disableNewUsers(controller, ['2:ADMIN'], NEVER);
-    expect(await usersOf(controller, NEVER)).toEqual(['2:ADMIN']);
+    await disableNewUsers(controller, ['2:ADMIN:ADMINISTRATOR'], NEVER);
+    expect(await usersOf(controller, NEVER)).toEqual(['2:ADMIN:ADMINISTRATOR']);
     await disableNewUsers(controller, null, NEVER);
     expect(await controller.power(NEVER)).toBe('off');
   });

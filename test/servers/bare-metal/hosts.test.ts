@@ -4,7 +4,7 @@ import { CONTROLLER } from '../../setup/certificates.ts';
 import { BMC, BOX, fieldOf, openHostWorld } from './host-world.ts';
 import { DISKS } from './room.ts';
 
-const { add, audited, db, inventory, operator, update } = await openHostWorld();
+const { act, add, audited, db, inventory, operator, update } = await openHostWorld();
 
 afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);
@@ -105,5 +105,22 @@ describe('A bare-metal host', () => {
     expect(fieldOf(await update('b2', { mac: BOX.mac }))).toBe('mac');
     expect(fieldOf(await update('b2', { bmc: BMC }))).toBe('bmc.address');
     expect((await update('b2', { bmc: other.bmc, mac: other.mac })).errors).toBeUndefined();
+  });
+
+  it('stays refused under its own card after it was retired, whatever the host of its name gets', async () => {
+    await add();
+    await db.query(
+      `insert into deployment (id, order_number, generation, box, mac, image, spec_digest, state)
+       values ('dep_1', 'SRV-RETIRED001', 1, 'b1', '52:54:00:ab:00:01', 'debian-13', '', 'RETIRED')`,
+    );
+    const card = async () => (await db.query<{ mac: string }>('select mac from deployment'))[0]!.mac;
+    expect((await update('b1', { mac: '52:54:00:ab:00:05' })).data.updateHost.mac).toBe('52:54:00:ab:00:05');
+    expect(await card()).toBe('52:54:00:ab:00:01');
+    expect((await act('removeHost', 'b1')).errors).toBeUndefined();
+    expect((await add({ mac: '52:54:00:ab:00:06' })).errors).toBeUndefined();
+    expect(await card()).toBe('52:54:00:ab:00:01');
+    const old = { name: 'b2', mac: '52:54:00:ab:00:01', bmc: { ...BMC, address: 'bmc-2' } };
+    expect(fieldOf(await add(old))).toBe('mac');
+    await db.query('delete from deployment');
   });
 });

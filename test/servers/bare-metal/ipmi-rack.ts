@@ -35,6 +35,7 @@ export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>)
       return read('journal').split('\n').filter(Boolean);
     },
     users: [],
+    listsUsers: true,
     images: [],
     isOn: () => read('power') !== '',
     turnOff: () => writeFileSync(join(folder, 'power'), ''),

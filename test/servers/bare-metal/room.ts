@@ -27,6 +27,8 @@ export interface Rack {
   images: (string | undefined)[];
   /** The users of its controller. */
   users: TestUser[];
+  /** Whether its controller lists them. */
+  listsUsers: boolean;
   /** Sets the power by hand. */
   turnOff(): void;
   connect(): Promise<void>;
@@ -55,9 +57,10 @@ export async function newRack(
   };
   const chassis = (operation: string, what: string, value = '') =>
     operation === 'get' ? `power:${now.on ? 1 : 0}` : set(what, value);
-  const users = [{ name: 'u', enabled: true }];
+  const users: TestUser[] = [{ name: 'u', enabled: true }];
   const images: (string | undefined)[] = [];
   const insert = async (image: string | undefined) => void images.push(image);
+  const lists = { users: true };
   let controller: { stop(): Promise<void> } | undefined;
   const connect = async () => {
     controller = await startRedfish({
@@ -66,6 +69,7 @@ export async function newRack(
       password: 'p',
       chassis,
       users,
+      listsUsers: () => lists.users,
       delayMs,
       ...(boot === 'MEDIUM' && { insert }),
     });
@@ -84,6 +88,12 @@ export async function newRack(
     },
     journal,
     users,
+    get listsUsers() {
+      return lists.users;
+    },
+    set listsUsers(listed) {
+      lists.users = listed;
+    },
     images,
     isOn: () => now.on,
     turnOff: () => {

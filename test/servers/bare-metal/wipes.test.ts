@@ -112,4 +112,32 @@ describe('A user that root on the host has added to its controller', () => {
       { name: 'u2', enabled: false },
     ]);
   });
+
+  it('loses the access, too, if it was there with a lower privilege, and the user of the service never does', async () => {
+    await room.driver.destroy(spec, NEVER);
+    await machine.wipe();
+    await driver.destroy(spec, NEVER);
+    rack.users.splice(1, rack.users.length, { name: 'monitor', enabled: true, role: 'ReadOnly' });
+    const next = specOf('SRV-WIPESROLES');
+    await driver.create(next, NEVER);
+    await machine.install(driver, next);
+    for (const user of rack.users) user.role = user.name === 'monitor' ? 'Administrator' : 'Operator';
+    await driver.destroy(next, NEVER);
+    await machine.wipe();
+    expect(await driver.destroy(next, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(rack.users.map(({ name, enabled }) => [name, enabled])).toEqual([
+      ['u', true],
+      ['monitor', false],
+    ]);
+  });
+
+  it('keeps the host taken while the controller does not list its users any more', async () => {
+    await driver.destroy(spec, NEVER);
+    await machine.wipe();
+    rack.listsUsers = false;
+    await expect(driver.destroy(spec, NEVER)).rejects.toThrow(/listed its users at the order/);
+    expect((await deployment())!.state).toBe('WIPED');
+    rack.listsUsers = true;
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+  });
 });

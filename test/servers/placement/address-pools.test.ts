@@ -67,6 +67,16 @@ describe('A network', () => {
     await remove(id);
   });
 
+  it('of IPv6 has no /64 that contains its gateway', async () => {
+    const { id, total } = await added({ cidr: '2001:db8:aa00:fff0::/62', gateway: '2001:db8:aa00:fff1::1' });
+    expect(total).toBe(3);
+    expect((await rows(id)).map(({ address }) => address)).toEqual(
+      ['fff0', 'fff2', 'fff3'].map((group) => `2001:db8:aa00:${group}::/64`),
+    );
+    await remove(id);
+    expect((await add({ cidr: '2001:db8:aa00::/64', gateway: '2001:db8:aa00::1' })).errors).toHaveLength(1);
+  });
+
   it.each([
     [{ cidr: '10.0.0.0' }, undefined],
     [{ cidr: '10.0.0.0/8' }, 'cidr'],

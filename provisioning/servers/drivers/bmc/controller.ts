@@ -8,6 +8,9 @@ export type Device = 'PXE' | 'DISK';
 export interface BmcUser {
   id: string;
   name: string;
+  privilege: string;
+  /** Whether the service logs in as this user. */
+  own: boolean;
 }
 
 export interface Controller {
@@ -27,7 +30,7 @@ export interface Controller {
   bootFrom(device: Device, signal: AbortSignal, medium?: string): Promise<void>;
   /** Whether it can boot from the image of a URL. @throws DriverError unreachable */
   hasMedium(signal: AbortSignal): Promise<boolean>;
-  /** The users that can log in; undefined if it cannot list them. @throws DriverError unreachable */
+  /** The users that can log in; undefined if it cannot list them. @throws DriverError unreachable, failed */
   users(signal: AbortSignal): Promise<BmcUser[] | undefined>;
   /** Takes the access of a user away. @throws DriverError unreachable, failed */
   disable(user: BmcUser, signal: AbortSignal): Promise<void>;

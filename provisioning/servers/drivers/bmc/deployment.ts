@@ -27,7 +27,7 @@ export interface HostDeployment {
   silentSeconds: number;
   /** How often the driver has restarted a silent wiper of this run. */
   restarts: number;
-  /** The users that the controller had before the machine was there, as `id:name`; null: unknown. */
+  /** The users that the controller had before the machine was there, as `id:name:privilege`; null: unknown. */
   bmcUsers: string[] | null;
 }
 

@@ -12,6 +12,12 @@ const [SUITE, OLD_SUITE] = ['17', '3'];
 /** The addresses of controllers that refused suite 17. */
 const old = new Set<string>();
 
+/**
+ * Id, name, two flags, whether the user may send commands over the network, and the privilege. A name has 16 bytes, so it
+ * can have line breaks, and not a whole row.
+ */
+const USER = /(\d+),(.{0,16}?),(?:true|false),(?:true|false),(true|false),([^,\n]*)\n/gsy;
+
 export class IpmiController implements Controller {
   readonly #host: BareMetalHost;
   constructor(host: BareMetalHost) {
@@ -55,9 +61,7 @@ export class IpmiController implements Controller {
       if (error instanceof DriverError && error.code === 'failed') return undefined;
       throw error;
     }
-    // Id, name, two flags, whether the user may send commands over the network, and the privilege.
-    const rows = said.matchAll(/^(\d+),(.*),(?:true|false),(?:true|false),true,(?!NO ACCESS).*$/gm);
-    return Array.from(rows, ([, id, name]) => ({ id: id!, name: name! }));
+    return parsedUsers(said, this.#host);
   }
 
   async disable({ id }: BmcUser, signal: AbortSignal): Promise<void> {
@@ -99,6 +103,23 @@ export class IpmiController implements Controller {
       );
     });
   }
+}
+
+/**
+ * Parses the whole list. Root on a host chooses names, so an unreadable row must not hide a user. Somebody has logged in, so an
+ * empty list is none.
+ * @throws DriverError failed
+ */
+export function parsedUsers(list: string, { name: host, bmc }: Pick<BareMetalHost, 'name' | 'bmc'>) {
+  if (!list) return undefined;
+  const rows = [...list.matchAll(USER)];
+  if (rows.map(([row]) => row).join('') !== list)
+    throw new DriverError('failed', `The controller of ${host} has a list of users that does not parse.`);
+  return rows
+    .filter(([, , , mayLogIn, privilege]) => mayLogIn === 'true' && privilege !== 'NO ACCESS')
+    .map(([, id, name, , privilege]): BmcUser => {
+      return { id: id!, name: name!, privilege: privilege!, own: name === bmc.user };
+    });
 }
 
 class SuiteRefused extends DriverError {}

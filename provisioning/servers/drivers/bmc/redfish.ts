@@ -27,6 +27,7 @@ interface Medium {
 interface Account {
   Id?: string;
   UserName?: string;
+  RoleId?: string;
   Enabled?: boolean;
 }
 const ACCOUNTS = '/redfish/v1/AccountService/Accounts';
@@ -85,8 +86,9 @@ export class RedfishController implements Controller {
     if (status !== 200) throw this.#refused('the list of accounts', status);
     const users: BmcUser[] = [];
     for (const { '@odata.id': id } of (body as { Members?: Link[] }).Members ?? []) {
-      const { UserName, Enabled } = (await this.#get(id, signal)).body as Account;
-      if (UserName && Enabled !== false) users.push({ id, name: UserName });
+      const { UserName, RoleId = '', Enabled } = (await this.#get(id, signal)).body as Account;
+      const own = UserName === this.#host.bmc.user;
+      if (UserName && Enabled !== false) users.push({ id, name: UserName, privilege: RoleId, own });
     }
     return users;
   }
