@@ -190,6 +190,18 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       await driver.destroy(spec, never);
     });
 
+    it('removes the new machine even if the old one cannot be removed', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      await protect(nameOf(spec), true);
+      await driver.rebuild(spec, 'change-1', never);
+      expect(await codeOf(driver.destroy(spec, never))).toBe('stuck');
+      expect((await instanceOf(spec)).name).toBe(nameOf(spec));
+      await protect(nameOf(spec), false);
+      expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
+    });
+
     it('removes the old machine first where the pool has no room for both', async () => {
       const driver = newDriver();
       const spec = newSpec();

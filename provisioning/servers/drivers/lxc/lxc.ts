@@ -208,12 +208,20 @@ export class LxcDriver implements HardwareDriver {
     return this.#exclusive(key, signal, async () => {
       const seen = await this.observe(key, signal);
       if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
-      for (const found of await this.#engine.all(key, signal)) {
-        if (!isReady(found)) await this.#engine.idle(found, signal);
-        await this.#engine.remove(found, signal);
-      }
+      const instances = await this.#engine.all(key, signal);
+      const errors: unknown[] = [];
+      // A stuck predecessor must not keep the machine itself.
+      for (const found of instances.toSorted((a, b) => Number(isParked(a)) - Number(isParked(b))))
+        await this.#destroyOne(found, signal).catch((error) => errors.push(error));
+      signal.throwIfAborted();
+      if (errors.length) throw errors[0];
       return this.observe(key, signal);
     });
+  }
+
+  async #destroyOne(found: Instance, signal: AbortSignal): Promise<void> {
+    if (!isReady(found)) await this.#engine.idle(found, signal);
+    await this.#engine.remove(found, signal);
   }
 
   /** @throws DriverError failed if the machine does not exist, or was not finished */
