@@ -165,6 +165,43 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       await other.destroy(spec, never);
     });
 
+    /** Makes the engine refuse to remove an instance, or not. */
+    const protect = (name: string, on: boolean) =>
+      lxd.call('PATCH', `/1.0/instances/${name}?project=freehold`, {
+        config: { 'security.protection.delete': String(on) },
+      });
+
+    it('refuses a rebuild, and keeps the machine, while an older one cannot be removed', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      await protect(nameOf(spec), true);
+      await driver.rebuild(spec, 'change-1', never);
+      expect(await instancesOf(spec)).toHaveLength(2);
+      await login(spec, 'touch /root/trace; sync');
+      expect(await codeOf(driver.rebuild(spec, 'change-2', never))).toBe('stuck');
+      const large = { ...spec, size: { ...spec.size, diskGb: 9 } };
+      expect(await codeOf(driver.rebuild(large, 'change-3', never))).toBe('stuck');
+      expect(await login(spec, 'ls /root')).toContain('trace');
+      await protect(nameOf(spec), false);
+      await driver.rebuild(spec, 'change-4', never);
+      expect(await login(spec, 'ls /root')).toBe('');
+      expect(await instancesOf(spec)).toHaveLength(1);
+      await driver.destroy(spec, never);
+    });
+
+    it('removes the new machine even if the old one cannot be removed', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      await protect(nameOf(spec), true);
+      await driver.rebuild(spec, 'change-1', never);
+      expect(await codeOf(driver.destroy(spec, never))).toBe('stuck');
+      expect((await instanceOf(spec)).name).toBe(nameOf(spec));
+      await protect(nameOf(spec), false);
+      expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
+    });
+
     it('removes the old machine first where the pool has no room for both', async () => {
       const driver = newDriver();
       const spec = newSpec();

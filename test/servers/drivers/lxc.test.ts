@@ -11,6 +11,7 @@ import {
   observationOf,
   specDigestOf,
 } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import { predecessorIn } from '../../../provisioning/servers/drivers/lxc/predecessor.ts';
 
 const SPEC: MachineSpec = {
   order: 'SRV-5JX368RQN8',
@@ -150,6 +151,30 @@ describe('An instance', () => {
     expect(Object.keys(config).filter((name) => /^(limits|security)\./.test(name))).toEqual([
       ...['limits.cpu', 'limits.memory', 'security.secureboot'],
     ]);
+  });
+});
+
+describe('A failed rebuild', () => {
+  const instance = (name: string, config: object) => ({
+    ...{ name, status: 'Stopped', location: 'none' },
+    config: Object.fromEntries(Object.entries(config).map(([key, value]) => [`user.freehold-${key}`, value])),
+  });
+  const parked = (name: string, change: string | undefined, more: object = {}) =>
+    instance(name, { parked: JSON.stringify({ change, power: 'on', nic: {} }), ...more });
+
+  it('gives back the machine that it was to replace, and none of an earlier rebuild', () => {
+    const [older, newer] = [parked('older', 'change-1'), parked('newer', 'change-2')];
+    const unfinished = instance('new', { change: 'change-2' });
+    expect(predecessorIn([older, newer], 'change-2')).toBe(newer);
+    expect(predecessorIn([newer, unfinished])).toBe(newer);
+    expect(predecessorIn([older, unfinished])).toBeUndefined();
+    expect(predecessorIn([unfinished])).toBeUndefined();
+  });
+
+  it('gives back a machine of an older version, and rather one that is not stuck', () => {
+    const old = parked('old', undefined);
+    expect(predecessorIn([instance('new', { change: 'change-2' }), old])).toBe(old);
+    expect(predecessorIn([parked('stuck', 'change-1', { stuck: '1' }), old])).toBe(old);
   });
 });
 

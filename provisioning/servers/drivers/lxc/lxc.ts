@@ -28,7 +28,7 @@ import {
   specDigestOf,
 } from './instance.ts';
 import { limitsOf, ROOT, rootOf } from './limits.ts';
-import { park, restore } from './predecessor.ts';
+import { park, predecessorIn, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
@@ -149,14 +149,16 @@ export class LxcDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
       const found = await this.#finished(spec, signal);
-      const marks = { [MARK.change]: change };
       if (found?.config?.[MARK.change] !== change) {
         await this.#engine.requireImage(spec, signal);
+        // What an earlier rebuild left would take the name of the new machine.
+        for (const left of await this.#engine.all(spec, signal))
+          if (left.name !== found?.name) await this.#engine.remove(left, signal);
         if (found && (await this.#engine.hasRoomFor(spec, found, signal)))
-          await this.#replace(found, spec, marks, signal);
+          await this.#replace(found, spec, change, signal);
         else {
           if (found) await this.#engine.remove(found, signal);
-          await this.#make(spec, marks, signal);
+          await this.#make(spec, { [MARK.change]: change }, signal);
         }
       }
       await this.#removePredecessor(spec, signal);
@@ -165,16 +167,16 @@ export class LxcDriver implements HardwareDriver {
   }
 
   /** Makes the new machine beside the old one, which comes back as it was if that fails. */
-  async #replace(old: Instance, spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
+  async #replace(old: Instance, spec: MachineSpec, change: string, signal: AbortSignal): Promise<void> {
     const [first, second] = namesOf(spec);
     try {
-      await park(this.#engine, old, signal);
-      await this.#engine.make(spec, old.name === first ? second : first, marks, signal);
+      await park(this.#engine, old, change, signal);
+      await this.#engine.make(spec, old.name === first ? second : first, { [MARK.change]: change }, signal);
     } catch (error) {
       signal.throwIfAborted();
       // The engine may still be at it. The next call finds out.
       if (error instanceof DriverError && error.code === 'unreachable') throw error;
-      await this.#finished(spec, signal);
+      await this.#finished(spec, signal, change);
       throw error;
     }
   }
@@ -206,12 +208,20 @@ export class LxcDriver implements HardwareDriver {
     return this.#exclusive(key, signal, async () => {
       const seen = await this.observe(key, signal);
       if (seen.phase === 'absent' || seen.phase === 'unknown') return seen;
-      for (const found of await this.#engine.all(key, signal)) {
-        if (!isReady(found)) await this.#engine.idle(found, signal);
-        await this.#engine.remove(found, signal);
-      }
+      const instances = await this.#engine.all(key, signal);
+      const errors: unknown[] = [];
+      // A stuck predecessor must not keep the machine itself.
+      for (const found of instances.toSorted((a, b) => Number(isParked(a)) - Number(isParked(b))))
+        await this.#destroyOne(found, signal).catch((error) => errors.push(error));
+      signal.throwIfAborted();
+      if (errors.length) throw errors[0];
       return this.observe(key, signal);
     });
+  }
+
+  async #destroyOne(found: Instance, signal: AbortSignal): Promise<void> {
+    if (!isReady(found)) await this.#engine.idle(found, signal);
+    await this.#engine.remove(found, signal);
   }
 
   /** @throws DriverError failed if the machine does not exist, or was not finished */
@@ -226,15 +236,16 @@ export class LxcDriver implements HardwareDriver {
   /**
    * The instance if it was finished. The driver removes an unfinished one, since its content is unknown. If it was to
    * replace another by a rebuild, that one comes back.
+   * @param change the rebuild, if it failed just now
    */
-  async #finished(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
+  async #finished(key: MachineKey, signal: AbortSignal, change?: string): Promise<Instance | undefined> {
     const found = await this.#engine.ours(key, signal);
     if (!found || isReady(found)) return found;
     await this.#engine.idle(found, signal);
     const instances = await this.#engine.all(key, signal);
     const finished = instances.find(isReady);
     if (finished) return finished;
-    const old = instances.find(isParked);
+    const old = predecessorIn(instances, change);
     for (const unfinished of instances.filter((one) => !isParked(one)))
       await (old ? this.#removeIfPossible(unfinished, signal) : this.#engine.remove(unfinished, signal));
     if (!old) return undefined;

@@ -5,19 +5,38 @@
  */
 import type { Power } from '../driver.ts';
 import type { LxcEngine } from './engine.ts';
-import { type Instance, MARK } from './instance.ts';
+import { type Instance, isParked, MARK } from './instance.ts';
 import { NIC } from './network.ts';
 
 /** The state of a predecessor before its rebuild. */
 interface Former {
+  /** The change that replaces it. Older versions did not write it. */
+  change?: string;
   power: Power;
   nic: Record<string, string>;
 }
 
-/** Turns a machine off, and frees its addresses. */
-export async function park(engine: LxcEngine, { name, status, devices }: Instance, signal: AbortSignal): Promise<void> {
+const formerOf = ({ config }: Instance) => JSON.parse(config![MARK.parked]!) as Former;
+
+/**
+ * The machine that a failed rebuild was to replace. A stuck machine of an earlier rebuild is older.
+ * @param change the rebuild; default: that of the unfinished instance
+ */
+export function predecessorIn(instances: readonly Instance[], change?: string): Instance | undefined {
+  const failed = change ?? instances.find((one) => !isParked(one))?.config?.[MARK.change];
+  const parked = instances.filter(isParked).filter((one) => !failed || (formerOf(one).change ?? failed) === failed);
+  return parked.find(({ config }) => !config?.[MARK.stuck]) ?? parked[0];
+}
+
+/** Turns a machine off for a change, and frees its addresses. */
+export async function park(
+  engine: LxcEngine,
+  { name, status, devices }: Instance,
+  change: string,
+  signal: AbortSignal,
+): Promise<void> {
   const nic = devices![NIC]!;
-  const former: Former = { power: status === 'Stopped' ? 'off' : 'on', nic };
+  const former: Former = { change, power: status === 'Stopped' ? 'off' : 'on', nic };
   await engine.mark(name, { [MARK.parked]: JSON.stringify(former) }, signal);
   if (former.power === 'on') await engine.stop(name, false, signal);
   await engine.mark(name, {}, signal, { [NIC]: without(nic) });
@@ -35,12 +54,9 @@ const without = (nic: Record<string, string>): Record<string, string> => ({
 });
 
 /** Undoes `park`, also a part of it. */
-export async function restore(
-  engine: LxcEngine,
-  { name, status, config }: Instance,
-  signal: AbortSignal,
-): Promise<void> {
-  const { power, nic } = JSON.parse(config![MARK.parked]!) as Former;
+export async function restore(engine: LxcEngine, old: Instance, signal: AbortSignal): Promise<void> {
+  const { name, status } = old;
+  const { power, nic } = formerOf(old);
   await engine.mark(name, { [MARK.parked]: '' }, signal, { [NIC]: nic });
   if (power === 'on' && status === 'Stopped') await engine.start(name, signal);
 }
