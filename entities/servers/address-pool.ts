@@ -65,7 +65,7 @@ export const ADD_IPV4_ADDRESSES = statement({ address: column.inet() })`
   where id = $1 and one <> coalesce(gateway, '::') and ($2::int > 30 or (one <> host(cidr)::inet and one <> host(broadcast(cidr))::inet))
     and one >= coalesce($3::inet, host(cidr)::inet) and one <= coalesce($4::inet, host(broadcast(cidr))::inet) ${ADOPT}`;
 /**
- * Adds the /64s of an IPv6 network, which the fourth group of digits numbers, except the one that contains the gateway.
+ * Adds the /64s of an IPv6 network, which the fourth group of digits numbers. It skips the /64 of the gateway.
  * $1 id, $2 length of the prefix.
  */
 export const ADD_IPV6_ADDRESSES = statement({ address: column.inet() })`

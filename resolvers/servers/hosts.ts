@@ -126,7 +126,7 @@ export async function requireRegion(tx: Transaction, code: string): Promise<void
   if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
-/** The deployment on a host goes on with a new card. That of a retired host keeps its own, which tells unwiped hardware. */
+/** The deployment on a host goes on with a new card. A retired deployment keeps its card, which identifies unwiped hardware. */
 async function moveToCard(tx: Transaction, box: string, mac: string): Promise<void> {
   const deployment = await lock(tx, Deployment, { box });
   if (deployment && deployment.state !== 'RETIRED') await update(tx, Deployment, { id: deployment.id }, { mac });

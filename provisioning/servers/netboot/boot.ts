@@ -49,12 +49,17 @@ export class Netboot {
     return job && { ...job, path: jobPath(this.vault, job.found) };
   }
 
-  /** The job of a deployment, for the holder of its token. From now on it may be on the disks. */
+  /** The job of a deployment, for the holder of its token. */
   async byToken(id: string, token: string): Promise<Job | undefined> {
     const found = await this.#find(this.#db, id);
-    const job = found && opens(this.vault, token, found, 'job') ? jobOf(found) : undefined;
-    if (job?.found.state === 'WAITING' && !(await moveDeployment(this.#db, job.found, 'INSTALLING'))) return undefined;
-    return job;
+    return found && opens(this.vault, token, found, 'job') ? jobOf(found) : undefined;
+  }
+
+  /** Notes that the machine gets its job, so from now on its system may be on the disks. False: the job is over. */
+  async begin({ found }: Job): Promise<boolean> {
+    if (found.state !== 'WAITING' || (await moveDeployment(this.#db, found, 'INSTALLING'))) return true;
+    const now = await this.#find(this.#db, found.id);
+    return now?.run === found.run && now.state === 'INSTALLING'; // Another request of the machine was faster.
   }
 
   /**

@@ -27,6 +27,11 @@ export class BootFolder {
     throw new Error(`The image of ${code} is missing: ${join(this.path, code)}.img, with its line in ${SUMS}.`);
   }
 
+  /** Whether its sums have a line for the file. */
+  async names(name: string): Promise<boolean> {
+    return (await this.#sums()).has(name);
+  }
+
   /** Compares files with their sums, when they have changed. @throws Error that names a file that is missing or different */
   async verify(...names: string[]): Promise<void> {
     const sums = await this.#sums();

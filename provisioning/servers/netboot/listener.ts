@@ -3,7 +3,7 @@
  *
  *   GET  /boot                       The script that DHCP names. It loads the next one.
  *   GET  /boot/:mac                  The script of that machine (iPXE).
- *   GET  /files/:name                Kernel, initrd and images.
+ *   GET  /files/:name                Kernel, initrd and images that SHA256SUMS names.
  *   GET  /d/:id/:token/job.cpio      The job of that machine, with the seed of its new system.
  *   GET  /d/:id/:token/boot.iso      The same, within the image that its controller presents as a medium.
  *   POST /d/:id/:proof/:news         A report of the machine.
@@ -72,8 +72,7 @@ async function answer(parts: Parts, request: IncomingMessage, response: ServerRe
     return say(response, 200, `#!ipxe\nchain --replace ${base}/boot/\${netX/mac:hexhyp}\n`);
   if (room === 'boot' && rest.length === 1 && MAC.test(first))
     return say(response, 200, await script(parts, macOf(first), base));
-  if (room === 'files' && rest.length === 1 && NAME.test(first))
-    return sendFile(join(parts.folder.path, first), response);
+  if (room === 'files' && rest.length === 1 && NAME.test(first)) return sendFile(parts.folder, first, response);
   if (room === 'd' && rest.length === 3 && (what === 'job.cpio' || what === 'boot.iso')) {
     const job = await parts.netboot.byToken(first, token);
     return job ? sendJob(parts, job, base, request, response) : say(response, 404);
@@ -115,17 +114,21 @@ async function sendJob(
   response: ServerResponse,
 ): Promise<void> {
   const archive = jobArchive(netboot.vault, job, base, await imageOf(folder, job));
-  if (request.url!.endsWith('.cpio')) {
+  const isArchive = request.url!.endsWith('.cpio');
+  if (!isArchive) await folder.verify('boot.iso');
+  // Only a machine that gets its whole job begins.
+  if (!(await netboot.begin(job))) return say(response, 404);
+  if (isArchive) {
     response.writeHead(200, { 'content-length': archive.length, 'cache-control': 'no-store' }).end(archive);
     return;
   }
-  await folder.verify('boot.iso');
   await sendMedium(join(folder.path, 'boot.iso'), archive, request, response);
 }
 
-async function sendFile(path: string, response: ServerResponse): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) return say(response, 404);
+async function sendFile(folder: BootFolder, name: string, response: ServerResponse): Promise<void> {
+  const path = join(folder.path, name);
+  const found = (await folder.names(name)) && (await stat(path).catch(() => undefined));
+  if (found === false || !found?.isFile()) return say(response, 404);
   response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': found.size });
   await pipeline(createReadStream(path), response);
 }

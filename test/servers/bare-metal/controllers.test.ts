@@ -45,7 +45,7 @@ describe('The list of users of a controller with IPMI', () => {
   const row = (id: number, name: string) => `${id},${name},true,false,true,ADMINISTRATOR\n`;
   const admin = { privilege: 'ADMINISTRATOR', own: false };
 
-  it('hides nobody, whatever root on the host has chosen as a name', () => {
+  it('shows all users, although root on the host has chosen odd names', () => {
     const names = ['ADMIN', 'a\nb', 'c\r', '\n4,d,true,false', ',true,true,false', '', 'e,f'];
     const list = `${names.map((name, index) => row(index + 1, name)).join('')}8,,true,false,true,NO ACCESS\n`;
     expect(parsed(list)).toEqual(

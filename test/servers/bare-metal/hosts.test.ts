@@ -107,7 +107,7 @@ describe('A bare-metal host', () => {
     expect((await update('b2', { bmc: other.bmc, mac: other.mac })).errors).toBeUndefined();
   });
 
-  it('stays refused under its own card after it was retired, whatever the host of its name gets', async () => {
+  it('cannot come back under another name after the operator retired it and changed its card', async () => {
     await add();
     await db.query(
       `insert into deployment (id, order_number, generation, box, mac, image, spec_digest, state)

@@ -144,4 +144,26 @@ describe('A file to boot from', () => {
     expect(await machine.script()).toMatch(/job\.cpio/);
     await db.query(`update host set boot_network_isolated = false where name = 'box-1'`);
   });
+
+  it('is found only if SHA256SUMS names it', async () => {
+    const statusOf = async (name: string) => (await fetch(`${room.url}/files/${name}`)).status;
+    writeFileSync(join(room.folder, 'operator-notes'), 'secret');
+    expect(await statusOf('operator-notes')).toBe(404);
+    expect(await statusOf('vmlinuz')).toBe(200);
+    rmSync(join(room.folder, 'operator-notes'));
+  });
+
+  it('keeps the machine waiting while it is missing, since the machine has got no installer', async () => {
+    await driver.create(spec, NEVER);
+    const image = rack.images.at(-1)!;
+    const sums = readFileSync(join(room.folder, 'SHA256SUMS'));
+    rmSync(join(room.folder, 'SHA256SUMS'));
+    for (const path of [image, image.replace('boot.iso', 'job.cpio')]) expect((await fetch(path)).status).toBe(500);
+    room.faults.length = 0;
+    expect(await stateOf()).toBe('WAITING');
+    writeFileSync(join(room.folder, 'SHA256SUMS'), sums);
+    const both = await Promise.all([fetch(image), fetch(image)]);
+    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await stateOf()).toBe('INSTALLING');
+  });
 });

@@ -26,16 +26,21 @@ names_of() {
   echo $serial
 }
 
-# Links the names of all disks, also of those that the operator did not list.
+# Links the names of all disks, also of those that the operator did not list. $shared gets the names that several disks have:
+# the namespaces of an NVMe drive have one serial number.
 link_disks() {
   rm -rf /dev/disk/by-id && mkdir -p /dev/disk/by-id
   mdev -s
   disks=
+  shared=
   for path in /sys/block/*; do
     case ${path##*/} in loop* | ram* | zram* | sr* | fd* | md* | dm-* | nbd*) continue ;; esac
     [ "$(cat $path/size)" -gt 0 ] && [ ! -e $path/hidden -o "$(cat $path/hidden)" != 1 ] || continue
     disks="$disks /dev/${path##*/}"
-    for name in $(names_of $path); do ln -sf /dev/${path##*/} /dev/disk/by-id/$name; done
+    for name in $(names_of $path); do
+      case $(device_of $name) in '' | /dev/${path##*/}) ;; *) shared="$shared $name" ;; esac
+      ln -sf /dev/${path##*/} /dev/disk/by-id/$name
+    done
   done
 }
 device_of() { readlink /dev/disk/by-id/$1; }
@@ -55,6 +60,7 @@ find_disks() {
   for name in $fh_disks; do
     device=$(device_of $name)
     [ -n "$device" ] || problem="$problem There is no disk $name."
+    case " $shared " in *" $name "*) problem="$problem Several disks have the name $name." ;; esac
     case " $seen " in *" ${device:-none} "*) problem="$problem $name is another name of a listed disk." ;; esac
     seen="$seen $device"
   done

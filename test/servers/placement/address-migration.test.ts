@@ -34,9 +34,15 @@ const host = (region: string, kind: string) =>
 it('A network is for dedicated servers if only these can use it, and gives up the /64 of its gateway', async () => {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql'));
   for (const file of files.sort()) if (file < ADDRESSES) await run(file);
-  for (const [region, kinds] of Object.entries({ ams: ['DEDICATED'], zrh: ['DEDICATED', 'VPS'], buh: ['VPS'], kef: [] }))
+  for (const [region, kinds] of Object.entries({
+    ams: ['DEDICATED'],
+    zrh: ['DEDICATED', 'VPS'],
+    buh: ['VPS'],
+    kef: [],
+  }))
     for (const kind of kinds) await host(region, kind);
-  for (const [index, region] of ['ams', 'zrh', 'buh', 'kef'].entries()) await pool(region, region, `10.${index}.0.0/24`);
+  for (const [index, region] of ['ams', 'zrh', 'buh', 'kef'].entries())
+    await pool(region, region, `10.${index}.0.0/24`);
   await pool('wide', 'ams', '2001:db8::/62', '2001:db8:0:1::1');
   await client.query(
     `insert into address (address, family, region_code, prefix_length, gateway, pool_id, held_by)
