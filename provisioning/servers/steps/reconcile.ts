@@ -9,7 +9,7 @@ import { undoChange } from '../billing/change.ts';
 import { DriverError, type MachineSpec, type Observation } from '../drivers/driver.ts';
 import { move } from '../move.ts';
 import { reserveCapacity } from '../placement/capacity.ts';
-import { keyOf } from '../placement/spec.ts';
+import { imageDiffers, keyOf } from '../placement/spec.ts';
 import { ATTEMPTS_MAX, RECONCILE, UNDO } from '../task.ts';
 import { fail, isPermanent, undeliverable } from './outcome.ts';
 import { remake } from './remake.ts';
@@ -119,7 +119,13 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
 /** Drivers carry a call out once for each id, even if the step repeats. */
 async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
   const { server, driver } = work;
-  const id = changeOf(server)?.id ?? `mend-${task.id}`;
+  const change = changeOf(server);
+  const id = change?.id ?? `mend-${task.id}`;
+  if (step === 'rebuild' && change?.operation !== 'rebuild') {
+    // A failed rebuild may have left the customer's machine beside its own. It is better than an empty one.
+    const old = await driver.restore?.(keyOf(server), task.aborted);
+    if (old?.phase === 'present' && !imageDiffers(spec, old)) return old;
+  }
   return step === 'rebuild' || step === 'resize'
     ? driver[step](spec, id, task.aborted)
     : driver.power(keyOf(server), step, id, task.aborted);

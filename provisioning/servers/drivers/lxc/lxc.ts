@@ -166,6 +166,13 @@ export class LxcDriver implements HardwareDriver {
     });
   }
 
+  restore(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    return this.#exclusive(key, signal, async () => {
+      await this.#finished(key, signal);
+      return this.observe(key, signal);
+    });
+  }
+
   /** Makes the new machine beside the old one, which comes back as it was if that fails. */
   async #replace(old: Instance, spec: MachineSpec, change: string, signal: AbortSignal): Promise<void> {
     const [first, second] = namesOf(spec);
