@@ -8,6 +8,7 @@ import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
+import { eventually } from '../setup/freehold.ts';
 import { describeRebuilds, type Shown } from './lxc-rebuilds.ts';
 import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
@@ -131,6 +132,37 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       const hears = (source: string) =>
         login(spec, `ping -c 1 -W 1 -I ${source} 10.79.0.1 >/dev/null && echo heard || echo not`);
       expect([await hears(spec.network.ipv4!.address), await hears(spoofed)]).toEqual(['heard', 'not']);
+      await driver.destroy(spec, never);
+    });
+
+    it('sets the filters of an older network card at the next start, and the speed of the tier at a resize', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      const path = `/1.0/instances/${nameOf(spec)}?project=freehold`;
+      const card = async () => {
+        const { devices } = (await lxd.call('GET', path)) as { devices: Record<string, Record<string, string>> };
+        return devices.eth0!;
+      };
+      const filters = await card();
+      const { 'security.port_isolation': _, 'security.ipv6_filtering': __, 'ipv6.address': ___, ...older } = filters;
+      const loosen = async () => {
+        await driver.power(spec, 'off', 'off', never);
+        await lxd.call('PATCH', path, { devices: { eth0: older } });
+      };
+      const id = (await instanceOf(spec)).config['volatile.cloud-init.instance-id'];
+      await loosen();
+      expect((await driver.check(never)).join()).toContain(`1 of our machines, such as ${nameOf(spec)}`);
+      expect(await driver.power(spec, 'on', 'on', never)).toMatchObject({ power: 'on' });
+      expect(await card()).toEqual(filters);
+      expect((await driver.check(never)).join()).not.toContain('our machines');
+      expect((await instanceOf(spec)).config['volatile.cloud-init.instance-id']).toBe(id);
+      await loosen();
+      const slow = { virtualization: 'container', nesting: false, portMbps: 100 } as const;
+      await driver.resize({ ...spec, size: larger, traits: slow }, 'resize', never);
+      expect(await card()).toMatchObject({ 'security.port_isolation': 'true', 'limits.ingress': '100Mbit' });
+      await driver.power(spec, 'on', 'on again', never);
+      await eventually(async () => (await driver.observe(spec, never)).proven, bootSeconds);
       await driver.destroy(spec, never);
     });
 
