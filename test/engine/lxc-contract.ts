@@ -135,7 +135,7 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       await driver.destroy(spec, never);
     });
 
-    it('sets the filters of an older network card at the next start, and the speed of the tier at a resize', async () => {
+    it('filters an older network card at the next start, and gives it the speed of a new tier', async () => {
       const driver = newDriver();
       const spec = newSpec();
       await driver.create(spec, never);

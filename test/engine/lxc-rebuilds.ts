@@ -14,7 +14,7 @@ export interface Shown {
   config: Record<string, string>;
 }
 
-/** What the tests need. The engine has an image `broken`, whose machines do not start. */
+/** The means of the tests. The engine has an image `broken`, whose machines do not start. */
 export interface Bench {
   call: Lxd['call'];
   newDriver(): LxcDriver;

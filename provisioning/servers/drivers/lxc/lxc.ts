@@ -151,7 +151,7 @@ export class LxcDriver implements HardwareDriver {
       const found = await this.#finished(spec, signal);
       if (found?.config?.[MARK.change] !== change) {
         await this.#engine.requireImage(spec, signal);
-        // What an earlier rebuild left would take the name of the new machine.
+        // Leftovers of an earlier rebuild would take the name of the new machine.
         for (const left of await this.#engine.all(spec, signal))
           if (left.name !== found?.name) await this.#engine.remove(left, signal);
         if (found && (await this.#engine.hasRoomFor(spec, found, signal)))
