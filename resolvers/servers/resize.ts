@@ -34,6 +34,7 @@ export async function planResize(
   const present = await FIND_TIER.first(tx, [server.serviceCode]);
   if (server.kind !== 'VPS' || tier.kind !== 'vps' || !present || !isLarger(tier, present))
     throw new ApiError('resize_not_possible');
+  requireSameKind(tier, present);
   if (server.autoRenew && tier.priceMonthMicros > server.priceMonthMicros) refuseRenewals(context, 'rise');
   const now = await databaseTime(tx);
   const heldMicros = differenceMicros(server.priceMonthMicros, tier.priceMonthMicros, server.paidUntil!, now);
@@ -58,4 +59,12 @@ function isLarger(next: Tier, present: Tier): boolean {
   const [to, from] = [next.details as VpsDetails, present.details as VpsDetails];
   const differences = (['vcpus', 'memoryMb', 'diskGb'] as const).map((name) => to[name] - from[name]);
   return differences.every((more) => more >= 0) && differences.some((more) => more > 0);
+}
+
+/** A machine stays a container, or a virtual machine, for its whole life. @throws ApiError resize_not_possible */
+function requireSameKind(next: Tier, present: Tier): void {
+  const [to, from] = [next.details as VpsDetails, present.details as VpsDetails];
+  if (to.virtualization === from.virtualization) return;
+  const detail = `The server has the virtualization ${from.virtualization}, and the tier has ${to.virtualization}.`;
+  throw new ApiError('resize_not_possible', detail);
 }

@@ -116,7 +116,7 @@ describe('A half-made machine that cannot be removed', () => {
       await revive(orderNumber);
       if ((await marksOf(name)).config['user.freehold-ready'] !== '1') {
         // The worker retries the same generation.
-        expect(tried).toMatchObject({ step: 'create' });
+        expect(tried).toMatchObject({ step: 'reconcile' });
         expect(tried!.attempts).toBeLessThan(3);
         return orderNumber;
       }

@@ -9,6 +9,7 @@ import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { eventually } from '../setup/freehold.ts';
+import { describeRebuilds, type Shown } from './lxc-rebuilds.ts';
 import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
 
@@ -48,11 +49,6 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
     ...(traits && { traits }),
     ...(size && { size }),
   });
-  interface Shown {
-    name: string;
-    status: string;
-    config: Record<string, string>;
-  }
   /** All instances of an order. */
   const instancesOf = async ({ order }: MachineKey) =>
     ((await lxd.call('GET', '/1.0/instances?recursion=1&project=freehold')) as Shown[]).filter(
@@ -107,110 +103,14 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
   });
   if (traits) return;
 
+  const call = (...request: Parameters<Lxd['call']>) => lxd.call(...request);
+  describeRebuilds(name, { call, newDriver, newSpec, instancesOf, instanceOf, login });
+
   describe(`The lxc driver on ${name}`, () => {
     it('permanently refuses a machine that the engine cannot make', async () => {
       const driver = newDriver();
       expect(await codeOf(driver.create({ ...newSpec(), image: 'no-such-image' }, never))).toBe('rejected');
       expect(await driver.list(never)).toEqual([]);
-    });
-
-    it('keeps a machine if the image of its rebuild is missing', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      const rebuilt = driver.rebuild({ ...spec, image: 'no-such-image' }, 'change-1', never);
-      expect(await codeOf(rebuilt)).toBe('rejected');
-      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'on', proven: true });
-      await driver.destroy(spec, never);
-    });
-
-    const idOf = async (key: MachineKey) => (await instanceOf(key)).config['volatile.cloud-init.instance-id'];
-
-    it.each(['on', 'off'] as const)(
-      'gives a machine that was %s back as it was when its rebuild fails',
-      async (power) => {
-        const driver = newDriver();
-        const spec = newSpec();
-        await driver.create(spec, never);
-        await login(spec, 'touch /root/trace; sync');
-        if (power === 'off') await driver.power(spec, 'off', 'change-0', never);
-        const id = await idOf(spec);
-        expect(await codeOf(driver.rebuild({ ...spec, image: 'broken' }, 'change-1', never))).toBe('failed');
-        expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power });
-        expect(await idOf(spec)).toBe(id);
-        await driver.power(spec, 'on', 'change-2', never);
-        expect(await login(spec, 'ls /root')).toContain('trace');
-        await driver.destroy(spec, never);
-      },
-    );
-
-    it('keeps the old machine until the new one exists, and gives it back after a killed worker', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      await login(spec, 'touch /root/trace; sync');
-      const killed = new AbortController();
-      const rebuilding = driver.rebuild(spec, 'change-1', killed.signal).catch(() => 'killed');
-      await eventually(async () => (await instancesOf(spec)).length === 2, 30);
-      killed.abort();
-      expect(await rebuilding).toBe('killed');
-      const other = newDriver();
-      expect((await other.list(never)).filter(({ order }) => order === spec.order)).toHaveLength(1);
-      expect(await other.observe(spec, never)).toMatchObject({ phase: 'incomplete', proven: false });
-      await other.power(spec, 'on', 'change-2', never);
-      expect(await login(spec, 'ls /root')).toContain('trace');
-      await other.rebuild(spec, 'change-1', never);
-      expect(await login(spec, 'ls /root')).toBe('');
-      expect(await instancesOf(spec)).toHaveLength(1);
-      await other.destroy(spec, never);
-    });
-
-    /** Makes the engine refuse to remove an instance, or not. */
-    const protect = (name: string, on: boolean) =>
-      lxd.call('PATCH', `/1.0/instances/${name}?project=freehold`, {
-        config: { 'security.protection.delete': String(on) },
-      });
-
-    it('refuses a rebuild, and keeps the machine, while an older one cannot be removed', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      await protect(nameOf(spec), true);
-      await driver.rebuild(spec, 'change-1', never);
-      expect(await instancesOf(spec)).toHaveLength(2);
-      await login(spec, 'touch /root/trace; sync');
-      expect(await codeOf(driver.rebuild(spec, 'change-2', never))).toBe('stuck');
-      const large = { ...spec, size: { ...spec.size, diskGb: 9 } };
-      expect(await codeOf(driver.rebuild(large, 'change-3', never))).toBe('stuck');
-      expect(await login(spec, 'ls /root')).toContain('trace');
-      await protect(nameOf(spec), false);
-      await driver.rebuild(spec, 'change-4', never);
-      expect(await login(spec, 'ls /root')).toBe('');
-      expect(await instancesOf(spec)).toHaveLength(1);
-      await driver.destroy(spec, never);
-    });
-
-    it('removes the new machine even if the old one cannot be removed', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      await protect(nameOf(spec), true);
-      await driver.rebuild(spec, 'change-1', never);
-      expect(await codeOf(driver.destroy(spec, never))).toBe('stuck');
-      expect((await instanceOf(spec)).name).toBe(nameOf(spec));
-      await protect(nameOf(spec), false);
-      expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
-    });
-
-    it('removes the old machine first where the pool has no room for both', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      const { name } = await instanceOf(spec);
-      await driver.rebuild({ ...spec, size: { ...spec.size, diskGb: 9 } }, 'change-1', never);
-      expect((await instanceOf(spec)).name).toBe(name);
-      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
-      await driver.destroy(spec, never);
     });
 
     it('gives a machine the size of its tier and its own address and MAC, and blocks all others', async () => {
@@ -232,6 +132,37 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       const hears = (source: string) =>
         login(spec, `ping -c 1 -W 1 -I ${source} 10.79.0.1 >/dev/null && echo heard || echo not`);
       expect([await hears(spec.network.ipv4!.address), await hears(spoofed)]).toEqual(['heard', 'not']);
+      await driver.destroy(spec, never);
+    });
+
+    it('filters an older network card at the next start, and gives it the speed of a new tier', async () => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      const path = `/1.0/instances/${nameOf(spec)}?project=freehold`;
+      const card = async () => {
+        const { devices } = (await lxd.call('GET', path)) as { devices: Record<string, Record<string, string>> };
+        return devices.eth0!;
+      };
+      const filters = await card();
+      const { 'security.port_isolation': _, 'security.ipv6_filtering': __, 'ipv6.address': ___, ...older } = filters;
+      const loosen = async () => {
+        await driver.power(spec, 'off', 'off', never);
+        await lxd.call('PATCH', path, { devices: { eth0: older } });
+      };
+      const id = (await instanceOf(spec)).config['volatile.cloud-init.instance-id'];
+      await loosen();
+      expect((await driver.check(never)).join()).toContain(`1 of our machines, such as ${nameOf(spec)}`);
+      expect(await driver.power(spec, 'on', 'on', never)).toMatchObject({ power: 'on' });
+      expect(await card()).toEqual(filters);
+      expect((await driver.check(never)).join()).not.toContain('our machines');
+      expect((await instanceOf(spec)).config['volatile.cloud-init.instance-id']).toBe(id);
+      await loosen();
+      const slow = { virtualization: 'container', nesting: false, portMbps: 100 } as const;
+      await driver.resize({ ...spec, size: larger, traits: slow }, 'resize', never);
+      expect(await card()).toMatchObject({ 'security.port_isolation': 'true', 'limits.ingress': '100Mbit' });
+      await driver.power(spec, 'on', 'on again', never);
+      await eventually(async () => (await driver.observe(spec, never)).proven, bootSeconds);
       await driver.destroy(spec, never);
     });
 

@@ -26,8 +26,9 @@ const FAULTS: Record<Fault['kind'], Fault[]> = {
     { kind: 'lie', observation: { phase: 'incomplete' } },
   ],
 };
+type Made = 'create' | 'observe' | 'power' | 'rebuild' | 'restore' | 'resize' | 'destroy';
 /** The calls of observers, which belong to no way: see watched-faults.test.ts. */
-const WATCHED: Record<Exclude<Call, 'create' | 'observe' | 'power' | 'rebuild' | 'resize' | 'destroy'>, true> = {
+const WATCHED: Record<Exclude<Call, Made>, true> = {
   capacity: true,
   check: true,
   list: true,

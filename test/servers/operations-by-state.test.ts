@@ -166,6 +166,24 @@ describe('A resize', () => {
     expect((await account.rest('PATCH', path, { service_code: 'vps-2' })).body.code).toBe('resize_not_possible');
   });
 
+  it('to a tier of another virtualization is refused, and charges nothing', async () => {
+    await put(vps.order_number, 'STOPPED');
+    const set = (kind: string) =>
+      db.query(`update catalog_item set details = details || $1 where code = 'vps-2'`, [
+        JSON.stringify({ virtualization: kind }),
+      ]);
+    const [tier] = await db.query<{ kind: string }>(
+      `select details->>'virtualization' as kind from catalog_item where code = 'vps-2'`,
+    );
+    const balance = await account.balance();
+    await set('other');
+    const { body } = await account.rest('PATCH', path, { service_code: 'vps-2' });
+    await set(tier!.kind);
+    expect(body.code).toBe('resize_not_possible');
+    expect(body.detail).toContain('virtualization');
+    expect(await account.balance()).toBe(balance);
+  });
+
   it('of a dedicated server is refused', async () => {
     await put(dedicated.order_number, 'STOPPED');
     const { body } = await account.rest('PATCH', `/v1/servers/${dedicated.order_number}`, { service_code: 'ded-2' });

@@ -130,6 +130,12 @@ export interface HardwareDriver {
   power(machine: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation>;
   /** Makes the machine anew from an image, erases it, and turns it on, once for each change. @throws DriverError */
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
+  /**
+   * Gives back the machine that an unfinished rebuild was replacing, with its data. Phase `present` says that it is back.
+   * Drivers that keep no such machine have no such call.
+   * @throws DriverError
+   */
+  restore?(machine: MachineKey, signal: AbortSignal): Promise<Observation>;
   /** Gives a machine that is off the size of its tier, and keeps its data. @throws DriverError */
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
   /**

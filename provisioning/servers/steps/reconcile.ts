@@ -132,7 +132,13 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
 /** Drivers carry a call out once for each id, even if the step repeats. */
 async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
   const { server, driver } = work;
-  const id = changeOf(server)?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`;
+  const change = changeOf(server);
+  const id = change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`;
+  if (step === 'rebuild' && change?.operation !== 'rebuild') {
+    // A failed rebuild may have left the customer's machine beside its own. It is better than an empty one.
+    const old = await driver.restore?.(keyOf(server), task.aborted);
+    if (old?.phase === 'present') return old;
+  }
   return step === 'rebuild' || step === 'resize'
     ? driver[step](spec, id, task.aborted)
     : driver.power(keyOf(server), step, id, task.aborted);

@@ -67,6 +67,14 @@ export class FaultyDriver implements HardwareDriver {
   rebuild(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#tell('rebuild', spec, signal, (its) => this.#driver.rebuild(spec, change, its));
   }
+  restore(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    return this.#tell(
+      'restore',
+      key,
+      signal,
+      async (its) => (await this.#driver.restore?.(key, its)) ?? this.#driver.observe(key, its),
+    );
+  }
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#tell('resize', spec, signal, (its) => this.#driver.resize(spec, change, its));
   }

@@ -1,7 +1,7 @@
 /** Machines that differ from their servers, and changes that cannot be made: the worker brings each to its wanted state. */
 import { expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
-import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
+import { DriverError, type MachineKey } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
@@ -69,6 +69,35 @@ it('A rebuild that destroys the machine and fails leaves a machine of the old im
   broken = false;
   await shop.db.query('update task set run_at = now()');
   await finish(shop, order, 'RUNNING');
+  expect(await machine()).toMatchObject({ phase: 'present', power: 'on', image: 'debian-13' });
+});
+
+it('A rebuild that fails half-way leaves the machine from before, if the engine still has it', async () => {
+  const { shop, order, machine } = await openServer();
+  const calls: string[] = [];
+  let parked = false;
+  shop.faulty.fault = (call) => {
+    if (call !== 'rebuild') return undefined;
+    parked = true;
+    calls.push(call);
+    return { kind: 'fail', code: 'rejected' };
+  };
+  const observe = shop.driver.observe.bind(shop.driver);
+  shop.driver.observe = async (key, signal) => ({
+    ...(await observe(key, signal)),
+    ...(parked && { phase: 'incomplete' }),
+  });
+  Object.assign(shop.driver, {
+    restore: (key: MachineKey, signal: AbortSignal) => {
+      parked = false;
+      calls.push('restore');
+      return shop.driver.observe(key, signal);
+    },
+  });
+  await updateServer(shop.context, order, { action: 'REBUILD', os: 'alma-9' });
+  await finish(shop, order, 'RUNNING');
+  expect(calls).toEqual(['rebuild', 'restore']);
+  expect(await shop.read(order)).toMatchObject({ os: 'debian-13', failureCode: 'rebuild_failed' });
   expect(await machine()).toMatchObject({ phase: 'present', power: 'on', image: 'debian-13' });
 });
 

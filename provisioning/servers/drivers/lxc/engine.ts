@@ -4,7 +4,8 @@ import { EngineError, type LxcClient } from './client.ts';
 import { EngineFacts, type Facts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
 import { aliasOf, type Instance, instanceOf, isOf, isReady, MARK, namesOf, type Place, presentOf } from './instance.ts';
-import { cannotPolice, EGRESS, NIC } from './network.ts';
+import { ROOT, rootOf, TRAITS } from './limits.ts';
+import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
@@ -185,6 +186,20 @@ export class LxcEngine {
       await this.mark(name, {}, signal, { [NIC]: nic });
       await start();
     });
+  }
+
+  /** Gives a machine that is off all filters. A machine that is on would lose its network for a moment. */
+  async tighten(name: string, signal: AbortSignal): Promise<void> {
+    const { status, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    const nic = devices?.[NIC];
+    if (status === 'Stopped' && nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
+  }
+
+  /** The disk and the network card of a machine after a resize. The card keeps its addresses. */
+  resized({ size, traits = TRAITS }: MachineSpec, { devices }: Instance): NonNullable<Instance['devices']> {
+    const nic = devices?.[NIC];
+    const rates = ratesOf({ portMbps: traits.portMbps, polices: this.#polices });
+    return { [ROOT]: rootOf(size, this.#options.pool), ...(nic && { [NIC]: { ...tightened(nic), ...rates } }) };
   }
 
   /** Asks the system to shut down, and cuts its power if it does not. */

@@ -9,7 +9,7 @@ import {
 } from '../driver.ts';
 import { networkConfigOf, userDataOf } from './cloud-init.ts';
 import { limitsOf, ROOT, rootOf, securityOf, TRAITS } from './limits.ts';
-import { type Network, NIC, nicOf } from './network.ts';
+import { isLoose, type Network, NIC, nicOf } from './network.ts';
 
 /** An instance as the engine shows it. */
 export interface Instance {
@@ -153,4 +153,17 @@ function sizeOf({ config, devices }: Instance): MachineSize | undefined {
   const forms = [/^(\d+)$/, /^(\d+)MiB$/, /^(\d+)GiB$/];
   const [vcpus = 0, memoryMb = 0, diskGb = 0] = forms.map((form, i) => Number(form.exec(given[i] ?? '')?.[1] ?? 0));
   return vcpus && memoryMb && diskGb ? { vcpus, memoryMb, diskGb } : undefined;
+}
+
+/** A warning for the operator about machines whose network cards lack filters. */
+export function looseCards(instances: readonly Instance[]): string[] {
+  const loose = instances.filter(
+    (one) => keyOf(one) && !isParked(one) && one.devices?.[NIC] && isLoose(one.devices[NIC]),
+  );
+  if (!loose.length) return [];
+  const [{ name }] = loose as [Instance];
+  return [
+    `An older version made the network cards of ${loose.length} of our machines, such as ${name}. They may reach other machines ` +
+      'until their next start by the service. See "Keeping machines apart" in docs/operate/lxd.md.',
+  ];
 }

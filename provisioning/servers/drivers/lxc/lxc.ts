@@ -20,6 +20,7 @@ import {
   isParked,
   isReady,
   keyOf,
+  looseCards,
   MARK,
   nameOf,
   namesOf,
@@ -27,7 +28,7 @@ import {
   presentOf,
   specDigestOf,
 } from './instance.ts';
-import { limitsOf, ROOT, rootOf } from './limits.ts';
+import { limitsOf } from './limits.ts';
 import { park, predecessorIn, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
@@ -48,13 +49,11 @@ export class LxcDriver implements HardwareDriver {
   readonly name = 'lxc';
   readonly simulated = false;
   readonly #engine: LxcEngine;
-  readonly #pool: string;
   readonly #probe: Probe;
   readonly #exclusive = turns();
 
   constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
-    this.#pool = engine.pool;
     this.#probe = probe;
   }
 
@@ -70,7 +69,7 @@ export class LxcDriver implements HardwareDriver {
     const { warnings } = await this.#engine.facts(signal).catch((error) => {
       throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
     });
-    return warnings;
+    return [...warnings, ...looseCards(await this.#engine.instances(signal))];
   }
 
   /** Lists machines without looking for their proof. */
@@ -120,6 +119,7 @@ export class LxcDriver implements HardwareDriver {
         if (!off) return this.observe(key, signal);
       } else if (!(await this.#stopOnce(name, config ?? {}, change, want === 'restart', signal)))
         return this.observe(key, signal);
+      await this.#engine.tighten(name, signal);
       await this.#settle(key, 'on', () => this.#engine.start(name, signal), signal);
       return this.#proven(key, signal);
     });
@@ -151,7 +151,7 @@ export class LxcDriver implements HardwareDriver {
       const found = await this.#finished(spec, signal);
       if (found?.config?.[MARK.change] !== change) {
         await this.#engine.requireImage(spec, signal);
-        // What an earlier rebuild left would take the name of the new machine.
+        // Leftovers of an earlier rebuild would take the name of the new machine.
         for (const left of await this.#engine.all(spec, signal))
           if (left.name !== found?.name) await this.#engine.remove(left, signal);
         if (found && (await this.#engine.hasRoomFor(spec, found, signal)))
@@ -163,6 +163,13 @@ export class LxcDriver implements HardwareDriver {
       }
       await this.#removePredecessor(spec, signal);
       return this.#proven(spec, signal);
+    });
+  }
+
+  restore(key: MachineKey, signal: AbortSignal): Promise<Observation> {
+    return this.#exclusive(key, signal, async () => {
+      await this.#finished(key, signal);
+      return this.observe(key, signal);
     });
   }
 
@@ -194,11 +201,12 @@ export class LxcDriver implements HardwareDriver {
 
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const { name, status, config } = await this.#existing(spec, signal);
+      const found = await this.#existing(spec, signal);
+      const { name, status, config } = found;
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
         const marks = { ...limitsOf(spec), [MARK.spec]: specDigestOf(spec), [MARK.change]: change };
-        await this.#engine.mark(name, marks, signal, { [ROOT]: rootOf(spec.size, this.#pool) });
+        await this.#engine.mark(name, marks, signal, this.#engine.resized(spec, found));
       }
       return this.observe(spec, signal);
     });

@@ -38,18 +38,42 @@ export const NIC = 'eth0';
 /** The limit of sending. */
 export const EGRESS = 'limits.egress';
 
+interface Speed {
+  /** Megabits a second in each direction. */
+  portMbps: number;
+  /** Whether the kernel of the engine can limit what a machine sends. */
+  polices: boolean;
+}
+
+/** The limits of a network card by its tier. */
+export function ratesOf({ portMbps, polices }: Speed): Record<string, string> {
+  const rate = `${portMbps}Mbit`;
+  return { 'limits.ingress': rate, ...(polices && { [EGRESS]: rate }) };
+}
+
+const APART = {
+  'security.mac_filtering': 'true',
+  'security.ipv4_filtering': 'true',
+  'security.ipv6_filtering': 'true',
+  'security.port_isolation': 'true',
+} as const;
+
+/** Whether a card lacks a filter, because an older version made it. */
+export const isLoose = (nic: Record<string, string>): boolean =>
+  Object.entries(APART).some(([name, value]) => nic[name] !== value);
+
+/** An older card with all filters, and with its own addresses. */
+export const tightened = (nic: Record<string, string>): Record<string, string> => ({
+  ...{ 'ipv4.address': 'none', 'ipv6.address': 'none' },
+  ...nic,
+  ...APART,
+});
+
 /**
  * The network card of a machine. It sends only from its own MAC and addresses, and never a router advertisement. A
  * missing family of addresses is filtered, too. It reaches no other card on the bridge.
- * @param portMbps megabits a second in each direction
- * @param polices whether the kernel of the engine can limit what a machine sends
  */
-export function nicOf(
-  own: MachineNetwork,
-  network: Network,
-  { portMbps, polices }: { portMbps: number; polices: boolean },
-): Record<string, string> {
-  const rate = `${portMbps}Mbit`;
+export function nicOf(own: MachineNetwork, network: Network, speed: Speed): Record<string, string> {
   return {
     type: 'nic',
     name: NIC,
@@ -57,12 +81,8 @@ export function nicOf(
     hwaddr: own.mac,
     'ipv4.address': own.ipv4?.address ?? 'none',
     'ipv6.address': (network.ipv6 && own.ipv6?.address) || 'none',
-    'security.mac_filtering': 'true',
-    'security.ipv4_filtering': 'true',
-    'security.ipv6_filtering': 'true',
-    'security.port_isolation': 'true',
-    'limits.ingress': rate,
-    ...(polices && { [EGRESS]: rate }),
+    ...APART,
+    ...ratesOf(speed),
   };
 }
 
