@@ -14,6 +14,7 @@ import {
   getOperationAST,
   getVariableValues,
   isCompositeType,
+  isInterfaceType,
   isListType,
   isObjectType,
   Kind,
@@ -97,7 +98,8 @@ class Scale {
 
   #addField(node: FieldNode, type: GraphQLCompositeType, { times, depth, limit: outer }: Place): void {
     if (depth === 0) this.#weight.roots++;
-    const field = isObjectType(type) ? type.getFields()[node.name.value] : undefined;
+    if (node.name.value === '__typename') this.#weight.values += times;
+    const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[node.name.value] : undefined;
     // Introspection has limits of its own.
     if (!field) return;
     const limit = this.#limitOf(field, node);

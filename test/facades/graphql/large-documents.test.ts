@@ -81,6 +81,12 @@ describe.each(['HTTP', 'WebSocket'] as const)('A document over %s', (transport) 
     expect((await send(`{ agents(limit: 200) { data { ${fields} } } }`)).errors).toBeUndefined();
   });
 
+  it('counts the type names of its rows among its values', async () => {
+    const send = await clientOf(freehold);
+    const names = Array.from({ length: 450 }, (_, i) => `n${i}: __typename`).join(' ');
+    expect(codeOf(await send(`{ agents(limit: 200) { data { ${names} } } }`))).toBe('BAD_USER_INPUT');
+  });
+
   it('has the rows of a fragment once in a selection, as in its answer', async () => {
     const send = await clientOf(freehold);
     const spreads = '...Page '.repeat(5);
