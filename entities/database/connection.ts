@@ -5,8 +5,8 @@ import pg from 'pg';
 const KEEP_ALIVE =
   '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4 -c tcp_user_timeout=30000';
 
-/** A backslash before a space makes the space a part of the option. */
-const SEARCH_PATH = /search_path=(?:\\.|\S)+/g;
+/** PostgreSQL takes any case, and a hyphen. A backslash before a space makes the space a part of the option. */
+const SEARCH_PATH = /search[_-]path=(?:\\.|\S)+/gi;
 
 /**
  * Names the schema of the service in the options of a URL: `public`, unless they name another. Otherwise a schema with the

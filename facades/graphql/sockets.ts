@@ -208,9 +208,13 @@ async function begin(
     await connection.turn.finally(() => connection.waiting--);
     await admit(viewer, addressOf(request));
     const end = await operations.begin(viewer, gone.signal);
-    const operation = readOperation(schema, payload);
-    if (Array.isArray(operation)) end();
-    else ENDS.set(operation, end);
+    let operation: ReturnType<typeof readOperation> = [];
+    try {
+      operation = readOperation(schema, payload);
+    } finally {
+      if (Array.isArray(operation)) end();
+      else ENDS.set(operation, end);
+    }
     return operation;
   } catch (error) {
     return [mask(error)];

@@ -18,8 +18,8 @@ export function sharing({ http }: Operation, run: RunOnce): RunOnce {
     const view = JSON.stringify(values);
     const known = kept.get(view);
     if (known) return known;
-    // The caller may go before the others have the answer.
-    const answer = run(key, values, body, { ...context, signal: context.stopping });
+    // The caller may go before the others have the answer. It is at the turn of none of their sites.
+    const answer = run(key, values, body, { ...context, address: null, signal: context.stopping });
     const forget = () => {
       if (kept.get(view) === answer) kept.delete(view);
     };

@@ -56,6 +56,8 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
       const payment = await READ_PAYMENT.first(db, [subject]);
       const isCredited = payment && isInBalance(payment);
       if (!payment || payment.status === 'FINAL' || !(isCredited || mayMove(payment))) return done();
+      // No chain can tell any more, and the signature has ended.
+      if (payment.status === 'DROPPED' && !x402.isOurs(payment) && payment.validBefore < payment.readAt) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
       if (isCredited) {
         const seconds = Math.max(FINALITY_POLL_FACTOR * pollSeconds, restSeconds(payment, pollSeconds));
