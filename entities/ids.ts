@@ -31,12 +31,19 @@ export type IdPrefix =
   | 'dep'
   | 'job';
 
+/** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
+const SPARE_MS = 10 * 60_000;
+
 let lastMs = 0;
 let entropy = new Uint8Array(10);
 
-/** Returns a new id. The ids of one process sort by creation, so an id also serves as a cursor. */
+/**
+ * Returns a new id. The ids of one process sort by creation, so an id also serves as a cursor. They follow a clock that goes
+ * back further than the tolerance, because reads would not find ids so far ahead.
+ */
 export function newId(prefix: IdPrefix): string {
-  const ms = Math.max(Date.now(), lastMs);
+  const now = Date.now();
+  const ms = now < lastMs - SPARE_MS ? now : Math.max(now, lastMs);
   if (ms === lastMs) increment();
   else entropy = tenRandomBytes();
   lastMs = ms;
@@ -52,9 +59,6 @@ const MS_MAX = 32 ** 10 - 1;
  */
 export const idFloor = (prefix: IdPrefix, ms: number): string =>
   `${prefix}_${timeOf(Math.min(Math.max(0, ms), MS_MAX))}`;
-
-/** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
-const SPARE_MS = 10 * 60_000;
 
 /**
  * Returns bounds of the ids of the rows from a time until another one. The bounds are wide, so a read also compares the

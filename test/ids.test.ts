@@ -26,12 +26,24 @@ describe('An id', () => {
   it('sorts by creation within a millisecond, and while the clock goes back', () => {
     const clock = vi.spyOn(Date, 'now');
     const start = Date.now() + 1000;
-    const ids = [0, 0, 0, -50, -5000, 1, 1, -3_600_000, 2].flatMap((ms) => {
+    const ids = [0, 0, 0, -50, -5000, 1, 1, -590_000, 2].flatMap((ms) => {
       clock.mockReturnValue(start + ms);
       return newIds(2000);
     });
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.toSorted()).toEqual(ids);
+  });
+
+  it('follows a clock that goes back by more than ten minutes', () => {
+    const clock = vi.spyOn(Date, 'now');
+    const start = Date.UTC(2060, 0, 1);
+    const timeOfIdAt = (ms: number) => {
+      clock.mockReturnValue(ms);
+      return newId('xfr').slice(4, 14);
+    };
+    const before = timeOfIdAt(start);
+    expect(timeOfIdAt(start + 86_400_000) > before).toBe(true);
+    expect(timeOfIdAt(start)).toBe(before);
   });
 
   it('begins with the time', () => {

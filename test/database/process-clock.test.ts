@@ -14,7 +14,6 @@ afterEach(() => void vi.useRealTimers());
 const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
 
 describe('A process whose clock is a year ahead', () => {
-  // The ids of a process stay ahead as long as its clock was, so this test is the first.
   it('tells by the clock of the database until when the balance lasts, and what it was used for', async () => {
     const shop = await openCustomerShop(onTestFinished);
     const { server } = await orderServer(shop.context, ORDER);
