@@ -140,6 +140,7 @@ export interface ChainNode {
   /**
    * The block of a transaction; null: it is announced, and in no block; undefined: the node finds none. Absent: the driver cannot
    * look up transactions.
+   * @throws Error if the node lacks the index for it
    */
   heightOf?(txId: string, signal: AbortSignal): Promise<number | null | undefined>;
 }

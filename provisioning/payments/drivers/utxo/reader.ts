@@ -101,12 +101,21 @@ export class UtxoReader implements ChainNode {
     return { payments: [...kept.values()].flat(), isComplete: fresh.length === unread.length };
   }
 
-  /** Without an index, a node of Bitcoin or Litecoin knows only announced transactions. */
+  /** @throws Error if the node has no whole index, because it then knows only announced transactions */
   async heightOf(txId: string, signal: AbortSignal) {
+    const hasIndex = await this.#hasIndex(signal);
     const call = this.#rpc.call<{ blockhash?: string }>(signal, ...transactionCall(txId));
     const found = await call.catch(orNothing(NO_SUCH_TRANSACTION));
+    if (!found && !hasIndex) throw new Error('The node has no whole index of transactions. Start it with txindex=1.');
     if (found?.blockhash === undefined) return found && null;
     return (await this.#rpc.call<{ height: number }>(signal, 'getblockheader', found.blockhash)).height;
+  }
+
+  /** A node of Dogecoin lacks this call. It always has the index, because it gives no block without it. */
+  async #hasIndex(signal: AbortSignal): Promise<boolean> {
+    const call = this.#rpc.call<{ txindex?: { synced: boolean } }>(signal, 'getindexinfo', 'txindex');
+    const found = await call.catch(orNothing(NO_SUCH_METHOD));
+    return found ? found.txindex?.synced === true : !this.#fullBlocks;
   }
 
   /** A node of Dogecoin lacks this call. On a large chain it takes minutes, which is longer than the timeout of a call. */

@@ -23,8 +23,8 @@ export type Litecoind = Awaited<ReturnType<typeof startLitecoind>>;
 
 const OF_WALLET = new Set(['getnewaddress', 'sendtoaddress', 'bumpfee']);
 
-/** Starts litecoind and mines 101 blocks, so that the wallet has coins to spend. */
-export async function startLitecoind() {
+/** Starts litecoind, by default with an index of transactions. Mines 101 blocks, so that the wallet has coins to spend. */
+export async function startLitecoind({ hasIndex = true } = {}) {
   const folder = newFolder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -32,7 +32,7 @@ export async function startLitecoind() {
     'litecoind',
     [
       ...['-regtest', `-datadir=${folder}`, `-rpcport=${port}`, '-listen=0', '-server', '-printtoconsole=0'],
-      ...['-txindex=1', '-fallbackfee=0.0002', '-mempoolreplacement=1', `-rpcauth=till:${RPC_AUTH}`],
+      ...[`-txindex=${Number(hasIndex)}`, '-fallbackfee=0.0002', '-mempoolreplacement=1', `-rpcauth=till:${RPC_AUTH}`],
     ],
     { stdio: 'ignore' },
   );

@@ -13,6 +13,12 @@ const TEST_VERSIONS = { public: 0x043587cf, private: 0x04358394 };
 /** The key of the operator, which the service never sees. */
 const MASTER = HDKey.fromMasterSeed(Buffer.alloc(32, 7), TEST_VERSIONS);
 const ACCOUNT = MASTER.derive("m/84'/1'/0'");
+const { signal } = new AbortController();
+const readerOf = ({ url }: Litecoind) =>
+  new UtxoReader({
+    ...{ network: 'litecoin-regtest', chain: CHAINS['litecoin-regtest']!, url },
+    credentials: () => 'till:secret',
+  });
 
 describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
   let node: Litecoind;
@@ -69,15 +75,24 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
   it('tells the block of a transaction, if its node has an index', async () => {
     const [, topUp] = await fresh();
     const txId = await node.pay(topUp.wallet_address, '0.5');
-    const reader = new UtxoReader({
-      ...{ network: 'litecoin-regtest', chain: CHAINS['litecoin-regtest']!, url: node.url },
-      credentials: () => 'till:secret',
-    });
-    const { signal } = new AbortController();
+    const reader = readerOf(node);
     expect(await reader.heightOf(txId, signal)).toBeNull();
     await node.mine(1);
     expect(await reader.heightOf(txId, signal)).toBe((await reader.head(signal)).height);
     expect(await reader.heightOf('0'.repeat(64), signal)).toBeUndefined();
+  });
+
+  it('tells nothing about a mined transaction, if its node has no index', async () => {
+    const plain = await startLitecoind({ hasIndex: false });
+    try {
+      const reader = readerOf(plain);
+      const txId = await plain.pay(await plain.rpc('getnewaddress'), '0.5');
+      expect(await reader.heightOf(txId, signal)).toBeNull();
+      await plain.mine(1);
+      await expect(reader.heightOf(txId, signal)).rejects.toThrow('txindex=1');
+    } finally {
+      await plain.stop();
+    }
   });
 
   it('a payment in a reverted block waits again, and is credited once', async () => {
