@@ -34,7 +34,7 @@ export const Deployment = entity('deployment', {
   image: column.text(),
   /** SHA-256 of the specification, in hex. */
   specDigest: column.text(),
-  /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
+  /** Sealed: host name, keys, user data and root password of the new system. Erased when it is on the disk. */
   seed: nullable(column.bytes()),
   /** The device that the host boots from next. */
   device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),

@@ -21,8 +21,8 @@ import { jobPath, opens, signs } from './tokens.ts';
 
 /** The reports of a machine that move its deployment. */
 const MOVES = {
-  installed: { from: 'INSTALLING', to: 'INSTALLED', set: { device: 'DISK', cycle: 'OFF' } },
-  booted: { from: 'INSTALLED', to: 'BOOTED', set: { seed: null } },
+  installed: { from: 'INSTALLING', to: 'INSTALLED', set: { device: 'DISK', cycle: 'OFF', seed: null } },
+  booted: { from: 'INSTALLED', to: 'BOOTED', set: {} },
   wiped: { from: 'WIPING', to: 'WIPED', set: {} },
 } as const satisfies Record<string, { from: DeploymentState; to: DeploymentState; set: Partial<Deployment> }>;
 /** The others: the installer or the wiper makes progress, or cannot go on. */
