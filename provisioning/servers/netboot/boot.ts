@@ -101,8 +101,9 @@ export class Netboot {
 /** A report without control characters, which could confuse a terminal. */
 const shown = (text: string) => text.replace(/(?!\n)\p{Cc}/gu, '');
 
+/** Until the power is cut, the earlier system still runs, and could pose as the installer or the wiper. */
 function jobOf(found: BootingDeployment): Job | undefined {
-  if (!found.disks?.length) return undefined;
+  if (!found.disks?.length || found.cycle === 'OFF') return undefined;
   if (found.state === 'WIPING') return { what: 'wipe', found };
   return found.state === 'WAITING' || found.state === 'INSTALLING' ? { what: 'install', found } : undefined;
 }

@@ -67,6 +67,19 @@ describe('A wipe', () => {
   });
 });
 
+describe('The system of a customer whose server is being deleted', () => {
+  it('gets no job, and cannot report the wipe, until its power is cut', async () => {
+    const store = new Deployments(db, VAULT);
+    await store.wipe((await store.find(spec))!);
+    expect(await deployment()).toMatchObject({ state: 'WIPING' });
+    expect([rack.isOn(), await machine.script()]).toEqual([true, '#!ipxe\nexit\n']);
+    await driver.destroy(spec, NEVER);
+    expect(rack.journal).toEqual(['off', 'on pxe']);
+    expect(await machine.script()).toMatch(/job\.cpio/);
+    expect(await machine.wipe()).toBe(204);
+  });
+});
+
 describe('A silent wiper', () => {
   it('is started again with growing pauses, and not while it makes progress', async () => {
     await driver.destroy(spec, NEVER);
