@@ -205,6 +205,16 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       await driver.destroy(spec, never);
     });
 
+    it('finds and removes a machine that the operator has renamed', async () => {
+      const [driver, spec] = [newDriver(), newSpec()];
+      await driver.create(spec, never);
+      await driver.power(spec, 'off', 'off', never);
+      await lxd.call('POST', `/1.0/instances/${nameOf(spec)}?project=freehold`, { name: 'renamed' });
+      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'off' });
+      expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
+      expect(await instancesOf(spec)).toEqual([]);
+    });
+
     it('reports no room if the project has none left', async () => {
       await lxd.call('POST', '/1.0/projects', {
         name: 'full',

@@ -5,8 +5,10 @@ import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.t
 import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
+  answering,
   instanceOf,
   keyOf,
+  MARK,
   nameOf,
   observationOf,
   specDigestOf,
@@ -99,6 +101,16 @@ describe('An instance', () => {
     expect(observationOf(lost, key, 'n1')).toMatchObject({ phase: 'unknown', host: 'n2', proven: false });
     // A member that answers reports our mark, so an instance without it is foreign.
     expect(keyOf({ ...lost, status: 'Running', config: {} })).toBeUndefined();
+  });
+
+  it('is there and on if its virtual machine has failed or hangs, so it can be reset and deleted', () => {
+    const { config } = instanceOf(SPEC, OWN);
+    const failed = { name: nameOf(SPEC), status: 'Error', location: 'n2', config: { ...config, [MARK.ready]: '1' } };
+    expect(observationOf(failed, keyOf(failed)!, 'n1')).toMatchObject({ phase: 'present', power: 'on', host: 'n2' });
+    expect(answering(failed)).toBe(failed);
+    const half = { ...failed, config };
+    expect(observationOf(half, keyOf(half)!, 'n1')).toMatchObject({ phase: 'incomplete', power: 'on' });
+    expect(() => answering({ ...failed, config: {} })).toThrow('n2 does not answer');
   });
 
   it('keeps its digest for another host, password or user data, and for no other change', () => {

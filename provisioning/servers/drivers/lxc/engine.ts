@@ -3,7 +3,17 @@ import { DriverError, type HostReport, type MachineKey, type MachineSpec } from 
 import { EngineError, type LxcClient } from './client.ts';
 import { EngineFacts, type Facts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
-import { aliasOf, type Instance, instanceOf, isOf, isReady, MARK, namesOf, type Place, presentOf } from './instance.ts';
+import {
+  aliasOf,
+  answering,
+  type Instance,
+  instanceOf,
+  isOf,
+  MARK,
+  namesOf,
+  type Place,
+  presentOf,
+} from './instance.ts';
 import { ROOT, rootOf, TRAITS } from './limits.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 
@@ -62,12 +72,7 @@ export class LxcEngine {
 
   /** The machine's instance; undefined if none has our mark. */
   async find(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
-    const [first, second] = namesOf(key);
-    if ((await this.facts(signal)).clustered) return presentOf(await this.#listed(key, signal));
-    const found = await this.#named(first, key, signal);
-    // A finished machine needs no look at its predecessor.
-    if (found && isReady(found)) return found;
-    return presentOf([found, await this.#named(second, key, signal)].flatMap((one) => one ?? []));
+    return presentOf(await this.#allOf(key, signal));
   }
 
   /** Like `find`. @throws DriverError unreachable if its member does not answer */
@@ -78,18 +83,20 @@ export class LxcEngine {
 
   /** All instances of the machine, with those of a rebuild. @throws DriverError unreachable */
   async all(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    if ((await this.facts(signal)).clustered) return (await this.#listed(key, signal)).map(answering);
-    const found = await Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
-    return found.flatMap((one) => one ?? []);
+    return (await this.#allOf(key, signal)).map(answering);
+  }
+
+  /** Those of its two names. Without any, those with its mark: the operator may have renamed one. */
+  async #allOf(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
+    const { clustered } = await this.facts(signal);
+    const each = () => Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
+    const found = clustered ? await this.#listed(key, signal) : (await each()).flatMap((one) => one ?? []);
+    return found.length ? found : (await this.instances(signal)).filter((one) => isOf(one, key));
   }
 
   /** Each member can list instances, but only their own member can show one. */
   async #listed(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    const filter = encodeURIComponent(
-      namesOf(key)
-        .map((name) => `name eq ${name}`)
-        .join(' or '),
-    );
+    const filter = encodeURIComponent(`name eq ${namesOf(key).join(' or name eq ')}`);
     const found = await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal);
     return found.filter((one) => isOf(one, key));
   }
@@ -278,11 +285,6 @@ export class LxcEngine {
       if (!busy) return;
     }
   }
-}
-
-function answering(instance: Instance): Instance {
-  if (instance.status !== 'Error') return instance;
-  throw new DriverError('unreachable', `${instance.location} does not answer.`);
 }
 
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
