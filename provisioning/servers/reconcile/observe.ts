@@ -1,6 +1,6 @@
 /**
  * Observes the engines: compares their machines and hosts with those of servers. It reports differences as findings, and
- * never deletes anything for them. If many machines are missing at once, the engine is probably wrong. Then the circuit
+ * deletes only machines that the worker gave up. It lets the worker turn off suspended machines that came on. If many machines are missing at once, the engine is probably wrong. Then the circuit
  * breaker opens first, and the worker destroys no machine of that engine until the operator closes it.
  *
  * Machines of an unreachable engine are unknown, so that changes nothing.
@@ -12,16 +12,20 @@ import {
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
+  FIND_UNCONFIRMED_MACHINES,
   FINDING_KINDS,
   type FindingKind,
+  isBreakerOpen,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
 import { LOCK_HOSTS_OF_DRIVER } from '../../../entities/servers/placement.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { DriverError, type HardwareDriver, type MachineKey, type Observation } from '../drivers/driver.ts';
 import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
+import { serverTask } from '../task.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
 import { syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
@@ -54,6 +58,8 @@ interface Look {
   heard: ReadonlySet<string>;
   /** Receives the names of such machines of this round. */
   unasked: string[];
+  /** Receives the machines of suspended servers that are on. */
+  awake: ExpectedMachine[];
   signal: AbortSignal;
   /** The time of the database. */
   now: Date;
@@ -66,12 +72,12 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
     start: async ({ aborted, data, now }) => {
       const known = (data.orphans ?? {}) as Orphans;
       const heard = new Set((data.unasked ?? []) as string[]);
-      const [orphans, unasked]: [Orphans, string[]] = [{}, []];
+      const [orphans, unasked, awake]: [Orphans, string[], ExpectedMachine[]] = [{}, [], []];
       const commits: ((tx: Transaction) => Promise<void>)[] = [];
       for (const driver of new Set(Object.values(drivers))) {
         const kinds = Object.entries(drivers).flatMap(([kind, one]) => (one === driver ? kind : []));
         const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
-        const look = { driver, kinds, known, orphans, heard, unasked, signal, now: now() };
+        const look = { driver, kinds, known, orphans, heard, unasked, awake, signal, now: now() };
         const commit = await observe(db, look).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
           Object.assign(orphans, known);
@@ -88,6 +94,8 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
           await LOCK_FINDINGS.all(tx, [[...engines]]);
           for (const commit of commits) await commit(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
+          for (const { order, ...machine } of awake.toSorted((a, b) => (a.order < b.order ? -1 : 1)))
+            await startTask(tx, serverTask({ orderNumber: order, ...machine }));
         },
       });
     },
@@ -113,9 +121,14 @@ async function observe(db: Database, look: Look) {
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
   look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
+  const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
+  const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
+  look.awake.push(...asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))));
+  const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
   const found: Found[] = [
     ...absent,
-    ...expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine)))),
+    ...differing,
+    ...(await unconfirmed(db, kinds, differing)),
     ...old(await unowned(db, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
@@ -171,11 +184,21 @@ async function unowned(db: Database, listed: Observation[]): Promise<Found[]> {
     }));
 }
 
-/** Given-up machines whose absence the engine confirms by now. A machine that it cannot reach stays a finding. */
+/** Machines of suspended servers that do not follow, without those that are reported for their power already. */
+async function unconfirmed(db: Database, kinds: string[], differing: readonly Found[]): Promise<Found[]> {
+  const told = new Set(differing.filter(({ kind }) => kind === 'POWER').map(nameOf));
+  const detail = 'The server is SUSPENDED, and the worker could not turn its machine off or on yet.';
+  return (await FIND_UNCONFIRMED_MACHINES.all(db, [kinds]))
+    .filter((machine) => !told.has(nameOf(machine)))
+    .map((machine) => ({ kind: 'POWER', ...machine, detail }));
+}
+
+/** Removes given-up machines. @returns those whose absence the engine confirms by now */
 async function removedSince(db: Database, driver: HardwareDriver, signal: AbortSignal): Promise<MachineKey[]> {
   const stuck = await FIND_REPORTED_MACHINES.all(db, [driver.name, 'STUCK' satisfies FindingKind]);
+  if (await isBreakerOpen(db, driver.name)) return [];
   const isGone = (key: MachineKey) =>
-    driver.observe(key, signal).then(
+    driver.destroy(key, signal).then(
       ({ phase }) => phase === 'absent',
       (error: unknown) => {
         if (error instanceof DriverError || signal.aborted) return false;
