@@ -61,6 +61,11 @@ export const Host = entity('host', {
   /** Whether the operator vouches that only the service and this host are in the network that it boots from. */
   bootNetworkIsolated: defaulting(column.boolean(), 'false'),
   firmware: nullable(column.oneOf(...FIRMWARES)),
+  /**
+   * The users that its controller had before the last machine, as `id:name:privilege`. The operator freed the host
+   * (`declareWiped`), so the driver compares them before the next machine. Null: there is nothing to compare.
+   */
+  bmcUsers: nullable({ ...column.textArray(), default: undefined }),
   createdAt: column.now(),
   updatedAt: column.now(),
 });

@@ -165,7 +165,9 @@ export class BmcDriver implements HardwareDriver {
       try {
         if (host.unready) throw new DriverError('failed', host.unready);
         await this.#requireController(host, signal);
-        users = await usersOf(this.#controller(host), signal);
+        const controller = this.#controller(host);
+        await disableNewUsers(controller, host.bmcUsers ?? null, signal);
+        users = await usersOf(controller, signal);
       } catch (error) {
         signal.throwIfAborted();
         reason = error;
