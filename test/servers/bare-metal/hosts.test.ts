@@ -101,6 +101,10 @@ describe('A bare-metal host', () => {
     const other = { name: 'b2', mac: '52:54:00:ab:00:09', bmc: { ...BMC, address: 'bmc-2' } };
     expect(fieldOf(await add({ ...other, mac: '52:54:00:ab:00:01' }))).toBe('mac');
     expect(fieldOf(await add({ ...other, bmc: BMC }))).toBe('bmc.address');
+    await update('b1', { bmc: { ...BMC, address: '10.1.0.11' } });
+    const forms = [{ address: '10.1.0.11:623' }, { protocol: 'REDFISH', address: 'https://10.1.0.11' }];
+    for (const form of forms) expect(fieldOf(await add({ ...other, bmc: { ...BMC, ...form } }))).toBe('bmc.address');
+    await update('b1', { bmc: BMC });
     expect((await add(other)).data.addHost.name).toBe('b2');
     expect(fieldOf(await update('b2', { mac: BOX.mac }))).toBe('mac');
     expect(fieldOf(await update('b2', { bmc: BMC }))).toBe('bmc.address');
