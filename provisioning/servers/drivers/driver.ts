@@ -104,7 +104,8 @@ export interface Observation extends MachineKey {
 /** A host as its engine sees it. */
 export interface HostReport {
   name: string;
-  state: 'online' | 'offline' | 'drained';
+  /** An offline host gets no machines, such as one that the operator has evacuated. */
+  state: 'online' | 'offline';
   size: MachineSize;
 }
 
