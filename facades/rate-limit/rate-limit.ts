@@ -1,8 +1,8 @@
 /**
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family or of an OAuth client count as one credential. A login makes urgent calls beside the limit of its account.
- * So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has checked the
- * credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key every hour.
+ * refresh family or of an OAuth client count as one credential. A login makes a few urgent calls beside the full limit of its
+ * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
+ * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key every hour.
  * Reads without a credential and each kind of change count apart. Many callers may share an address, so a stranger's reads
  * must not keep a customer from logging in.
  */
@@ -45,7 +45,7 @@ export interface Standing {
 export interface Call {
   /** The kind of call for callers without a credential, who have a quota for each. */
   kind?: string | undefined;
-  /** Whether a login may make it beside the limit of its account. */
+  /** Whether a login may make it beside the full limit of its account. */
   urgent?: boolean;
 }
 
@@ -64,6 +64,13 @@ interface Limit extends Quota {
   hour: string;
 }
 
+/** The urgent calls of a login beside the full limit of its account. */
+const URGENT = { perMinute: 10, perHour: 100 };
+/**
+ * Those of all logins of an account together. One stolen login cannot fill it, and a further login needs the password. A
+ * thief of the password can take the account over anyway.
+ */
+const URGENT_OF_ACCOUNT = { perMinute: 20 * URGENT.perMinute, perHour: 20 * URGENT.perHour };
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
@@ -90,7 +97,12 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const limits = this.#limits(viewer, address, call);
+    const standing = await this.#take(this.#limits(viewer, address, call));
+    if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
+    return this.#take(this.#urgentLimitsOf(viewer));
+  }
+
+  async #take(limits: readonly Limit[]): Promise<Standing> {
     const denied = this.#deniedOf(limits);
     if (denied) return denied;
     const taken = await this.#count(limits);
@@ -105,7 +117,8 @@ export class RateLimits {
    * call may turn out to be urgent.
    */
   denied(viewer: Viewer | null, address: string): Standing | undefined {
-    return this.#denied.size ? this.#deniedOf(this.#limits(viewer, address, { urgent: true })) : undefined;
+    const denied = this.#denied.size ? this.#deniedOf(this.#limits(viewer, address)) : undefined;
+    return denied && hasUrgent(viewer) ? this.#deniedOf(this.#urgentLimitsOf(viewer)) : denied;
   }
 
   #deniedOf(limits: readonly Limit[]): Standing | undefined {
@@ -118,23 +131,32 @@ export class RateLimits {
     return undefined;
   }
 
-  #limits(viewer: Viewer | null, address: string, { kind = '', urgent = false }: Call): Limit[] {
-    return viewer ? this.#limitsOf(viewer, urgent) : this.#strangerLimitsOf(address, kind);
+  #limits(viewer: Viewer | null, address: string, { kind = '' }: Call = {}): Limit[] {
+    return viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
   }
 
-  #limitsOf(viewer: Viewer, urgent: boolean): Limit[] {
+  #limitsOf(viewer: Viewer): Limit[] {
     const { accountId } = viewer;
-    const { keyPerMinute, keyPerHour, accountPerMinute, accountPerHour } = this.#quotas;
-    const own = {
-      name: countedAs(viewer),
-      perMinute: keyPerMinute,
-      perHour: keyPerHour,
-      minute: 'minute',
-      hour: 'hour',
-    };
-    if (!accountId || (urgent && isLogin(viewer))) return [own];
+    const { accountPerMinute, accountPerHour } = this.#quotas;
+    const own = this.#ownLimitOf(viewer);
+    if (!accountId) return [own];
     const windows = { minute: 'account', hour: 'account_hour' };
     return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
+  }
+
+  #ownLimitOf(viewer: Viewer): Limit {
+    const { keyPerMinute, keyPerHour } = this.#quotas;
+    return { name: countedAs(viewer), perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
+  }
+
+  /** The limits of a login whose account has no calls left. */
+  #urgentLimitsOf(viewer: Viewer): Limit[] {
+    const ofAccount = { minute: 'urgent_account', hour: 'urgent_account_hour' };
+    return [
+      this.#ownLimitOf(viewer),
+      { name: `urgent ${countedAs(viewer)}`, ...URGENT, minute: 'urgent', hour: 'urgent_hour' },
+      { name: `urgent ${viewer.accountId}`, ...URGENT_OF_ACCOUNT, ...ofAccount },
+    ];
   }
 
   /** A stranger can open circuits without end, so all of them together have a limit, too. */
@@ -172,6 +194,8 @@ export class RateLimits {
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }
+
+const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer !== null && isLogin(viewer);
 
 function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
   const now = Date.now();
