@@ -15,7 +15,6 @@ import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/re
 import type { Admit } from '../rate-limit/admission.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
-import { sharing } from './sharing.ts';
 
 export interface RestOptions extends LinesOptions {
   operations: readonly Operation[];
@@ -60,7 +59,7 @@ function serve(
     const { method, path, maxAgeSeconds, style, qr, lines, csv, receipt } = operation.http;
     const table = csv && csvFormat(csv);
     const { success } = STYLES[style];
-    const run = sharing(operation, runnerOnce(operation, runner(operation, refuser(operation)), once));
+    const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
     const keyed = takesKey(operation);
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);

@@ -7,7 +7,7 @@
  * must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { ApiError, countedAs, isCircuit, isLogin, networkOf, type Viewer } from '../../schema/index.ts';
+import { ApiError, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
@@ -71,6 +71,8 @@ const URGENT = { perMinute: 10, perHour: 100 };
  * thief of the password can take the account over anyway.
  */
 const URGENT_OF_ACCOUNT = { perMinute: 20 * URGENT.perMinute, perHour: 20 * URGENT.perHour };
+/** The networks of a site that can use up their limits at once. */
+const NETWORKS_OF_SITE = 20;
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
@@ -159,14 +161,16 @@ export class RateLimits {
     ];
   }
 
-  /** A stranger can open circuits without end, so all of them together have a limit, too. */
+  /** A stranger can have circuits or networks of a site without end. So all of them together have a limit, too. */
   #strangerLimitsOf(address: string, kind: string): Limit[] {
     const { publicPerMinute, onionPerMinute } = this.#quotas;
     const limit = (caller: string, perMinute: number, minute: string): Limit => {
       return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
     };
-    const own = limit(networkOf(address), publicPerMinute, 'public');
-    return isCircuit(address) ? [own, limit('circuits', onionPerMinute, 'onion')] : [own];
+    const [network, site] = [networkOf(address), siteOf(address)];
+    const own = limit(network, publicPerMinute, 'public');
+    if (isCircuit(address)) return [own, limit('circuits', onionPerMinute, 'onion')];
+    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * publicPerMinute, 'site')];
   }
 
   #deny(name: string, standing: Standing): void {
