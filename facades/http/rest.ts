@@ -104,7 +104,7 @@ function serve(
             .send(receiptPage(text));
         const format = qr && qrFormatFor(accept);
         if (format) return reply.header('content-type', format.contentType).send(qrCode(format, text, qr));
-        return cacheControl ? cached(request, reply, text, cacheControl) : text;
+        return cacheControl ? cached(request, reply, text, cacheControl, etagOf(text)) : text;
       },
     });
   }
@@ -149,9 +149,18 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
   };
 }
 
+/** The ETag of a content. */
+export const etagOf = (content: string | Buffer): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+
 /** Adds an ETag to a cacheable response, and answers 304 if the caller already has it (RFC 9110, section 13). */
-export function cached(request: FastifyRequest, reply: FastifyReply, content: string | Buffer, cacheControl: string) {
-  const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+export function cached(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: string | Buffer,
+  cacheControl: string,
+  etag: string,
+) {
   reply.header('cache-control', cacheControl).header('etag', etag);
   const ifNoneMatch = request.headers['if-none-match'];
   if (ifNoneMatch === undefined || !(ifNoneMatch === '*' || ifNoneMatch.includes(etag))) return content;
