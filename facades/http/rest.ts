@@ -120,8 +120,9 @@ const REFRESH = 'RefreshTokens';
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, kind, urgent } = operation;
-  const call = { kind: kind === 'mutation' ? http!.path : undefined, urgent };
+  const { http, kind, scopes, urgent } = operation;
+  // A stranger can do nothing by other paths, so those share a count.
+  const call = { kind: kind === 'mutation' && !scopes.length ? http!.path : undefined, urgent };
   const use = credentialUse(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await admit(request, reply, use, call);

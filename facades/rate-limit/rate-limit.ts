@@ -2,9 +2,9 @@
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
  * refresh family or of an OAuth client count as one credential. A login makes a few urgent calls beside the full limit of its
  * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
- * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key every hour.
- * Reads without a credential and each kind of change count apart. Many callers may share an address, so a stranger's reads
- * must not keep a customer from logging in.
+ * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key
+ * every hour. Reads without a credential and each kind of public change count apart. Many callers may share an address, so a
+ * stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { ApiError, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
