@@ -147,6 +147,28 @@ it('A top-up shows its credited sum without a payment that its chain reverts', a
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
 
+it('A top-up whose payment was in the balance before it has a receipt with that payment', async ({
+  onTestFinished,
+}) => {
+  const shop = await openX402Shop(onTestFinished);
+  const amount = { amountUsd: 100_000_000n };
+  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' })));
+  shop.chain.mood = 'refuses';
+  await refusalOf(createTopUp(shop.context, amount, payment));
+  await settleOnChain(shop);
+  await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+  startWorker(shop, onTestFinished);
+  await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + amount.amountUsd);
+  const { orderNumber, status } = await createTopUp(another(shop.context), amount, payment);
+  expect(status).toBe('CONFIRMED');
+  const { totalMicros, lines } = await receiptOfTopUp(shop.context, orderNumber);
+  expect(totalMicros).toBe(102_000_000n);
+  expect(lines).toMatchObject([
+    { orderNumber, coin: 'USDC-BASE', amountCrypto: '100', txId: expect.any(String) },
+    { orderNumber, coin: null },
+  ]);
+});
+
 it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
   const shop = await openX402Shop(onTestFinished);
   const payment = await paymentForOrder(shop.context);
