@@ -130,6 +130,39 @@ describe('The comparison with the chain', () => {
     expect([await verdict('TST'), await faults()]).toEqual(['RIGHT', []]);
   });
 
+  it('is right although customers pay meanwhile', async () => {
+    const [, { walletAddress }] = await open();
+    const { balances } = node;
+    const atOnce = async (work: () => Promise<unknown>) => {
+      Object.assign(chain, {
+        balances: async () => {
+          Object.assign(chain, { balances });
+          const read = await balances();
+          await work();
+          return read;
+        },
+      });
+      return verdict('TST');
+    };
+    const pay = async () => {
+      chain.pay(walletAddress!, HALF);
+      chain.mine(2);
+      await sync();
+    };
+    expect(await atOnce(pay)).toBe('PENDING');
+    expect(await verdict('TST')).toBe('RIGHT');
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    expect(await atOnce(sync)).toBe('RIGHT');
+  });
+
+  it('is wrong if coins are missing', async () => {
+    swept += 1n;
+    expect(await verdict()).toBe('WRONG');
+    swept -= 1n;
+    expect(await verdict()).toBe('RIGHT');
+  });
+
   it('names a node that does not answer, and a driver that cannot tell', async () => {
     node.isSilent = true;
     expect(await verdict()).toBe('SILENT');
