@@ -35,9 +35,9 @@ const HOLDING = {
 export type Holding = Row<typeof HOLDING>;
 /** The ledger account of the coins of a payment. */
 export const GATEWAY_SQL = `'gateway:' || case payment.mode when 'X402' then 'x402:' else '' end || payment.network`;
-/** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took reversed ones. */
+/** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took removed ones. */
 const IS_HELD_SQL = `(status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
-  or status = 'WRITTEN_OFF' and reversals = 0 and (height is null or block_hash is not null))`;
+  or status = 'WRITTEN_OFF' and reversals = 0 and missing_since is null and (height is null or block_hash is not null))`;
 /** Whether the operator returned a payment by hand, without a payout. */
 const IS_RETURNED_BY_HAND_SQL = `(status = 'RETURNED'
   and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))`;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.ts';
+import { FIND_HOLDING } from '../../../entities/payments/movement.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
@@ -194,5 +195,26 @@ it('A payment in suspense goes back only when its block is safe', async ({ onTes
   expect((await refusalOf(back())).message).toContain('The chain can still remove');
   shop.chain.safe = true;
   expect((await back()).status).toBe('RETURNED');
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
+});
+
+it('A payment in suspense that its chain has removed leaves the gateway when the operator writes it off', async ({
+  onTestFinished,
+}) => {
+  const shop = await openX402Shop(onTestFinished);
+  shop.chain.safe = false;
+  const payment = await paymentForOrder(shop.context);
+  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  await refusalOf(orderServer(shop.context, ORDER, payment));
+  const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];
+  const off = () => writeOff(shop.context, id, 'Removed');
+  expect((await refusalOf(off())).message).toContain('The chain can still remove');
+  shop.chain.forget();
+  expect((await refusalOf(off())).message).toContain('The chain can still remove');
+  await expireAuthorizations(shop);
+  for (let i = 0; i < 2; i++) expect((await off()).status).toBe('WRITTEN_OFF');
+  const holding = await FIND_HOLDING.first(shop.db, ['gateway:x402:eip155:84532', 'USDC-BASE']);
+  expect(holding?.units ?? '0').toBe('0');
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
