@@ -150,8 +150,10 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     const { key, txId } = await settled(driver);
     expect(await driver.observe({ ...key, payer: newPayer().address }, txId)).toEqual({ state: 'open' });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
-    // The driver gives up only after some more blocks.
+    // The driver gives up only when no reorganisation can bring the payment.
     await anvil.control.mine({ blocks: 2, interval: 60 });
+    expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
+    await anvil.control.mine({ blocks: 70 });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'dead' });
     expect(await driver.observe({ ...key, amountMicros: AMOUNT + 1n }, txId)).toEqual({ state: 'dead' });
   });
