@@ -100,6 +100,21 @@ describe('A movement', () => {
     expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
   });
 
+  it('is recorded once for a transaction in upper and lower case', async () => {
+    const [context] = await unmatched(300n);
+    const given = {
+      source: 'gateway:testnet',
+      target: 'wallet:testnet',
+      coin: 'OTHER',
+      units: '300',
+      amountMicros: null,
+    };
+    const { id } = await move(context, { ...given, txId: '0xC0FFEE' });
+    expect(await move(context, { ...given, txId: '0xc0ffee' })).toMatchObject({ id, txId: '0xc0ffee' });
+    swept += 300n;
+    expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
+  });
+
   it('is refused from and to a gateway that does not exist', async () => {
     const [context] = await unmatched(100n);
     await expect(movement(context, 1n, 'gateway:tesnet')).rejects.toThrow('gateway:tesnet has fewer units');
