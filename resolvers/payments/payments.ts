@@ -54,8 +54,8 @@ export async function assign(
 /**
  * Writes off a reversed or unmatched payment. The spent part is a loss. Repeating it changes nothing. If the chain mines a
  * removed payment again, the worker credits it, or puts it into suspense again.
- * @throws ApiError not_found, or validation_failed if the payment is in another state, or by x402 and not final; unavailable if its
- * chain does not answer
+ * @throws ApiError not_found, unavailable without the chain of x402. Or validation_failed if the payment is in another state, or not
+ * final by x402
  */
 export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
   const isGone = await isGoneByX402(context, await findPayment(context, id));

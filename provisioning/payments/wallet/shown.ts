@@ -83,7 +83,7 @@ export const paysAlso = (seen: Seen, { units }: Pick<Payout, 'units'>, unitsToge
 
 /**
  * TWICE: the chain has the replaced transaction, and it pays the payout as well. ANNOUNCED: it may still do so. GONE: it does not.
- * UNKNOWN: no driver can tell, or a block has it and its driver sees no coins, as in the call of a contract. SILENT: no node
+ * UNKNOWN: no driver can tell. Or a block has it, and its driver sees no coins, as in the call of a contract. SILENT: no node
  * answered.
  */
 export type Replaced = 'TWICE' | 'ANNOUNCED' | 'GONE' | 'UNKNOWN' | 'SILENT';

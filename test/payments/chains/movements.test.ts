@@ -164,11 +164,11 @@ describe('The comparison with the chain', () => {
       chain.mine(2);
       await sync();
     };
-    expect(await atOnce(pay)).toBe('PENDING');
-    expect(await verdict('TST')).toBe('RIGHT');
     chain.pay(walletAddress!, HALF);
     chain.mine(2);
     expect(await atOnce(sync)).toBe('RIGHT');
+    expect(await atOnce(pay)).toBe('PENDING');
+    expect(await verdict('TST')).toBe('RIGHT');
   });
 
   it('is wrong if coins are missing', async () => {

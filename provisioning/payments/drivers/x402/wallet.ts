@@ -146,7 +146,7 @@ export class GasWallet {
     return Math.max(pending, last + 1);
   }
 
-  /** Whether a sent transaction may still come into a block: its node knows it, and mines its nonce or an earlier one next. */
+  /** Whether a sent transaction may still come into a block. Its node knows it, and mines its nonce or an earlier one next. */
   async isPending(hash: Hash): Promise<boolean> {
     const found = await this.#chain.client.getTransaction({ hash }).catch((error) => {
       if (error instanceof TransactionNotFoundError) return undefined;
