@@ -123,6 +123,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/billing/topups/{order_number}/cancel': 'topup',
   '/v1/billing/topups/{order_number}/receipt': 'topup',
   '/v1/servers/{order_number}': 'server',
+  '/v1/servers/{order_number}/metrics': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
   '/v1/oauth/clients/{client_id}': 'client',
   '/v1/webhooks/{id}': 'webhook',
@@ -151,7 +152,7 @@ describe('An id of another account', () => {
       const ask = async (id: string) => {
         const { status, body: answer } = await stranger.rest(
           method,
-          path.replace(/\{\w+\}/, id) + (thing === 'server' ? query : ''),
+          path.replace(/\{\w+\}/, id) + (path === '/v1/servers/{order_number}' ? query : ''),
           body,
         );
         return { status, answer: same(answer) };
@@ -249,7 +250,7 @@ describe('An id of another account', () => {
   });
 
   const THINGS_OF_FIELDS: Partial<Record<Thing, string>> = {
-    server: 'server deleteServer updateServer serverUpdated',
+    server: 'server serverMetrics deleteServer updateServer serverUpdated',
     topup: 'topUp cancelTopup receipt topUpUpdated',
     sshKey: 'sshKey deleteSshKey',
     key: 'revokeApiKey',
