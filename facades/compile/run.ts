@@ -22,13 +22,10 @@ import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
+import { type Run, sharing } from './sharing.ts';
 
 export type Values = Record<string, unknown>;
-/**
- * Runs an operation. `values` are the parameters by variable, and `body` the fields of the input object.
- * @throws ApiError for the caller; any other error is a fault
- */
-export type Run = (values: Values, body: unknown, context: Context) => Promise<unknown>;
+export type { Run };
 /** Makes the error for an input that GraphQL refused. `fallback` returns the errors that GraphQL found. */
 export type Refuse = (values: Values, body: unknown, fallback: () => FieldError[]) => ApiError;
 
@@ -81,7 +78,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
   const toVariables = variablesOf(operation);
   const unalias = input && aliasing(input.type);
   const answerIn = pick(answer.path);
-  return async (values, body, context) => {
+  return sharing(operation, async (values, body, context) => {
     if (unalias && isRecord(body)) unalias(body);
     const variables = toVariables(values, body);
     const { data, errors } = await execute(variables, context);
@@ -91,7 +88,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
     if (result === null || result === undefined) throw new ApiError('not_found');
     const mapped = toApi ? toApi(result) : result;
     return answer.page ? wholePage(mapped) : mapped;
-  };
+  });
 }
 
 type Execute = (variables: Values, context: Context) => ExecutionResult | Promise<ExecutionResult>;
