@@ -10,7 +10,7 @@ const MIB = 2 ** 20;
 /** Sends 8 MiB from the machine, through its SSH server. */
 const SEND = 'busybox dd if=/dev/zero bs=1024 count=8192';
 
-/** What root in a machine does to hide its traffic. */
+/** The ways by which root in a machine tries to hide its traffic. */
 const DISGUISES = {
   'renames its card, and gives another one its name':
     'ip link set eth0 down; ip link set eth0 name real; ip link add eth0 type veth peer name peer',

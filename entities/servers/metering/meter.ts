@@ -35,7 +35,7 @@ export const Meter = entity('meter', {
 });
 
 /** The sums of a meter at the first reading of a minute or an hour. */
-export const MeterSample = entity('meter_sample', {
+const MeterSample = entity('meter_sample', {
   orderNumber: column.key(),
   /** Seconds: 60 or 3600. */
   step: { ...column.int(), primary: true },
@@ -108,15 +108,8 @@ export const COUNT_READINGS = statement({
   select order_number as "order", generation, packets_per_second, "sentBytes" is null as is_hidden
   from counted join given on "order" = order_number`;
 
-const USE = {
-  /** The end of the interval. It begins at the point before. */
-  at: column.timestamp(),
-  sentBytes: column.bigint(),
-  receivedBytes: column.bigint(),
-  cpuNs: nullable(column.bigint()),
-  memoryBytes: nullable(column.bigint()),
-  diskBytes: nullable(column.bigint()),
-};
+/** The use since the sample before, with the memory and disk of that time. */
+const { orderNumber: _, step: __, ...USE } = MeterSample.columns;
 export type Use = Row<typeof USE>;
 /** The use of the machine of a server. $1 order number, $2 step in seconds, $3 and $4 the first and the last time. */
 export const LIST_USE = statement(USE)`

@@ -2,7 +2,7 @@
 import * as column from '../../database/column.ts';
 import { statement } from '../../database/statement.ts';
 import { nullable, type Row } from '../../database/table.ts';
-import { MONTH } from './meter.ts';
+import { Meter, MONTH } from './meter.ts';
 
 /** Megabits a second of a machine above its traffic, unless its tier says otherwise. */
 const SLOW_MBPS = 10;
@@ -21,16 +21,12 @@ const METERED_SQL = `
         coalesce(month = ${MONTH} and used_bytes > given_bytes + 1e12 * charged_tb, false) as is_over) as use`;
 const IS_ALIVE = `status not in ('FAILED', 'DELETING', 'DELETED')`;
 
+const { month, usedBytes, warnedPercent, chargedTb } = Meter.columns;
 const DUE = {
-  orderNumber: column.text(),
-  accountId: column.text(),
-  serviceCode: column.text(),
-  month: column.text(),
-  usedBytes: column.bigint(),
+  ...{ orderNumber: column.text(), accountId: column.text(), serviceCode: column.text() },
+  ...{ month, usedBytes, warnedPercent, chargedTb },
   /** The part of its traffic that the server has used: 0, 80 or 100. */
   percent: column.int(),
-  warnedPercent: column.int(),
-  chargedTb: column.int(),
   /** The begun TB above the tier; negative below it. */
   begunTb: column.int(),
   /** The price of each of them in micro-USD. Null: the customer pays for none. */
