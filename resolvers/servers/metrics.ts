@@ -50,12 +50,13 @@ export async function findMetrics(context: Context, orderNumber: string, range: 
  * The traffic of the month in GB; null if the machine has no meter. The message of a webhook has no context, and null.
  * The row of a change lacks it, so that costs one more query.
  */
-export async function trafficUsedGb(
+export function trafficUsedGb(
   { orderNumber, trafficUsedBytes: known, paidUntil }: ShownServer,
   context: Context | undefined,
-): Promise<number | null> {
-  if (known === undefined && (!context || !paidUntil)) return null;
-  const used = known === undefined ? await FIND_TRAFFIC_USED.first(context!.db, [orderNumber]) : undefined;
-  const bytes = known ?? used?.trafficUsedBytes ?? null;
-  return bytes === null ? null : Number(bytes) / 1e9;
+): number | null | Promise<number | null> {
+  if (known !== undefined) return gbFrom(known);
+  if (!context || !paidUntil) return null;
+  return FIND_TRAFFIC_USED.first(context.db, [orderNumber]).then((used) => gbFrom(used?.trafficUsedBytes ?? null));
 }
+
+const gbFrom = (bytes: bigint | null) => (bytes === null ? null : Number(bytes) / 1e9);

@@ -12,9 +12,9 @@ const METERED_SQL = `
   meter join server using (order_number) join catalog_item on code = service_code
     cross join lateral (
       select (1e12 * (details->>'trafficTb')::numeric)::bigint as given_bytes,
-        case when auto_renew then (details->>'extraTbMicros')::bigint end as tb_micros,
+        case when auto_renew and (details->>'extraTbMicros')::numeric >= 1 then (details->>'extraTbMicros')::numeric::bigint end as tb_micros,
         (details->>'portMbps')::int as tier_mbps,
-        least(coalesce((details->>'slowMbps')::int, ${SLOW_MBPS}), (details->>'portMbps')::int) as slow_mbps) as tier
+        least(coalesce((details->>'slowMbps')::numeric::int, ${SLOW_MBPS}), (details->>'portMbps')::int) as slow_mbps) as tier
     cross join lateral (
       select case when used_bytes >= given_bytes then 100 when used_bytes >= 0.8 * given_bytes then 80 else 0 end as percent,
         ceil((used_bytes - given_bytes) / 1e12)::int as begun_tb,

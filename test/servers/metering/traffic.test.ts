@@ -147,6 +147,13 @@ describe('A machine above its traffic', () => {
     expect(await shop.balance(account)).toBe(10n * PRICE_TB);
   });
 
+  it('is slow if its tier sells more for nothing', async () => {
+    await setTier(shop, { extraTbMicros: 0 });
+    const order = await metered(await shop.account(PRICE_TB));
+    await reads(order, { sentBytes: 3 * TB });
+    expect(driver.speeds).toEqual([`${order} 10`]);
+  });
+
   it('pays once if two workers charge at the same time', async () => {
     await sells();
     const account = await shop.account(10n * PRICE_TB);
