@@ -128,6 +128,7 @@ async function prepareProvisioning(
     drivers: hardwareDriversOf(config, db, vault),
     ...(config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config)),
     pollSeconds,
+    packetsPerSecondMax: config.packetsPerSecondMax,
     allowCidrs,
     denyCidrs,
     render,

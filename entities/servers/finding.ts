@@ -12,9 +12,10 @@ import type { Queryable } from '../database/transaction.ts';
  *   machine of a suspended server off or on;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
- * - STUCK: a machine that was given up and cannot be removed.
+ * - STUCK: a machine that was given up and cannot be removed;
+ * - TRAFFIC: a machine that sends very many packets, or hides its network card from the engine.
  */
-export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'INCOMPLETE', 'STUCK'] as const;
+export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'INCOMPLETE', 'STUCK', 'TRAFFIC'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export const Finding = entity('finding', {

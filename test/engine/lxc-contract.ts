@@ -9,6 +9,7 @@ import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { eventually } from '../setup/freehold.ts';
+import { describeMeter } from './lxc-meter.ts';
 import { describeRebuilds, type Shown } from './lxc-rebuilds.ts';
 import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
@@ -104,7 +105,9 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
   if (traits) return;
 
   const call = (...request: Parameters<Lxd['call']>) => lxd.call(...request);
-  describeRebuilds(name, { call, newDriver, newSpec, instancesOf, instanceOf, login });
+  const bench = { call, newDriver, newSpec, instancesOf, instanceOf, login };
+  describeRebuilds(name, bench);
+  describeMeter(name, bench);
 
   describe(`The lxc driver on ${name}`, () => {
     it('permanently refuses a machine that the engine cannot make', async () => {

@@ -18,6 +18,7 @@ import {
   isBreakerOpen,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
+import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_DRIVER } from '../../../entities/servers/placement.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { periodic } from '../../tasks/schedule.ts';
@@ -42,7 +43,7 @@ const ORPHANS_MAX = 1000;
 const FINDING_DAYS = 90;
 
 /** The kinds of findings that each look finds again. */
-const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK');
+const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK' && kind !== 'TRAFFIC');
 
 /** By machine without a server: when it was first seen, in milliseconds since the epoch. */
 type Orphans = Record<string, number>;
@@ -86,6 +87,7 @@ export const observerProcess = (db: Database, drivers: Drivers, onError: (error:
         aborted.throwIfAborted();
         if (commit) commits.push(commit);
       }
+      await DELETE_OLD_SAMPLES.all(db);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
         data: { orphans, unasked },

@@ -15,6 +15,7 @@ import {
   presentOf,
 } from './instance.ts';
 import { ROOT, rootOf, TRAITS } from './limits.ts';
+import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
@@ -68,6 +69,11 @@ export class LxcEngine {
 
   instances(signal: AbortSignal): Promise<Instance[]> {
     return this.#client.get('/1.0/instances?recursion=1', signal);
+  }
+
+  /** All instances with the state of those that are on. */
+  states(signal: AbortSignal): Promise<StatedInstance[]> {
+    return this.#client.get('/1.0/instances?recursion=2', signal);
   }
 
   /** The machine's instance; undefined if none has our mark. */

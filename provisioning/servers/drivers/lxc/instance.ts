@@ -148,8 +148,18 @@ export const isReady = (instance: Instance): boolean => instance.config?.[MARK.r
 export const isParked = ({ config }: Instance): boolean => Boolean(config?.[MARK.parked]);
 
 /** The instance of a machine among those of its two names: the finished one, or the unfinished, or the replaced. */
-export const presentOf = (instances: readonly Instance[]): Instance | undefined =>
+export const presentOf = <One extends Instance>(instances: readonly One[]): One | undefined =>
   instances.find(isReady) ?? instances.find((one) => !isParked(one)) ?? instances[0];
+
+/** The machines among instances, each by its present one. */
+export function machinesIn<One extends Instance>(instances: readonly One[]): One[] {
+  const machines = Map.groupBy(instances, (one) => {
+    const key = keyOf(one);
+    return key && nameOf(key);
+  });
+  machines.delete(undefined);
+  return [...machines.values()].map((alike) => presentOf(alike)!);
+}
 
 /** Whether it is an instance of that machine. */
 export const isOf = (instance: Instance, key: MachineKey): boolean => {

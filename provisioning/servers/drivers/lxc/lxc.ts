@@ -10,6 +10,7 @@ import {
   type MachineSpec,
   type Observation,
   type PowerChange,
+  type Reading,
   turns,
 } from '../driver.ts';
 import { LxcClient } from './client.ts';
@@ -22,13 +23,14 @@ import {
   keyOf,
   looseCards,
   MARK,
+  machinesIn,
   nameOf,
   namesOf,
   observationOf,
-  presentOf,
   specDigestOf,
 } from './instance.ts';
 import { limitsOf } from './limits.ts';
+import { readingOf, speedOf } from './meter.ts';
 import { park, predecessorIn, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
@@ -75,14 +77,17 @@ export class LxcDriver implements HardwareDriver {
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
     const { serverName } = await this.#engine.facts(signal);
-    const machines = Map.groupBy(await this.#engine.instances(signal), (instance) => {
-      const key = keyOf(instance);
-      return key && nameOf(key);
-    });
-    machines.delete(undefined);
-    return [...machines.values()].map((instances) => {
-      const instance = presentOf(instances)!;
-      return observationOf(instance, keyOf(instance)!, serverName);
+    return machinesIn(await this.#engine.instances(signal)).map((one) => observationOf(one, keyOf(one)!, serverName));
+  }
+
+  async meter(signal: AbortSignal): Promise<Reading[]> {
+    return machinesIn(await this.#engine.states(signal)).flatMap(readingOf);
+  }
+
+  async setSpeed(key: MachineKey, portMbps: number, signal: AbortSignal): Promise<void> {
+    await this.#exclusive(key, signal, async () => {
+      const found = await this.#existing(key, signal);
+      await this.#engine.mark(found.name, {}, signal, speedOf(found, portMbps));
     });
   }
 
