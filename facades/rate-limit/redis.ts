@@ -73,10 +73,13 @@ export class RedisRateLimits implements RateLimitStore {
     this.#redis.defineCommand('freeholdTake', { lua: TAKE });
   }
 
+  /** @throws without an answer in time, or with one of another form */
   async take(quotas: readonly Quota[]): Promise<Taken[]> {
     const names = quotas.map(({ name }) => `freehold:rate:${name}`);
     const limits = quotas.flatMap(({ perMinute, perHour }) => [perMinute, perHour]);
     const values = (await this.#redis.freeholdTake(names.length, ...names, ...limits)).map(Number);
+    if (values.length !== quotas.length * VALUES || !values.every(Number.isFinite))
+      throw new Error('Redis does not answer as the script does.');
     return quotas.map((_, i) => {
       const [allowed, minute, beforeMinute, elapsedMinute, hour, beforeHour, elapsedHour] = values.slice(i * VALUES);
       return {

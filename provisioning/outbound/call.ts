@@ -13,6 +13,9 @@ import { type AddressRules, hostOf, RefusedUrl } from './public-address.ts';
 export type Resolve = (name: string) => Promise<string[]>;
 
 const RESOLVE_MS = 2000;
+/** The bytes that a receiver may send beside the body: TLS, interim answers and headers. */
+const OVERHEAD_BYTES_MAX = 256 * 1024;
+const WATCH_MS = 20;
 
 /** Asks the nameservers directly: getaddrinfo would block the threads that check passwords. */
 export const resolveName: Resolve = async (name) => {
@@ -99,6 +102,7 @@ function exchange(
       },
     });
     checkPeer(request, url, outbound.rules);
+    watchBytes(request, answerBytesMax + OVERHEAD_BYTES_MAX);
     request.on('error', fail).on('response', (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -147,6 +151,17 @@ function checkPeer(request: ClientRequest, url: URL, rules: AddressRules): void 
       }
     }),
   );
+}
+
+/**
+ * Ends a request whose receiver sends too many bytes. Node parses interim answers (1xx) without end, which would slow all
+ * callers. So this counts the bytes of the connection, and not those of the body.
+ */
+function watchBytes(request: ClientRequest, bytesMax: number): void {
+  const watch = setInterval(() => {
+    if ((request.socket?.bytesRead ?? 0) > bytesMax) request.destroy(new Error('The answer is too long.'));
+  }, WATCH_MS);
+  request.once('close', () => clearInterval(watch));
 }
 
 function reasonOf(error: unknown): CallError {

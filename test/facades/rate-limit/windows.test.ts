@@ -1,4 +1,6 @@
 /** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { networkOf, siteOf } from '../../../entities/networks.ts';
@@ -179,8 +181,19 @@ describe('A call with two names', () => {
   });
 });
 
+it('A Redis that answers nonsense counts no call', async () => {
+  const odd = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (data) => socket.write(String(data).includes('info') ? '$2\r\nok\r\n' : '*1\r\n+ok\r\n'));
+  }).listen(0, '127.0.0.1');
+  await once(odd, 'listening');
+  afterAll(() => void odd.close());
+  const store = await connectedTo({ url: `redis://127.0.0.1:${(odd.address() as AddressInfo).port}` });
+  await expect(takeOne(store, 'key_1', 120, 3000)).rejects.toThrow('does not answer as the script does');
+});
+
 /** A store with a long timeout, because a busy machine delays answers. A timeout would count in memory. */
-async function connectedTo({ url }: RunningRedis): Promise<RedisRateLimits> {
+async function connectedTo({ url }: Pick<RunningRedis, 'url'>): Promise<RedisRateLimits> {
   const store = new RedisRateLimits(url, 10_000);
   afterAll(() => store.close());
   await store.ready();
