@@ -4,7 +4,7 @@ import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
-import { networkOf } from '../entities/networks.ts';
+import { networkOf, siteOf } from '../entities/networks.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
@@ -91,6 +91,9 @@ export function atTurnOf<T>({ viewer, address }: Context, work: () => T, signal?
   if (!viewer) return onBehalfOfStranger(address, work, signal);
   return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId, signal }, work) : work();
 }
+
+/** The turn at which a caller's work is done. */
+export const turnOf = ({ viewer, address }: Context): string => viewer?.accountId ?? siteOf(address ?? '');
 
 /** The caller, as the audit log names them. */
 export const actorOf = ({ viewer, requestId }: Context): Actor => ({
