@@ -116,6 +116,7 @@ export interface AccountLimits {
   /** Payments by x402 with an open outcome, also of each payer. */
   openPayments: number;
   sessions: number;
+  unpaidSessionsPerHour: number;
   oauthClients: number;
 }
 
