@@ -172,6 +172,7 @@ const VARIABLES = {
       '600',
       'Calls of all circuits of `ONION_LISTENER` together without a credential in a minute.',
     ),
+    RATE_LIMIT_UNPAID_PER_HOUR: variable(calls, '60', 'Changes of an account that never paid, and its new sessions.'),
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),
@@ -242,7 +243,7 @@ export function readConfig(environment: Environment = process.env) {
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
     rateLimits,
-    limits: read('Limits of an account', 'LIMIT_'),
+    limits: { ...read('Limits of an account', 'LIMIT_'), unpaidSessionsPerHour: rateLimits.unpaidPerHour },
     lxc: partsOf(environment.LXC_ENDPOINTS ?? '').length ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
   };
 }

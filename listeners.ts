@@ -23,6 +23,7 @@ import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/creden
 import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
+import { Payers } from './resolvers/accounts/payers.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
 import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
@@ -96,9 +97,11 @@ async function startInternal(
     ...options,
     contextOf: (request) => ({ ...options.contextOf(request), audit }),
     authenticate: authenticateOn('internal'),
-    admit: async (viewer, address, calls = 1) => {
+    admit: async (viewer, address, calls = 1, changes = 0) => {
       if (viewer.kind === 'operator') return;
       for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));
+      for (let change = 0; change < changes; change++)
+        refuseDenied(await rateLimits.takeChange(viewer, address ?? '', 'change'));
     },
     ready: () =>
       db.query('select 1').then(
@@ -177,7 +180,9 @@ function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop
   if (redis) onStop(async () => redis.close());
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
-  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, onError: report });
+  const payers = new Payers(db);
+  const hasPaid = (accountId: string) => payers.has(accountId);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, hasPaid, onError: report });
 }
 
 /** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */

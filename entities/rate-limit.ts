@@ -8,7 +8,7 @@ import { columnsOf, entity } from './database/table.ts';
 import type { Queryable } from './database/transaction.ts';
 
 export const RateLimitCount = entity('rate', {
-  /** A credential, an account, or the keyed hash of an address; never an address. */
+  /** A credential, an account, or the keyed hash of an address or a site; never an address. */
   key: column.key(),
   /** Seconds since the epoch, by the clock of the database. */
   at: column.real(),

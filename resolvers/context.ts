@@ -4,7 +4,7 @@ import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
-import { networkOf } from '../entities/networks.ts';
+import { networkOf, siteOf } from '../entities/networks.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
@@ -92,6 +92,9 @@ export function atTurnOf<T>({ viewer, address }: Context, work: () => T, signal?
   return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId, signal }, work) : work();
 }
 
+/** The turn at which a caller's work is done. */
+export const turnOf = ({ viewer, address }: Context): string => viewer?.accountId ?? siteOf(address ?? '');
+
 /** The caller, as the audit log names them. */
 export const actorOf = ({ viewer, requestId }: Context): Actor => ({
   type: viewer?.kind ?? 'system',
@@ -113,6 +116,7 @@ export interface AccountLimits {
   /** Payments by x402 with an open outcome, also of each payer. */
   openPayments: number;
   sessions: number;
+  unpaidSessionsPerHour: number;
   oauthClients: number;
 }
 

@@ -58,7 +58,7 @@ describe('The configuration', () => {
     });
     expect(rateLimits).toEqual({
       ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30, onionPerMinute: 600 },
-      ...{ accountPerMinute: 600, accountPerHour: 12_000 },
+      ...{ unpaidPerHour: 60, accountPerMinute: 600, accountPerHour: 12_000 },
     });
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1/128']);
   });

@@ -67,6 +67,8 @@ export interface Operation extends Fragments {
   activeOnly: boolean;
   /** Whether a login may call the operation beside the rate limit of its account. */
   urgent: boolean;
+  /** Whether the operation takes a payment by x402. */
+  pays: boolean;
   /** Whether the operation creates a credential or the secret of a webhook, and so may need the second factor. */
   creates: boolean;
   parameters: Parameter[];
@@ -76,6 +78,10 @@ export interface Operation extends Fragments {
   tool: Tool | undefined;
   resource: Resource | undefined;
 }
+
+/** The kind of change that counts for the limits of an account that never paid; undefined for a read. */
+export const changeOf = ({ kind, pays }: Operation): 'change' | 'payment' | undefined =>
+  kind === 'mutation' ? (pays ? 'payment' : 'change') : undefined;
 
 /** Whether the answer depends on the viewer. A registration adds an OAuth client to the account of the viewer. */
 export const dependsOnViewer = ({ scopes, http }: Operation): boolean =>

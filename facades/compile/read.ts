@@ -90,6 +90,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     getDirectiveValues(annotated.getDirective(name)!, definition) as unknown as T | undefined;
   const http = directive<Http>('http');
   const from = { schema, fragments };
+  const given = parametersOf(schema, document, definition, http?.path ?? '');
   return {
     ...from,
     name: definition.name!.value,
@@ -102,7 +103,8 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     activeOnly: rootFields(schema, definition).some(({ extensions }) => extensions.activeOnly),
     urgent: rootFields(schema, definition).every(({ extensions }) => extensions.urgent),
     creates: rootFields(schema, definition).some(({ extensions: { creates } }) => creates && creates !== 'tokens'),
-    ...parametersOf(schema, document, definition, http?.path ?? ''),
+    ...given,
+    pays: given.parameters.some(({ header }) => header === 'PAYMENT-SIGNATURE'),
     answer: answerOf(from, definition),
     http,
     tool: directive<Tool>('tool'),

@@ -2,7 +2,7 @@
  * Answers that many callers share. A flood of callers from many addresses or accounts then costs one read in a while. A caller
  * may see what was true a second ago, but sees each earlier change of this process.
  */
-import type { Context } from '../../schema/index.ts';
+import { type Context, turnOf } from '../../schema/index.ts';
 import type { Operation } from './operation.ts';
 
 /**
@@ -18,6 +18,14 @@ const CHANGES = new Map<string, number>();
 /** The text of each shared answer, once it is rendered. */
 const TEXTS = new WeakMap<object, { text?: string }>();
 
+/** An answer that callers share. The first read that ends gives it. */
+interface Shared extends PromiseWithResolvers<unknown> {
+  /** Aborts when there is an answer. Then the other reads wait for no turn. */
+  end: AbortController;
+  /** One read for the callers of each turn. So no caller waits for the turn of another. */
+  reads: Map<string, Promise<unknown>>;
+}
+
 /**
  * Shares the answers of an operation with `sharedSeconds`. They depend on nothing of their callers but whether they have a
  * credential. Callers with a credential and callers without share apart.
@@ -32,22 +40,40 @@ export function sharing(operation: Operation, run: Run): Run {
     };
   const seconds = http?.sharedSeconds;
   if (!seconds) return run;
-  const kept = new Map<string, Promise<unknown>>();
+  const kept = new Map<string, Shared>();
   return (values, body, context) => {
     const view = JSON.stringify([CHANGES.get(noun), context.viewer !== null, values]);
-    const known = kept.get(view);
-    if (known) return known;
-    // The caller may go before the others have the answer. It is read at the turn of this caller.
-    const answer = run(values, body, { ...context, signal: context.stopping });
-    const forget = () => {
-      if (kept.get(view) === answer) kept.delete(view);
+    const shared = kept.get(view) ?? {
+      ...Promise.withResolvers<unknown>(),
+      end: new AbortController(),
+      reads: new Map(),
     };
-    if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!);
-    kept.set(view, answer);
-    answer.then((shared) => {
-      TEXTS.set(Object(shared), {});
-      setTimeout(forget, seconds * 1_000).unref();
-    }, forget);
+    const group = turnOf(context);
+    const known = shared.end.signal.aborted ? shared.promise : shared.reads.get(group);
+    if (known) return known;
+    if (!kept.has(view) && kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!);
+    kept.set(view, shared);
+    const forget = () => {
+      if (kept.get(view) === shared) kept.delete(view);
+    };
+    // The caller may go before the others have the answer.
+    const signal = AbortSignal.any([context.stopping, shared.end.signal]);
+    const read = run(values, body, { ...context, signal });
+    read.then(
+      (answer) => {
+        if (shared.end.signal.aborted) return;
+        TEXTS.set(Object(answer), {});
+        shared.resolve(answer);
+        shared.end.abort();
+        setTimeout(forget, seconds * 1_000).unref();
+      },
+      () => {
+        shared.reads.delete(group);
+        if (!shared.reads.size && !shared.end.signal.aborted) forget();
+      },
+    );
+    const answer = Promise.race([shared.promise, read]);
+    shared.reads.set(group, answer);
     return answer;
   };
 }

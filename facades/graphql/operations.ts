@@ -15,8 +15,8 @@ const WAITING_MAX = 1_000;
 const PLACE_MS = 2_000;
 const TOO_MANY = `Your account has ${OPERATIONS_MAX} operations under way. Wait until one ends.`;
 
-/** Counts calls of a caller. @throws ApiError rate_limited */
-export type AdmitCalls = (viewer: Viewer, address: string | null, calls?: number) => Promise<void>;
+/** Counts calls of a caller, and those among them that change something. @throws ApiError rate_limited */
+export type AdmitCalls = (viewer: Viewer, address: string | null, calls?: number, changes?: number) => Promise<void>;
 
 export class Operations {
   readonly #admit: AdmitCalls;
@@ -60,12 +60,13 @@ export class Operations {
   async run<Result>(args: ExecutionArgs, execute: (args: ExecutionArgs) => Result): Promise<Awaited<Result>> {
     const context = args.contextValue as Context;
     const { viewer, address, signal } = context;
+    const kind = getOperationAST(args.document, args.operationName)?.operation;
     if (viewer?.accountId) {
       const weight = weightOf(args);
       refuseHeavy(weight);
-      if (weight.roots > 1) await this.#admit(viewer, address, weight.roots - 1);
+      await this.#admit(viewer, address, weight.roots - 1, kind === OperationTypeNode.MUTATION ? weight.roots : 0);
     }
-    const isQuery = getOperationAST(args.document, args.operationName)?.operation === OperationTypeNode.QUERY;
+    const isQuery = kind === OperationTypeNode.QUERY;
     return await atTurnOf(context, () => execute(args), isQuery ? signal : undefined);
   }
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type FieldError, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
-import { type CredentialUse, dependsOnViewer, type Operation } from '../compile/operation.ts';
+import { type CredentialUse, changeOf, dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
@@ -122,7 +122,11 @@ const REFRESH = 'RefreshTokens';
 function guard(operation: Operation, admit: Admit) {
   const { http, kind, scopes, urgent } = operation;
   // A stranger can do nothing by other paths, so those share a count.
-  const call = { kind: kind === 'mutation' && !scopes.length ? http!.path : undefined, urgent };
+  const call = {
+    kind: kind === 'mutation' && !scopes.length ? http!.path : undefined,
+    urgent,
+    change: changeOf(operation),
+  };
   const use = credentialUse(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await admit(request, reply, use, call);

@@ -9,13 +9,14 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
+import { changeOf, type Operation } from '../compile/operation.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
 import { earlyRefusal, readmission } from '../rate-limit/admission.ts';
-import { type RateLimits, rateHeaders, refuseDenied } from '../rate-limit/rate-limit.ts';
+import { type Call, type RateLimits, rateHeaders, refuseDenied } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
 import type { Secrets } from './confirm.ts';
 import { type McpParts, partsOf } from './parts.ts';
@@ -156,30 +157,33 @@ function readMessages(app: FastifyInstance): void {
 class Counter {
   readonly #rateLimits: RateLimits | undefined;
   readonly #counted = new WeakSet<FastifyRequest>();
-  /** The names of tools. */
-  readonly #urgent: ReadonlySet<unknown>;
+  /** By the name of the tool. */
+  readonly #operations: ReadonlyMap<unknown, Operation>;
 
   constructor({ rateLimits, operations }: Pick<McpOptions, 'rateLimits' | 'operations'>) {
     this.#rateLimits = rateLimits;
-    this.#urgent = new Set(operations.flatMap(({ urgent, tool }) => (urgent && tool ? [tool.name] : [])));
+    this.#operations = new Map(
+      operations.flatMap((operation) => (operation.tool ? [[operation.tool.name, operation]] : [])),
+    );
   }
 
   of(request: FastifyRequest, reply: FastifyReply): Count {
     return async (viewer, message) => {
       this.#counted.add(request);
       if (!this.#rateLimits) return;
-      const standing = await this.#rateLimits.take(viewer, request.ip, { urgent: this.#isUrgent(message) });
+      const standing = await this.#rateLimits.take(viewer, request.ip, this.#callOf(message));
       if (!reply.sent) reply.headers(rateHeaders(standing));
       refuseDenied(standing);
     };
   }
 
-  /** Whether the message calls an urgent tool, or begins a session for one. */
-  #isUrgent(message: unknown): boolean {
-    if (!isRecord(message)) return false;
+  /** The call of a tool. A message that begins a session is urgent, because the session may serve an urgent tool. */
+  #callOf(message: unknown): Call {
+    if (!isRecord(message)) return {};
     const { method, params } = message;
-    if (method === 'tools/call') return isRecord(params) && this.#urgent.has(params.name);
-    return OPENING.has(method);
+    if (method !== 'tools/call') return { urgent: OPENING.has(method) };
+    const operation = isRecord(params) && this.#operations.get(params.name);
+    return operation ? { urgent: operation.urgent, change: changeOf(operation) } : {};
   }
 
   /** Counts a request that was refused before its messages were. @returns the refusal */

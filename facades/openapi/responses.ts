@@ -52,12 +52,12 @@ const NAMED: Readonly<Record<string, Json>> = {
   RateLimit: header(
     true,
     'The remaining requests of each limit (r), and the seconds until its reset (t).',
-    text(200, '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$'),
+    text(500, '^"\\w+";r=\\d+;t=\\d+(, "\\w+";r=\\d+;t=\\d+)*$'),
   ),
   'RateLimit-Policy': header(
     true,
     'The limits: requests (q) in a window of seconds (w).',
-    text(200, '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$'),
+    text(500, '^"\\w+";q=\\d+;w=\\d+(, "\\w+";q=\\d+;w=\\d+)*$'),
   ),
   'Retry-After': header(true, 'Seconds to wait before the next request.', count(1)),
   'WWW-Authenticate': header(

@@ -57,7 +57,7 @@ export class MemoryRateLimits implements RateLimitStore {
   }
 
   #entryOf(name: string, seconds: number): Entry {
-    const entries = name.startsWith('ip:') ? this.#roomForAddress() : this.#credentials;
+    const entries = isNetwork(name) ? this.#roomForAddress() : this.#credentials;
     const known = entries.get(name) ?? this.#olderAddresses.get(name);
     const entry: Entry = {
       minute: roll(known?.minute, seconds, WINDOW_SECONDS.minute),
@@ -75,17 +75,23 @@ export class MemoryRateLimits implements RateLimitStore {
     return this.#addresses;
   }
 
-  /** Forgets names whose calls no longer count: addresses after two minutes, credentials after two hours. */
+  /** Forgets names whose calls no longer count. Those with a limit of a minute go after two, the others after two hours. */
   #sweep(seconds: number) {
     if (seconds * 1000 - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = seconds * 1000;
     const over = ({ index }: Count, length: number) => index + 1 < Math.floor(seconds / length);
     for (const addresses of [this.#addresses, this.#olderAddresses])
-      for (const [name, { minute }] of addresses) if (over(minute, WINDOW_SECONDS.minute)) addresses.delete(name);
+      for (const [name, { minute, hour }] of addresses) {
+        const [count, length] = name.startsWith('ip:') ? [minute, WINDOW_SECONDS.minute] : [hour, WINDOW_SECONDS.hour];
+        if (over(count, length)) addresses.delete(name);
+      }
     for (const [name, { hour }] of this.#credentials)
       if (over(hour, WINDOW_SECONDS.hour)) this.#credentials.delete(name);
   }
 }
+
+/** Whether the name is the hash of an address. `ip:` has a limit of a minute, and `net:` one of an hour. */
+const isNetwork = (name: string): boolean => name.startsWith('ip:') || name.startsWith('net:');
 
 /** The count at this time. A window that is over becomes the window before. */
 function roll(count: Count | undefined, seconds: number, length: number): Count {

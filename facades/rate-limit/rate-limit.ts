@@ -21,6 +21,8 @@ export interface Quotas {
   publicPerMinute: number;
   /** Of all circuits of an onion service together. */
   onionPerMinute: number;
+  /** Changes of an account that never paid. */
+  unpaidPerHour: number;
 }
 
 interface Window {
@@ -47,7 +49,12 @@ export interface Call {
   kind?: string | undefined;
   /** Whether a login may make it beside the full limit of its account. */
   urgent?: boolean;
+  /** Whether it may change something, or pay. Absent: it only reads. */
+  change?: Change | undefined;
 }
+
+/** Payments count apart, so that no other change keeps an account from paying. */
+export type Change = 'change' | 'payment';
 
 export interface RateLimitOptions {
   quotas: Quotas;
@@ -55,6 +62,8 @@ export interface RateLimitOptions {
   secret: Buffer;
   /** The store in which processes count together. Absent: this process counts alone. */
   shared?: RateLimitStore | undefined;
+  /** Whether the account ever had money. */
+  hasPaid: (accountId: string) => Promise<boolean>;
   onError: Log;
 }
 
@@ -73,6 +82,8 @@ const URGENT = { perMinute: 10, perHour: 100 };
 const URGENT_OF_ACCOUNT = { perMinute: 20 * URGENT.perMinute, perHour: 20 * URGENT.perHour };
 /** The networks of a site that can use up their limits at once. */
 const NETWORKS_OF_SITE = 20;
+/** The accounts of a network that can use up their limits of unpaid changes at once. */
+const UNPAID_OF_NETWORK = 4;
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
@@ -83,6 +94,7 @@ export class RateLimits {
   readonly #quotas: Quotas;
   readonly #secret: Buffer;
   readonly #shared: RateLimitStore | undefined;
+  readonly #hasPaid: RateLimitOptions['hasPaid'];
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   /** Full limits by name. The limiter refuses their callers again without a count, so that hammering costs nothing. */
@@ -90,18 +102,26 @@ export class RateLimits {
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
 
-  constructor({ quotas, secret, shared, onError }: RateLimitOptions) {
+  constructor({ quotas, secret, shared, hasPaid, onError }: RateLimitOptions) {
     this.#quotas = quotas;
     this.#secret = secret;
     this.#shared = shared;
+    this.#hasPaid = hasPaid;
     this.#onError = onError;
   }
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const standing = await this.#take(this.#limits(viewer, address, call));
+    const unpaid = await this.#unpaidLimitsOf(viewer, address, call);
+    const standing = await this.#take([...this.#limits(viewer, address, call), ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
-    return this.#take(this.#urgentLimitsOf(viewer));
+    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);
+  }
+
+  /** Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. */
+  async takeChange(viewer: Viewer, address: string, change: Change): Promise<Standing> {
+    const unpaid = await this.#unpaidLimitsOf(viewer, address, { change });
+    return this.#take(unpaid(''));
   }
 
   async #take(limits: readonly Limit[]): Promise<Standing> {
@@ -164,13 +184,37 @@ export class RateLimits {
   /** A stranger can have circuits or networks of a site without end. So all of them together have a limit, too. */
   #strangerLimitsOf(address: string, kind: string): Limit[] {
     const { publicPerMinute, onionPerMinute } = this.#quotas;
-    const limit = (caller: string, perMinute: number, minute: string): Limit => {
+    const limit = (caller: string, most: number, minute: string): Limit => {
+      const perMinute = Math.min(UNLIMITED, most);
       return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
     };
     const [network, site] = [networkOf(address), siteOf(address)];
     const own = limit(network, publicPerMinute, 'public');
     if (isCircuit(address)) return [own, limit('circuits', onionPerMinute, 'onion')];
     return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * publicPerMinute, 'site')];
+  }
+
+  /**
+   * The limits of a change by an account that never paid. Each change leaves rows that stay, and registrations are free. So
+   * all such accounts of a network have a limit, too.
+   * @returns a function for the limits of calls of a kind
+   */
+  async #unpaidLimitsOf(viewer: Viewer | null, address: string, { change }: Call): Promise<(kind: string) => Limit[]> {
+    if (!change || !viewer?.accountId || (await this.#hasPaid(viewer.accountId))) return () => [];
+    const { accountId } = viewer;
+    const limit = (name: string, accounts: number, hour: string): Limit => {
+      const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
+      return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
+    };
+    const [network, site] = [networkOf(address), isCircuit(address) ? 'circuits' : siteOf(address)];
+    return (kind) => {
+      const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');
+      return [
+        limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID),
+        limit(of(network), UNPAID_OF_NETWORK, `${UNPAID}_network`),
+        ...(site === network ? [] : [limit(of(site), UNPAID_OF_NETWORK * NETWORKS_OF_SITE, `${UNPAID}_site`)]),
+      ];
+    };
   }
 
   #deny(name: string, standing: Standing): void {
@@ -190,14 +234,18 @@ export class RateLimits {
     return this.#local.take(limits);
   }
 
-  #hashed(caller: string): string {
+  /** @param window the longest window of its limit */
+  #hashed(caller: string, window: keyof typeof WINDOW_SECONDS = 'minute'): string {
     const hour = Math.floor(Date.now() / 3_600_000);
     if (this.#addressKey?.hour !== hour)
       this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
     const mac = createHmac('sha256', this.#addressKey.key).update(caller).digest();
-    return `ip:${mac.toString('base64url', 0, 16)}`;
+    return `${window === 'hour' ? 'net' : 'ip'}:${mac.toString('base64url', 0, 16)}`;
   }
 }
+
+/** The name of the limits of accounts that never paid. */
+const UNPAID = 'unpaid';
 
 const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer !== null && isLogin(viewer);
 
@@ -243,7 +291,8 @@ const secondsUntil = (time: number, now: number): number => Math.max(1, Math.cei
 export function refuseDenied({ windows, deniedUntil }: Standing): void {
   if (deniedUntil === undefined) return;
   const { name, quota, seconds } = windows.toSorted((a, b) => b.wait - a.wait)[0]!;
-  throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.`, {
+  const way = name.startsWith(UNPAID) ? ' It ends with the first payment of the account.' : '';
+  throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.${way}`, {
     retryAfter: secondsUntil(deniedUntil, Date.now()),
   });
 }

@@ -35,6 +35,7 @@ export const LIMITS: Context['limits'] = {
   unpaidTopupsPerDay: 30,
   openPayments: 5,
   sessions: 100,
+  unpaidSessionsPerHour: 1_000_000,
   oauthClients: 20,
 };
 

@@ -11,9 +11,11 @@ import {
 import { find } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { SECONDS_TO_AN_HOUR_OLD } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { HAS_PAID } from '../../../entities/payments/payer.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { endSessions } from './sessions.ts';
@@ -43,7 +45,7 @@ export const findSession = (db: Queryable, kind: 'at' | 'rt', token: string): Pr
 /**
  * Opens a session. At the limit of the account or of the client, the session that was unused for longest ends. A login may
  * end any session, and an OAuth client only its own.
- * @throws ApiError session_limit_reached if there is no session to end
+ * @throws ApiError session_limit_reached if there is no session to end, or rate_limited for an account that never paid
  */
 export async function openSession(
   context: Context,
@@ -53,11 +55,21 @@ export async function openSession(
   { scope = 'full', endsBy }: { scope?: string; endsBy?: Date | null } = {},
 ): Promise<TokenPair> {
   await lockAccount(tx, accountId);
+  await refuseHaste(context, tx, accountId);
   await makeRoom(context, tx, accountId, source);
   const tokens = await insertSession(context, tx, { accountId, source, scope, endsBy });
   const actor = { type: 'access_token', id: tokens.tokenId, name: source, requestId: context.requestId } as const;
   await record(tx, accountId, tokens.tokenId, { type: 'session.created', actor });
   return tokens;
+}
+
+/** Each session leaves entries that stay, and a registration is free. */
+async function refuseHaste({ limits }: Context, tx: Transaction, accountId: string): Promise<void> {
+  const most = limits.unpaidSessionsPerHour;
+  const seconds = (await SECONDS_TO_AN_HOUR_OLD.first(tx, [accountId, 'session.created', most]))?.seconds ?? 0;
+  if (seconds <= 0 || (await HAS_PAID.first(tx, [accountId]))!.paid) return;
+  const detail = `An account that never paid opens ${most} sessions in an hour. Use one of them, pay, or wait.`;
+  throw new ApiError('rate_limited', detail, { retryAfter: Math.ceil(seconds) });
 }
 
 /** The most sessions of one OAuth client, so that it cannot take all those of the account. */

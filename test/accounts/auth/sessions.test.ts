@@ -224,7 +224,13 @@ describe('Sessions', () => {
 
   it('end for an OAuth client only if they are its own; otherwise session_limit_reached', async () => {
     const account = await newAccount();
-    const context = { db, requestId: 'req', userAgent: null, viewer: null, limits: { sessions: 2 } } as never;
+    const context = {
+      db,
+      requestId: 'req',
+      userAgent: null,
+      viewer: null,
+      limits: { sessions: 2, unpaidSessionsPerHour: 1000 },
+    } as never;
     const open = (source: 'login' | `oauth:${string}`) =>
       db.transaction((tx) => openSession(context, tx, account.id, source, { scope: 'read' }));
     const own = await open('oauth:cl_1');
@@ -237,7 +243,13 @@ describe('Sessions', () => {
 
   it('are at most 25 of an OAuth client: above, its own oldest ends, and the others stay', async () => {
     const account = await newAccount();
-    const context = { db, requestId: 'req', userAgent: null, viewer: null, limits: { sessions: 100 } } as never;
+    const context = {
+      db,
+      requestId: 'req',
+      userAgent: null,
+      viewer: null,
+      limits: { sessions: 100, unpaidSessionsPerHour: 1000 },
+    } as never;
     const open = (source: `oauth:${string}`) =>
       db.transaction((tx) => openSession(context, tx, account.id, source, { scope: 'read' }));
     const other = await open('oauth:cl_2');

@@ -72,6 +72,7 @@ describe('A credential', () => {
         hour: { q: 40, w: 3600 },
         account: { q: 30, w: 60 },
         account_hour: { q: 200, w: 3600 },
+        ...(method === 'POST' && { unpaid: { q: 1e6, w: 3600 }, unpaid_network: { q: 4e6, w: 3600 } }),
       });
       const { minute, hour } = parsed(answer.headers.get('ratelimit')) as Record<string, { r: number; t: number }>;
       expect([minute!.r, hour!.r]).toEqual([11 - i, 39 - i]);

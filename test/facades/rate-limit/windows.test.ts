@@ -128,8 +128,8 @@ describe('An address', () => {
   ])('%s', async (_, addressOf, answered) => {
     await earlyInTheMinute();
     const account = { keyPerMinute: 1, keyPerHour: 1, accountPerMinute: 1, accountPerHour: 1 };
-    const quotas = { ...account, publicPerMinute: 3, onionPerMinute: 3 };
-    const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), onError: () => {} });
+    const quotas = { ...account, publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 };
+    const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), hasPaid: async () => true, onError: () => {} });
     let allowed = 0;
     for (let i = 0; i < 120; i++) if (!(await limits.take(null, addressOf(i % 30))).deniedUntil) allowed++;
     expect(allowed).toBe(answered);
@@ -261,9 +261,10 @@ describe.runIf(hasRedis)('The window in Redis', () => {
       new RateLimits({
         quotas: {
           ...{ keyPerMinute: 5, keyPerHour: 100, accountPerMinute: 1e6, accountPerHour: 1e6 },
-          ...{ publicPerMinute: 3, onionPerMinute: 3 },
+          ...{ publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 },
         },
         secret: Buffer.alloc(32),
+        hasPaid: async () => true,
         shared: store,
         onError: (line) => lines.push(line),
       });

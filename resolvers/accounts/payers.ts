@@ -1,0 +1,37 @@
+/** The accounts that ever had money. Changes of the others are few, because they leave rows that stay. */
+import { onBehalfOf } from '../../entities/caller.ts';
+import type { Database } from '../../entities/database/database.ts';
+import { HAS_PAID } from '../../entities/payments/payer.ts';
+
+/** The accounts in the memory. */
+const KNOWN_MAX = 100_000;
+/** For so long, an account counts as one that never paid after its payment. A flood of calls then costs few queries. */
+const UNPAID_MS = 1_000;
+
+export class Payers {
+  readonly #db: Database;
+  /** An account that paid once has paid for ever. */
+  readonly #paid = new Set<string>();
+  /** The time until which an account counts as one that never paid, by the monotonic clock. */
+  readonly #unpaid = new Map<string, number>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Whether the account ever had money. It asks the database at the turn of the account. */
+  async has(accountId: string): Promise<boolean> {
+    if (this.#paid.has(accountId)) return true;
+    if ((this.#unpaid.get(accountId) ?? 0) > performance.now()) return false;
+    const ask = () => HAS_PAID.first(this.#db, [accountId]);
+    const { paid } = (await onBehalfOf({ kind: 'account', group: accountId }, ask))!;
+    if (this.#paid.size + this.#unpaid.size >= KNOWN_MAX) {
+      this.#paid.clear();
+      this.#unpaid.clear();
+    }
+    this.#unpaid.delete(accountId);
+    if (paid) this.#paid.add(accountId);
+    else this.#unpaid.set(accountId, performance.now() + UNPAID_MS);
+    return paid;
+  }
+}

@@ -1,0 +1,127 @@
+/** Registrations are free, and each change leaves rows that stay. So accounts that never paid change few things in an hour. */
+import { Redis } from 'ioredis';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
+import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { hasRedis, startRedis } from '../../setup/redis.ts';
+import { restClient } from '../../setup/spawn.ts';
+import { callTool } from '../../setup/tool.ts';
+
+const PER_HOUR = 6;
+const limited = await startFreehold({
+  RATE_LIMIT_UNPAID_PER_HOUR: String(PER_HOUR),
+  TRUSTED_PROXY_CIDRS: '127.0.0.0/8',
+});
+const { publicUrl } = limited;
+/** Begins no test at the end of an hour, because a new window would allow more changes. */
+beforeEach(() => eventually(async () => Date.now() % 3_600_000 < 3_540_000, 100), 120_000);
+
+let addresses = 0;
+const newAddress = () => `198.51.100.${++addresses}`;
+async function newcomer(address = newAddress()) {
+  const account = await limited.newAccount();
+  const from = { 'x-forwarded-for': address };
+  const addKey = () => account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' }, from);
+  /** A change that the service refuses, because the name of the key is missing. */
+  const fail = async () => (await account.rest('POST', '/v1/auth/api-keys', {}, from)).status;
+  return { ...account, from, addKey, fail };
+}
+
+describe('An account that never paid', () => {
+  it('makes some changes an hour, refused ones included, and learns how to make more', async () => {
+    const { rest, addKey, fail, from } = await newcomer();
+    for (let i = 0; i < PER_HOUR - 2; i++) expect((await addKey()).status).toBe(200);
+    for (let i = 0; i < 2; i++) expect(await fail()).toBe(422);
+    const { status, headers, body } = await addKey();
+    expect([status, body.code, body.retryable]).toEqual([429, 'rate_limited', true]);
+    expect(body.detail).toBe(
+      'The limit "unpaid" allows 6 requests in 3600 seconds. It ends with the first payment of the account.',
+    );
+    expect(headers.get('ratelimit-policy')).toContain('"unpaid";q=6;w=3600, "unpaid_network";q=24;w=3600');
+    expect(body.retry_after).toBeGreaterThan(60);
+    expect((await rest('GET', '/v1/auth/api-keys', undefined, from)).status).toBe(200);
+  });
+
+  it('still ends its things by a login, but not by an API key', async () => {
+    const { rest, addKey, from, fail } = await newcomer();
+    const key = (await addKey()).body;
+    for (let i = 0; i < PER_HOUR - 1; i++) await fail();
+    const path = `/v1/auth/api-keys/${key.key_id}`;
+    const byKey = await restClient(publicUrl, key.plaintext)('DELETE', path, undefined, from);
+    expect([byKey.status, (await addKey()).status]).toEqual([429, 429]);
+    const end = () => rest('DELETE', path, undefined, from);
+    for (let i = 0; i < PER_HOUR; i++) expect((await end()).status).toBe(200);
+    expect((await end()).body.detail).toContain('"unpaid"');
+  });
+
+  it('still pays, and has no such limit afterwards', async () => {
+    const { fund, addKey, fail } = await newcomer();
+    for (let i = 0; i < PER_HOUR; i++) await fail();
+    expect((await addKey()).status).toBe(429);
+    await fund(30);
+    await eventually(async () => (await addKey()).status === 200);
+    expect((await addKey()).headers.get('ratelimit-policy')).not.toContain('unpaid');
+  });
+
+  it('has the same limit over MCP and GraphQL', async () => {
+    const { accessToken, graphql, addKey } = await newcomer('127.0.0.1');
+    const tool = () => callTool(publicUrl, accessToken, 'create_api_key', { name: 'k', scope: 'read' });
+    const field = () => graphql('mutation { createApiKey(input: { name: "k", scope: "read" }) { plaintext } }');
+    for (let i = 0; i < PER_HOUR / 2; i++) {
+      expect((await tool()).isError).toBe(false);
+      expect((await field()).errors).toBeUndefined();
+    }
+    expect((await field()).errors[0].extensions.code).toBe('rate_limited');
+    expect(await tool()).toMatchObject({ isError: true, content: { code: 'rate_limited' } });
+    expect((await addKey()).status).toBe(429);
+    expect((await graphql('{ account { id } }')).errors).toBeUndefined();
+  });
+
+  it('shares a limit with the others of its address, and with those of its IPv6 /48', async () => {
+    const address = newAddress();
+    const all = await Promise.all(Array.from({ length: 6 }, () => newcomer(address)));
+    const statuses = [];
+    for (const { fail } of all) for (let i = 0; i < PER_HOUR; i++) statuses.push(await fail());
+    expect(statuses.filter((status) => status !== 429)).toHaveLength(4 * PER_HOUR);
+    expect((await (await newcomer()).addKey()).status).toBe(200);
+    const site = await (await newcomer('2001:db8:1:2::3')).addKey();
+    expect(site.headers.get('ratelimit-policy')).toContain('"unpaid_site";q=480;w=3600');
+  });
+
+  it('opens some sessions an hour without a credential, and more after it has paid', async () => {
+    const { email, password, fund } = await newcomer();
+    const login = () => limited.anonymous('POST', '/v1/auth/login', { email, password });
+    for (let i = 1; i < PER_HOUR; i++) expect((await login()).status).toBe(200);
+    const { status, body } = await login();
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect(body.detail).toBe('An account that never paid opens 6 sessions in an hour. Use one of them, pay, or wait.');
+    await fund(30);
+    expect((await login()).status).toBe(200);
+  });
+});
+
+describe('The count of an hour', () => {
+  const quota = { name: 'net:one', perMinute: 1_000_000, perHour: 2 };
+  it('outlasts minutes without calls in the memory', async () => {
+    let now = 3_600_000_000;
+    const store = new MemoryRateLimits(() => now);
+    const allowed = async () => (await store.take([quota]))[0]!.allowed;
+    expect([await allowed(), await allowed(), await allowed()]).toEqual([true, true, false]);
+    now += 10 * 60_000;
+    expect(await allowed()).toBe(false);
+    now += 2 * 3_600_000;
+    expect(await allowed()).toBe(true);
+  });
+
+  it.runIf(hasRedis)('outlasts them in Redis', async () => {
+    const { url } = await startRedis(onTestFinished);
+    const store = new RedisRateLimits(url, 2_000);
+    onTestFinished(() => store.close());
+    await store.ready();
+    await store.take([quota]);
+    const redis = new Redis(url);
+    onTestFinished(() => redis.disconnect());
+    expect(await redis.ttl('freehold:rate:net:one')).toBeGreaterThan(3_600);
+  });
+});
