@@ -35,9 +35,11 @@ const HOLDING = {
 export type Holding = Row<typeof HOLDING>;
 /** The ledger account of the coins of a payment. */
 export const GATEWAY_SQL = `'gateway:' || case payment.mode when 'X402' then 'x402:' else '' end || payment.network`;
+/** Whether the chain has removed the block of a payment, and no other block has it yet. Processors tell no blocks. */
+const IS_REMOVED_SQL = '(height is not null and block_hash is null)';
 /** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took removed ones. */
-const IS_HELD_SQL = `(status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
-  or status = 'WRITTEN_OFF' and reversals = 0 and missing_since is null and (height is null or block_hash is not null))`;
+const IS_HELD_SQL = `(status = 'FINAL' or not ${IS_REMOVED_SQL} and (status in ('CREDITED', 'ASSIGNED', 'UNMATCHED')
+  or status = 'WRITTEN_OFF' and reversals = 0 and missing_since is null))`;
 /** Whether the operator returned a payment by hand, without a payout. */
 const IS_RETURNED_BY_HAND_SQL = `(status = 'RETURNED'
   and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))`;
@@ -106,8 +108,8 @@ export const LIST_DEPOSIT_ADDRESSES = statement({ address: column.text() })`
   union select address from payment where mode = 'CRYPTO' and network = $1
   order by 1`;
 /**
- * The units of each coin of the gateway $1 in the books, and those by which its chain may differ. A reversed payment may come
- * again, and so may a dropped one that a task still watches. A block may have a written-off one again. The transaction of an
+ * The units of each coin of the gateway $1 in the books, and those by which its chain may differ. A reversed or removed payment
+ * may come again, and so may a dropped one that a task still watches. A block may have a written-off one again. The transaction of an
  * exported payout may be under way.
  */
 export const READ_GATEWAY = statement({
@@ -121,6 +123,7 @@ export const READ_GATEWAY = statement({
     union all
     select coin, 0, units::numeric, 0 from payment
       where $1 = ${GATEWAY_SQL} and (status in ('OBSERVED', 'CONFIRMING', 'REVERSED')
+        or status in ('CREDITED', 'ASSIGNED', 'UNMATCHED') and ${IS_REMOVED_SQL}
         or status = 'WRITTEN_OFF' and block_hash is not null and (reversals > 0 or missing_since is not null)
         or status = 'DROPPED' and exists (select from task where subject = payment.id))
     union all

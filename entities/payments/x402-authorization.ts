@@ -38,7 +38,7 @@ export const X402Authorization = entity('x402_authorization', {
   leaseUntil: column.timestamp(),
   /** How often the service has sent it, or may have. */
   sends: column.int(),
-  /** The last sent transaction, until its outcome is known. */
+  /** The last sent transaction. Null once its gas counts as wasted. */
   sentTxId: nullable(column.text()),
   /** The gas of its reverted transactions, and of deployments of the payer's wallet that did not lead to a payment. */
   revertedGas: defaulting(column.bigint(), 0),
@@ -177,7 +177,7 @@ const answered = (from: string) => `
     sent_tx_id = coalesce($5, sent_tx_id) from ${from} where payment_id = id`;
 /**
  * Keeps the answer $3 of the payment $1, which paid for $2. $4 is the transaction that moved it; null keeps the known one. $5
- * is a sent transaction with an open outcome.
+ * is a sent transaction that did not move it.
  */
 const ANSWER_PAYMENT = statement({})`
   with paid as (update payment set order_number = $2, tx_id = coalesce($4, tx_id) where id = $1 returning id)

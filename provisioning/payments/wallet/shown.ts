@@ -93,7 +93,7 @@ export async function askReplaced(
   db: Queryable,
   drivers: readonly PaymentDriver[],
   signal: AbortSignal,
-): Promise<{ payout: Payout; txId: string; replaced: Replaced }[]> {
+): Promise<{ payout: Payout; txId: string; replaced: Replaced; isMined: boolean }[]> {
   const asked = [];
   for (const payout of await LIST_REPLACED.all(db)) {
     const { replacedTxId: txId, unitsTogether } = payout;
@@ -107,7 +107,7 @@ export async function askReplaced(
           : seen.units > 0n
             ? 'GONE'
             : 'UNKNOWN';
-    asked.push({ payout, txId, replaced });
+    asked.push({ payout, txId, replaced, isMined: seen?.state === 'MINED' });
   }
   return asked;
 }
@@ -119,6 +119,14 @@ const MEANING: Record<Replaced, string> = {
   UNKNOWN: 'No chain tells whether the first one pays it. Look at it yourself.',
   SILENT: 'No node answered about the first one.',
 };
+/** For UNKNOWN, if a block has the first one. */
+const MEANING_OF_MINED =
+  'A block has the first one, and the service sees no coins to the address in it. ' +
+  'A contract may have sent them. Look at the address on the chain. ' +
+  'If the first one has paid, send no second one, and import the first one again by --replace.';
 /** One line for the operator about a replaced transaction. */
-export const lineOfReplaced = ({ payout, txId, replaced }: Awaited<ReturnType<typeof askReplaced>>[number]): string =>
-  `${replaced.padEnd(7)} ${payout.id}: ${payout.txId} replaced ${txId}. ${MEANING[replaced]}`;
+export function lineOfReplaced(asked: Awaited<ReturnType<typeof askReplaced>>[number]): string {
+  const { payout, txId, replaced, isMined } = asked;
+  const meaning = replaced === 'UNKNOWN' && isMined ? MEANING_OF_MINED : MEANING[replaced];
+  return `${replaced.padEnd(7)} ${payout.id}: ${payout.txId} replaced ${txId}. ${meaning}`;
+}

@@ -59,12 +59,12 @@ export const x402Process = (db: Database, x402: X402, pollSeconds: number): Proc
       // No chain can tell any more, and the signature has ended.
       if (payment.status === 'DROPPED' && !x402.isOurs(payment) && payment.validBefore < payment.readAt) return done();
       if (!x402.isOurs(payment)) throw new Error(`The chain ${payment.network} of ${payment.asset} is not configured.`);
+      await x402.countRevertedGas(payment);
       if (isCredited) {
         const seconds = Math.max(FINALITY_POLL_FACTOR * pollSeconds, restSeconds(payment, pollSeconds));
         return checkFinality(x402, payment, data, seconds);
       }
       const settlement = await x402.observe(payment);
-      if (settlement.state !== 'settled') await x402.countRevertedGas(payment);
       if (settlement.state === 'open') {
         // An order waits for the payment, and no request settles it any more: the settling party may have been away.
         if (payment.orderNumber && isDue(payment)) await x402.settleAgain(payment);

@@ -52,7 +52,7 @@ const WATCH_AFTER_SECONDS = 5;
 type Outcome = (Settlement | { state: 'refused'; reason: string } | { state: 'unsent' | 'crowded' }) & {
   /** Whether the signature has left the service, or gas was wasted. */
   isSent?: boolean;
-  /** The sent transaction of an open outcome. */
+  /** The sent transaction, unless it is the one that moved the money. Its own outcome may still be open. */
   sentTxId?: string | undefined;
 };
 
@@ -228,9 +228,10 @@ export class X402 {
     const { refused, unsent, txId, wastedGas } = await this.#send(row, payment);
     const after = await this.#driver.observe(key, txId).catch(() => OPEN);
     const isSent = !unsent || wastedGas !== undefined;
-    if (after.state !== 'open') return { ...after, isSent };
+    const sentTxId = after.state === 'settled' && after.txId === txId ? undefined : txId;
+    if (after.state !== 'open') return { ...after, isSent, sentTxId };
     if (refused !== undefined) return { state: 'refused', reason: refused, isSent };
-    return unsent ? { state: 'unsent', isSent } : { ...after, isSent, sentTxId: txId };
+    return unsent ? { state: 'unsent', isSent } : { ...after, isSent, sentTxId };
   }
 
   /** Lets the driver settle, and counts wasted gas. It ignores errors: the caller asks the chain. */
@@ -262,9 +263,10 @@ export class X402 {
     return this.#driver.observe(authorizationKeyOf(row), row.txId ?? row.sentTxId ?? undefined);
   }
 
-  /** Counts the gas of the sent transaction if it has reverted. */
-  async countRevertedGas({ id, sentTxId }: X402Payment): Promise<void> {
-    const gas = sentTxId === null ? undefined : await this.#driver.revertedGas?.(sentTxId);
+  /** Counts the gas of the sent transaction if it has reverted. The payer may have submitted the payment before it. */
+  async countRevertedGas({ id, txId, sentTxId }: X402Payment): Promise<void> {
+    if (sentTxId === null || sentTxId === txId) return;
+    const gas = await this.#driver.revertedGas?.(sentTxId);
     if (gas !== undefined) await COUNT_WASTED_GAS.all(this.#db, [id, sentTxId, gas]);
   }
 

@@ -93,7 +93,7 @@ async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<
     if (isOutage(error) || !(isPermanent(error) || code === 'stuck' || isLast)) throw error;
     await noteTrouble(work, error);
     if (isFull || !isPermanent(error)) return hop(RECONCILE, { data: { givenUp: server.generation } });
-    return hop(UNDO, { commit: (tx) => undeliverable(tx, server) });
+    return hop(UNDO, { commit: (tx) => undeliverable(tx, server, task.data) });
   }
   // An engine may lose the machine after making it. The worker makes it again, after a pause.
   const afterSeconds = task.data.proofBy ? pollSeconds : 0;

@@ -124,6 +124,28 @@ describe('A movement', () => {
   });
 });
 
+describe('An unmatched payment that its chain has removed', () => {
+  it('has no coins in its gateway until the chain has it again', async () => {
+    const [context, { walletAddress }] = await open();
+    chain.pay(walletAddress!, 800n, { coin: 'OTHER' });
+    chain.mine(2);
+    await sync();
+    const lost = chain.blocks.slice(-2).flatMap(({ payments }) => payments);
+    chain.reorganise(2, { lost: true });
+    chain.mine(3);
+    await sync();
+    expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
+    await expect(movement(context, 800n)).rejects.toThrow('gateway:testnet has fewer units of OTHER');
+    chain.pool = lost;
+    chain.mine(1);
+    expect(await verdict()).toBe('PENDING');
+    await sync();
+    expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
+    await sweep(context, 800n);
+    expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
+  });
+});
+
 describe('The comparison with the chain', () => {
   it('is right after the operator wrote off an unmatched payment, whose coins may be swept', async () => {
     const [context, { id }] = await unmatched(900n);

@@ -4,7 +4,7 @@ import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { importSent } from '../../../provisioning/payments/wallet/import.ts';
 import { exportAgain, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
-import { askReplaced, finishShown } from '../../../provisioning/payments/wallet/shown.ts';
+import { askReplaced, finishShown, lineOfReplaced } from '../../../provisioning/payments/wallet/shown.ts';
 import { refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
@@ -173,8 +173,13 @@ describe('A second transaction of a payout', () => {
     chain.mine(1);
     await send([id], txId);
     expect(await settle(id)).toEqual(['WRONG']);
+    await replace([id], 'unsent');
+    const line = (await askReplaced(db, [driver], signal)).map(lineOfReplaced).find((one) => one.includes(id));
+    expect(line).toContain('A contract may have sent them. Look at the address on the chain.');
+    await replace([id], txId);
+    expect(await replacedOf(id)).toEqual(['GONE']);
     await replace([id], chain.pay('by a contract', TEN).txId);
-    expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['UNKNOWN']]);
+    expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['UNKNOWN', 'GONE']]);
   });
 
   it('replaces no first one that pays some of its payouts, for more of them than it leaves out', async () => {

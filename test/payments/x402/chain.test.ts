@@ -34,6 +34,14 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
   const orders = async ({ rest }: TestAccount) => (await rest('GET', '/v1/servers')).body.data.length as number;
   const running = async ({ rest }: TestAccount, orderNumber: string) =>
     eventually(async () => (await rest('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
+  /** The gas that the service counts against a payer. */
+  const wastedGas = async (payer: string): Promise<bigint> => {
+    const [row] = await world.db.query<{ gas: bigint }>(
+      'select reverted_gas as gas from x402_authorization where payer = $1',
+      [payer],
+    );
+    return row!.gas;
+  };
   /** Checks that the income of the payee equals the books. */
   const expectBalanced = async () => {
     const { chain, books } = await world.totals();
@@ -90,8 +98,35 @@ describe.skipIf(NO_ANVIL)('A payment on a chain', async () => {
       expect(headers.get('payment-response')).toBeTruthy();
       expect([await orders(account), await account.balance()]).toEqual([1, 0]);
       await expectBalanced();
+      // The transaction of the service reverted, because the other one came first.
+      const payer = signed.payload.authorization.from!.toLowerCase();
+      await eventually(async () => (await wastedGas(payer)) > 20_000n);
     },
   );
+
+  it('counts the gas of a later block, too, when another sender has submitted it before the service', async () => {
+    const { account, signed } = await signedOrder();
+    const { control } = world.anvil;
+    const payer = signed.payload.authorization.from!.toLowerCase();
+    let isSubmitted = false;
+    world.rpc.before = async (method) => {
+      if (method !== 'eth_sendRawTransaction' || isSubmitted) return;
+      isSubmitted = true;
+      await world.submit(signed);
+      await control.setAutomine(false);
+    };
+    try {
+      const impatient = restClient(hasty.publicUrl, account.accessToken);
+      const { status, body } = await impatient('POST', '/v1/servers', ORDER, version2(signed));
+      expect([status, body.paid_by]).toEqual([200, 'x402']);
+      expect(await wastedGas(payer)).toBe(0n);
+      await control.mine({ blocks: 1 });
+      await eventually(async () => (await wastedGas(payer)) > 20_000n);
+    } finally {
+      await control.setAutomine(true);
+    }
+    await expectBalanced();
+  });
 
   it('reaches the balance and then the order if the service is killed between settlement and credit', async () => {
     const victim = await spawnService({ ...world.environment, ROLES: 'api' });

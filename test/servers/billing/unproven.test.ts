@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { hourlyMicros } from '../../../entities/money.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import type { MachineTime } from '../../../provisioning/servers/billing/unproven.ts';
-import type { MachineKey, Observation } from '../../../provisioning/servers/drivers/driver.ts';
+import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, finish, openCustomerShop, startWorker } from '../../setup/customer-shop.ts';
@@ -82,6 +82,20 @@ describe('An order whose machine runs without proof', () => {
     await worker.stop();
     await deleteServer(shop.context, orderNumber);
     expect(await balance()).toBe(FUNDS_MICROS - HOUR);
+  });
+
+  it('pays for the hours of its first machine if its engine refuses the second one', async () => {
+    const { shop, ran, failing, balance } = await openSilentShop();
+    await failing();
+    const orderNumber = await ran(90);
+    const create = shop.driver.create.bind(shop.driver);
+    shop.driver.create = async (spec, signal) => {
+      if (spec.generation > 1) throw new DriverError('rejected', 'The engine makes no such machine.');
+      return create(spec, signal);
+    };
+    await finish(shop, orderNumber, 'FAILED');
+    expect(await balance()).toBe(FUNDS_MICROS - 2n * HOUR);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
   it('is free when its machine never ran', async () => {
