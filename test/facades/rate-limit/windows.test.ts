@@ -186,7 +186,9 @@ it('A Redis that answers nonsense counts no call', async () => {
     socket.on('error', () => {});
     socket.on('data', (data) => {
       // One packet can hold several commands.
-      for (const command of String(data).split(/^\*\d+\r\n/m).slice(1))
+      for (const command of String(data)
+        .split(/^\*\d+\r\n/m)
+        .slice(1))
         socket.write(command.includes('info') ? '$2\r\nok\r\n' : '*1\r\n+ok\r\n');
     });
   }).listen(0, '127.0.0.1');
