@@ -10,15 +10,17 @@ import type { Queryable } from '../database/transaction.ts';
  * - LOST: a server whose machine the engine does not have;
  * - POWER: a machine that is off though its server runs, or on though its server is stopped;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
+ * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed.
  */
-export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'INCOMPLETE', 'STUCK'] as const;
+export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'MISPLACED', 'INCOMPLETE', 'STUCK'] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export const Finding = entity('finding', {
   id: column.key(),
   kind: column.oneOf(...FINDING_KINDS),
+  /** The name of the engine. */
   driver: column.text(),
   orderNumber: column.text(),
   generation: column.int(),
@@ -30,7 +32,7 @@ export const Finding = entity('finding', {
 });
 export type Finding = RowOf<typeof Finding>;
 
-/** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */
+/** An open circuit breaker: the worker destroys no machine of that engine while the row exists. */
 export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
@@ -78,19 +80,30 @@ export const RESOLVE_OTHERS = statement({})`
   ${resolveSql(`kind || '.' || order_number || '.' || generation <> all($3)`)}`;
 /** Resolves the findings of machines. $1 driver, $2 kinds, $3 the `order.generation` of the machines. */
 export const RESOLVE_MACHINES = statement({})`${resolveSql(`order_number || '.' || generation = any($3)`)}`;
+/** Resolves all findings of the engine $1. */
+export const RESOLVE_ALL = statement({})`
+  with over as (
+    select id from finding where driver = $1 and resolved_at is null order by kind, order_number, generation for update)
+  update finding set resolved_at = now() from over where finding.id = over.id`;
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
-/** The machines that stable servers should have, with the details of their tiers. $1 kinds of servers. */
+/**
+ * The machines that stable servers should have, with the details of their tiers. $1 kinds of servers, $2 the engine of the
+ * operator, or null for that of the environment.
+ */
 export const FIND_EXPECTED_MACHINES = statement({
   ...MACHINE,
   status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
   image: column.text(),
+  host: nullable(column.text()),
   details: column.json<VpsDetails | DedicatedDetails>(),
 })`
-  select order_number as "order", generation, status, os as image, details from server join catalog_item on code = service_code
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)`;
-/** Of these orders, the newest generations that belong to a server. $1 order numbers. */
+  select order_number as "order", generation, status, os as image, host, details from server join catalog_item on code = service_code
+  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
+    and server.engine is not distinct from $2`;
+/** Of these orders, the newest generations that belong to a server of that engine. $1 order numbers, $2 as above. */
 export const FIND_OWNED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
-  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)
+    and engine is not distinct from $2`;

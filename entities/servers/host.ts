@@ -9,7 +9,7 @@ import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
-import { kindOfTierSql, NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
+import { kindOfTierSql, NEEDS_HOSTS_SQL, OPEN_ENGINE_SQL, OWN_HOST_SQL } from './engine.ts';
 import { freePlacesSql } from './place.ts';
 
 export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
@@ -25,7 +25,7 @@ export interface Bmc {
   certificate?: string | null | undefined;
 }
 
-export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
+export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE', 'EVACUATED'] as const;
 export type HostState = (typeof HOST_STATES)[number];
 
 export const Host = entity('host', {
@@ -33,6 +33,7 @@ export const Host = entity('host', {
   name: column.key(),
   regionCode: column.text(),
   kind: column.oneOf('VPS', 'DEDICATED'),
+  /** The name of its engine. */
   driver: column.text(),
   state: defaulting(column.oneOf(...HOST_STATES), "'ACTIVE'"),
   vcpus: column.int(),
@@ -69,17 +70,18 @@ export type Host = RowOf<typeof Host>;
 export const BMC_PASSWORD = sealedColumn(Host, 'bmcPassword', 'name');
 
 /**
- * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay
- * in both states.
+ * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE or EVACUATED. Machines
+ * stay in the first two states. An engine has moved or stopped those of an EVACUATED host.
  */
 export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
   table: Host,
   key: 'name',
   state: 'state',
   transitions: {
-    ACTIVE: ['DRAINING', 'OFFLINE'],
+    ACTIVE: ['DRAINING', 'OFFLINE', 'EVACUATED'],
     DRAINING: ['ACTIVE'],
-    OFFLINE: ['ACTIVE', 'DRAINING'],
+    OFFLINE: ['ACTIVE', 'DRAINING', 'EVACUATED'],
+    EVACUATED: ['ACTIVE', 'DRAINING', 'OFFLINE'],
   },
 };
 
@@ -115,6 +117,9 @@ export const ROOM_SQL = `
 export const hostsSql = (region: string): string =>
   `host.region_code = ${region} and host.kind = ${kindOfTierSql('tier')} and ${OWN_HOST_SQL}`;
 
+/** Whether a host can get machines: it is active, and its engine as well. */
+export const OPEN_HOST_SQL = `host.state = 'ACTIVE' and ${OPEN_ENGINE_SQL}`;
+
 /**
  * The number of machines that can still be ordered, in a query with `stock` and `tier`. Free places limit it. Active hosts
  * limit it, too, where the region has hosts of that kind or the engine needs them. The query counts places up to `most`, by
@@ -122,10 +127,10 @@ export const hostsSql = (region: string): string =>
  */
 export const freeSql = (most?: 'all'): string => `
   least(${freePlacesSql(most)}, coalesce((
-    select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
+    select sum(case when ${OPEN_HOST_SQL} then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
 
-/** The states of the hosts of the driver $1. */
+/** The states of the hosts of the engine $1. */
 export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
   select name, state from host where driver = $1 order by name`;
 /** The regions with a host that its engine reports offline. */

@@ -75,9 +75,9 @@ const orderSql = (head: string, starts: string, first: number): string => `
   with ${head},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
-        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
+        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host, engine)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13::bytea, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+        $13::bytea, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host, engine
       from paid cross join room
       returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
@@ -102,7 +102,7 @@ export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
 export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
   ${orderSql(
     `paid as (select $1::text as account_id, $2::bigint, $3::text),
-  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
+  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host, null::text as engine)`,
     '',
     19,
   )}`;

@@ -5,6 +5,7 @@ import { exists, findAll, lock, remove, update } from '../../entities/database/t
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
+import { Engine } from '../../entities/servers/engine.ts';
 import { BMC_PASSWORD, type Bmc, type FIRMWARES, Host, type HostState, moveHost } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
@@ -38,6 +39,8 @@ export interface NewHost extends HostSettings {
   kind: Host['kind'];
   /** DEDICATED only: the tier as which the host is sold. */
   serviceCode?: string | null | undefined;
+  /** Default: the engine of the environment that makes this kind. */
+  engine?: string | null | undefined;
 }
 
 export const listHosts = ({ db }: Context, region?: string | null): Promise<Host[]> =>
@@ -46,9 +49,10 @@ export const listHosts = ({ db }: Context, region?: string | null): Promise<Host
 /** @throws ApiError unknown_region, unknown_service_code, or validation_failed */
 export async function addHost(context: Context, given: NewHost): Promise<Host> {
   const { name, region, kind, serviceCode = null } = given;
-  const engine = context.provisioning.servers.engineOf(kind);
+  const engine = given.engine ?? context.provisioning.servers.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
+    if (given.engine) await requireEngine(tx, given.engine, given);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
     if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');
     const bareMetal = await bareMetalColumns(tx, context, { name, kind }, given);
@@ -124,6 +128,14 @@ async function lockHost(tx: Transaction, name: string): Promise<Host> {
 /** @throws ApiError unknown_region */
 export async function requireRegion(tx: Transaction, code: string): Promise<void> {
   if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
+}
+
+/** Locks the engine, so that it is not removed meanwhile. @throws ApiError validation_failed if it can have no such host */
+async function requireEngine(tx: Transaction, name: string, { kind, region }: NewHost): Promise<void> {
+  const engine = await lock(tx, Engine, { name });
+  if (!engine?.kinds.includes(kind)) throw invalid('engine', `There is no engine ${name} for ${kind}.`);
+  if (engine.regionCode && engine.regionCode !== region)
+    throw invalid('engine', `The hosts of ${name} are in ${engine.regionCode}.`);
 }
 
 /** The deployment on a host goes on with a new card. A retired deployment keeps its card, which identifies unwiped hardware. */
@@ -219,17 +231,18 @@ function normalized({ protocol, address, user, password, certificate }: Bmc): Pi
   if (user.includes(':')) throw invalid('bmc.user', 'Redfish allows no colon in the user (RFC 7617).');
   if (!certificate) return { address: url.origin };
   if (url.protocol !== 'https:') throw invalid('bmc.certificate', 'Only https uses a certificate.');
-  return { address: url.origin, certificate: certificateOf(certificate).toString() };
+  return { address: url.origin, certificate: certificateOf(certificate, 'bmc.certificate').toString() };
 }
 
-/** The SHA-256 of the certificate of a host's controller, in hex with colons; null without one. */
-export const fingerprintOf = ({ bmcCertificate }: Host): string | null =>
-  bmcCertificate && certificateOf(bmcCertificate).fingerprint256;
+/** The SHA-256 of a stored certificate, in hex with colons; null without one. */
+export const sha256Of = (pem: string | null | undefined): string | null =>
+  pem ? new X509Certificate(pem).fingerprint256 : null;
 
-function certificateOf(pem: string): X509Certificate {
+/** @throws ApiError validation_failed if the text is no certificate in PEM */
+export function certificateOf(pem: string, field: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch {
-    throw invalid('bmc.certificate', 'It is not a certificate in PEM.');
+    throw invalid(field, 'It is not a certificate in PEM.');
   }
 }

@@ -112,12 +112,12 @@ it('A real driver refuses to start beside simulated servers of its kind, and tak
   const { body } = await order('zrh');
   await settled(body.order_number);
   await expect(servers.writeEngines()).rejects.toThrow(/1 servers of the kind VPS are simulated.*another DATA_DIR/);
-  expect(await db.query('select from engine where simulated')).toHaveLength(2);
+  expect(await db.query('select from engine where simulated')).toHaveLength(1);
   await account.rest('DELETE', `/v1/servers/${body.order_number}`);
   await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
   await servers.writeEngines();
   expect(await stockOf('zrh')).toBe('none');
-  await db.query(`update engine set simulated = true, driver = 'simulated'`);
+  await db.query(`update engine set simulated = true, name = 'simulated'`);
 });
 
 it('One of many orders at once gets the last address, and the refused ones claim nothing', async () => {

@@ -17,15 +17,18 @@ export const lockHosts = (tx: Transaction, { orderNumber, region, serviceCode }:
 /**
  * Claims room for the next machine of an order, under `lockHosts`. Hosts with a given-up machine of the order come last, and
  * `avoided` is the last of them.
- * @returns the host; null where it needs none; undefined without room
+ * @param isBound whether the machine has to be on the engine of the order
+ * @returns the host and its engine, null where it needs none; undefined without room
  */
 export async function claimHost(
   tx: Transaction,
   { orderNumber, generation, region, serviceCode }: Machine,
   avoided: string | null,
-): Promise<string | null | undefined> {
-  const claimed = await CLAIM_NEXT_HOST.first(tx, [region, serviceCode, orderNumber, generation, avoided]);
-  return claimed!.host ?? (claimed!.needed ? undefined : null);
+  isBound: boolean,
+): Promise<Pick<Server, 'host' | 'engine'> | undefined> {
+  const given = [region, serviceCode, orderNumber, generation, avoided, isBound];
+  const { host, engine, needed } = (await CLAIM_NEXT_HOST.first(tx, given))!;
+  return host === null && needed ? undefined : { host, engine };
 }
 
 /** Claims the additional need of a larger tier on the host of the machine. @returns whether there was room */

@@ -17,9 +17,10 @@ const ASKED_AT_ONCE = 16;
 export interface MissingMachine extends MachineKey {
   status: 'RUNNING' | 'STOPPED' | 'SUSPENDED';
 }
-/** The same, with the image and the tier of its server. */
+/** The same, with the host, the image and the tier of its server. */
 export interface ExpectedMachine extends MissingMachine {
   image: string;
+  host: string | null;
   details: Parameters<typeof sizeOf>[0];
 }
 

@@ -7,6 +7,7 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
   DELETE_RESOLVED,
   FIND_EXPECTED_MACHINES,
@@ -16,13 +17,23 @@ import {
   type FindingKind,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
-import { LOCK_HOSTS_OF_DRIVER } from '../../../entities/servers/placement.ts';
+import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { DriverError, type HardwareDriver, type MachineKey, type Observation } from '../drivers/driver.ts';
+import {
+  DriverError,
+  type EngineReport,
+  type HardwareDriver,
+  type HostReport,
+  type MachineKey,
+  type Observation,
+} from '../drivers/driver.ts';
+import type { ConnectedEngine, Engines } from '../engines.ts';
 import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
+import { wordsOf } from '../steps/trouble.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
+import { follow, movedMachines } from './follow.ts';
 import { syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
 
@@ -44,9 +55,7 @@ const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK');
 type Orphans = Record<string, number>;
 
 interface Look {
-  driver: HardwareDriver;
-  /** The kinds of servers whose machines it makes. */
-  kinds: string[];
+  of: ConnectedEngine;
   known: Orphans;
   /** Receives the present orphans. */
   orphans: Orphans;
@@ -59,48 +68,63 @@ interface Look {
   now: Date;
 }
 
-type Drivers = Record<'VPS' | 'DEDICATED', HardwareDriver>;
+/** The parts of the commit of a look. All looks commit each part together, in the order of the locks. */
+interface Commit {
+  findings?(tx: Transaction): Promise<void>;
+  hosts?(tx: Transaction): Promise<void>;
+  engine(tx: Transaction): Promise<unknown>;
+}
 
-export const observerProcess = (db: Database, drivers: Drivers, onError: (error: unknown) => void): Process =>
+/** Asks all engines at once, so a silent one delays no other. */
+export const observerProcess = (
+  db: Database,
+  engines: Pick<Engines, 'all'>,
+  onError: (error: unknown) => void,
+): Process =>
   periodic({
     start: async ({ aborted, data, now }) => {
       const known = (data.orphans ?? {}) as Orphans;
       const heard = new Set((data.unasked ?? []) as string[]);
       const [orphans, unasked]: [Orphans, string[]] = [{}, []];
-      const commits: ((tx: Transaction) => Promise<void>)[] = [];
-      for (const driver of new Set(Object.values(drivers))) {
-        const kinds = Object.entries(drivers).flatMap(([kind, one]) => (one === driver ? kind : []));
-        const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
-        const look = { driver, kinds, known, orphans, heard, unasked, signal, now: now() };
-        const commit = await observe(db, look).catch((error: unknown) => {
+      const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
+      const all = await engines.all();
+      const lookAt = async (of: ConnectedEngine): Promise<Commit> => {
+        const look = { of, known, orphans, heard, unasked, signal, now: now() };
+        return observe(db, look).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
           Object.assign(orphans, known);
           unasked.push(...heard);
+          return { engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, wordsOf(error)]) };
         });
-        aborted.throwIfAborted();
-        if (commit) commits.push(commit);
-      }
+      };
+      const commits = await Promise.all(all.map(lookAt));
+      aborted.throwIfAborted();
       return hop('start', {
         afterSeconds: TICK_SECONDS,
         data: { orphans, unasked },
         commit: async (tx) => {
-          const engines = new Set(Object.values(drivers).map(({ name }) => name));
-          await LOCK_FINDINGS.all(tx, [[...engines]]);
-          for (const commit of commits) await commit(tx);
+          const names = all.map(({ name }) => name);
+          await LOCK_FINDINGS.all(tx, [names]);
+          for (const commit of commits) await commit.findings?.(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
+          await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
+          for (const commit of commits) await commit.hosts?.(tx);
+          for (const commit of commits) await commit.engine(tx);
         },
       });
     },
   });
 
 /** Observes one engine, and opens its circuit breaker if necessary. @returns the commit of its findings @throws DriverError */
-async function observe(db: Database, look: Look) {
-  const { driver, kinds, known, orphans, heard, signal, now } = look;
+async function observe(db: Database, look: Look): Promise<Commit> {
+  const { of, known, orphans, heard, signal, now } = look;
+  const { kinds, engine } = of;
+  const driver = of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
-  const before = await FIND_EXPECTED_MACHINES.all(db, [kinds]);
+  const before = await FIND_EXPECTED_MACHINES.all(db, [kinds, engine]);
   const listed = await driver.list(signal);
   const after = new Map(
-    (await FIND_EXPECTED_MACHINES.all(db, [kinds])).map((machine) => [nameOf(machine), machine.status]),
+    (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine.status]),
   );
   const expected = before.filter((machine) => after.get(nameOf(machine)) === machine.status);
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
@@ -113,24 +137,36 @@ async function observe(db: Database, look: Look) {
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
   look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
+  const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const found: Found[] = [
+    ...misplaced,
     ...absent,
     ...expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine)))),
-    ...old(await unowned(db, listed), known, orphans, now.getTime()),
+    ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = await removedSince(db, driver, signal);
-  return async (tx: Transaction) => {
-    await report(tx, driver.name, found);
-    await resolve(tx, driver.name, COMPARED, [...found, ...still]);
-    await resolve(tx, driver.name, ['STUCK'], [], gone);
-    await LOCK_HOSTS_OF_DRIVER.all(tx, [driver.name]);
-    await freeGenerations(
-      tx,
-      gone.map(({ order: orderNumber, generation }) => ({ orderNumber, generation })),
-    );
-    await syncHostStates(tx, driver.name, hosts);
+  const about = await driver.about?.(signal);
+  return {
+    findings: async (tx) => {
+      await report(tx, driver.name, found);
+      await resolve(tx, driver.name, COMPARED, [...found, ...still]);
+      await resolve(tx, driver.name, ['STUCK'], [], gone);
+    },
+    hosts: async (tx) => {
+      const absent = gone.map(({ order: orderNumber, generation }) => ({ orderNumber, generation }));
+      await freeGenerations(tx, absent);
+      await syncHostStates(tx, driver.name, hosts);
+    },
+    engine: (tx) => NOTE_ENGINE.all(tx, noteOf(of, hosts, about)),
   };
+}
+
+/** The parameters that note what an engine told. */
+function noteOf({ name, revision }: ConnectedEngine, hosts: HostReport[], about: EngineReport | undefined): unknown[] {
+  const members = hosts.map(({ size, ...host }): Member => ({ ...host, ...size }));
+  const { product = null, version = null, images = null } = about ?? {};
+  return [name, revision, product, version, JSON.stringify(members), images];
 }
 
 /** How a machine differs from its server. */
@@ -158,8 +194,8 @@ function old(found: Found[], known: Orphans, noted: Orphans, nowMs: number): Fou
 }
 
 /** Machines with our mark that belong to no server. Given-up generations belong to their server. */
-async function unowned(db: Database, listed: Observation[]): Promise<Found[]> {
-  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order)]);
+async function unowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
+  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order), engine]);
   const generations = new Map(owned.map(({ order, generation }) => [order, generation]));
   return listed
     .filter(({ order, generation }) => generation > (generations.get(order) ?? 0))

@@ -64,9 +64,11 @@ async function nextGeneration(
   if (seen.phase !== 'absent') await reportStuck(tx, driver.name, { ...seen, order: orderNumber, generation });
   await lockHosts(tx, server);
   if (seen.phase === 'absent') await freeGenerations(tx, [server]);
-  const host = await claimHost(tx, { ...server, generation: generation + 1 }, server.host);
-  if (host === undefined) return undeliverable(tx, server, machine);
+  // The removal of an order asks one engine about all its machines.
+  const isBound = seen.phase !== 'absent';
+  const claimed = await claimHost(tx, { ...server, generation: generation + 1 }, server.host, isBound);
+  if (!claimed) return undeliverable(tx, server, machine);
   const present = { orderNumber, generation, status: 'PROVISIONING' } as const;
-  const updated = await update(tx, Server, present, { generation: generation + 1, host });
+  const updated = await update(tx, Server, present, { generation: generation + 1, ...claimed });
   if (!updated) throw new Conflict(`${orderNumber} is not being provisioned any more.`);
 }

@@ -1,7 +1,6 @@
 /** The observer of machines that differ from their servers, and the circuit breaker. The tests wait for no clock. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
-import { Host } from '../../../entities/servers/host.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import {
   DriverError,
@@ -188,21 +187,6 @@ describe('The observer', () => {
     await db.transaction((tx) => report(tx, driver.name, [lost]));
     expect(await reportsOf(look)).toEqual([]);
     expect((await findings()).sort()).toEqual([['LOST', lost.order, 'resolved'], ...power]);
-  });
-
-  it('marks hosts as offline when their engine does, but keeps drained hosts as they are', async () => {
-    const size = { vcpus: 8, memoryMb: 8192, diskGb: 100 };
-    for (const name of ['n1', 'n2', 'n3'])
-      await db.source.manager.insert(Host, { name, regionCode: 'ams', kind: 'VPS', driver: 'simulated', ...size });
-    await db.query(`update host set state = 'DRAINING' where name = 'n2'`);
-    const states = async () =>
-      (await db.query<{ state: string }>('select state from host order by name')).map(({ state }) => state);
-    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'offline', size }));
-    await look();
-    expect(await states()).toEqual(['OFFLINE', 'DRAINING', 'ACTIVE']);
-    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'online', size }));
-    await look();
-    expect(await states()).toEqual(['ACTIVE', 'DRAINING', 'ACTIVE']);
   });
 });
 

@@ -1,5 +1,5 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
-import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import { DriverError, type EngineReport, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
 import { EngineFacts, type Facts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
@@ -49,6 +49,13 @@ export class LxcEngine {
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
     return hostsOf(this.#client, await this.facts(signal), this.#options.pool, signal);
+  }
+
+  /** Its product, its version and the aliases of its images, from one answer. */
+  async about(signal: AbortSignal): Promise<EngineReport> {
+    const { product, version } = await this.facts(signal);
+    const aliases = await this.#client.get<{ name: string }[]>('/1.0/images/aliases?recursion=1', signal);
+    return { product, version, images: aliases.map(({ name }) => name) };
   }
 
   async #place(signal: AbortSignal): Promise<Place> {

@@ -4,6 +4,7 @@
  */
 import {
   DriverError,
+  type EngineReport,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -38,6 +39,8 @@ const PROOF_MS = 2000;
 const PROOF_POLL_MS = 25;
 
 export interface LxcOptions extends EngineOptions {
+  /** The name of the engine. Default: `lxc`, as that of the environment. */
+  name?: string;
   /** The endpoints of one server, or of several members of a cluster. */
   endpoints: Endpoint[];
   project: string;
@@ -46,19 +49,24 @@ export interface LxcOptions extends EngineOptions {
 }
 
 export class LxcDriver implements HardwareDriver {
-  readonly name = 'lxc';
+  readonly name: string;
   readonly simulated = false;
   readonly #engine: LxcEngine;
   readonly #probe: Probe;
   readonly #exclusive = turns();
 
-  constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
+  constructor({ name = 'lxc', endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
+    this.name = name;
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
     this.#probe = probe;
   }
 
   capacity(signal: AbortSignal): Promise<HostReport[]> {
     return this.#engine.hosts(signal);
+  }
+
+  about(signal: AbortSignal): Promise<EngineReport> {
+    return this.#engine.about(signal);
   }
 
   reachable(_region: string, signal: AbortSignal): Promise<boolean> {
