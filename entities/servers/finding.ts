@@ -11,10 +11,21 @@ import type { Queryable } from '../database/transaction.ts';
  * - POWER: a machine that is off though its server runs, or on though its server is stopped;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
  * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room;
+ * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed.
  */
-export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'MISPLACED', 'INCOMPLETE', 'STUCK'] as const;
+export const FINDING_KINDS = [
+  'ORPHAN',
+  'LOST',
+  'POWER',
+  'SIZE',
+  'IMAGE',
+  'MISPLACED',
+  'CAPACITY',
+  'INCOMPLETE',
+  'STUCK',
+] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export const Finding = entity('finding', {
@@ -22,7 +33,9 @@ export const Finding = entity('finding', {
   kind: column.oneOf(...FINDING_KINDS),
   /** The name of the engine. */
   driver: column.text(),
+  /** The order of the machine. CAPACITY: the name of the host. */
   orderNumber: column.text(),
+  /** CAPACITY: 0. */
   generation: column.int(),
   detail: column.text(),
   firstSeenAt: column.now(),

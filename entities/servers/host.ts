@@ -130,9 +130,9 @@ export const freeSql = (most?: 'all'): string => `
     select sum(case when ${OPEN_HOST_SQL} then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
 
-/** The states of the hosts of the engine $1. */
-export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
-  select name, state from host where driver = $1 order by name`;
+/** The hosts of the engine $1, as the operator sells them. */
+export const FIND_HOSTS_OF_ENGINE = statement(Host.columns)`
+  select ${columnsOf(Host)} from host where driver = $1 order by name`;
 /** The regions with a host that its engine reports offline. */
 export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
   select distinct region_code from host where state = 'OFFLINE'`;

@@ -1,7 +1,7 @@
 /** The operator's hosts. A bare-metal host has a controller, a network card and a disk, too. */
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
-import { exists, findAll, lock, remove, update } from '../../entities/database/table.ts';
+import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
@@ -33,6 +33,8 @@ export interface HostSettings extends BareMetal {
   vcpuOvercommit?: number | null | undefined;
 }
 
+type Size = Pick<Host, 'vcpus' | 'memoryMb' | 'diskGb'>;
+
 export interface NewHost extends HostSettings {
   name: string;
   region: string;
@@ -59,8 +61,9 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
     if (engine === 'bmc') requireWhole(given);
     const { vcpus, memoryMb, diskGb } = serviceCode
       ? { ...(await sizeOfTier(tx, serviceCode)), ...known(given) }
-      : given;
-    if (!vcpus || !memoryMb || !diskGb) throw invalid('vcpus', 'State the vCPUs, the memory and the disk of the host.');
+      : { ...(await toldSize(tx, engine, name)), ...known(given) };
+    if (!vcpus || !memoryMb || !diskGb)
+      throw invalid('vcpus', 'State the vCPUs, the memory and the disk of the host. Its engine has not told them yet.');
     const added = await ADD_HOST.first(tx, [
       name,
       region,
@@ -151,8 +154,15 @@ async function sizeOfTier(tx: Transaction, code: string) {
   return { vcpus: threads, memoryMb, diskGb: disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0) };
 }
 
+/** The size of a host as its engine told it; empty if it has not. A single server has only one host, under any name. */
+async function toldSize(tx: Transaction, engine: string, name: string): Promise<Partial<Size>> {
+  const { members = [] } = (await find(tx, Engine, { name: engine })) ?? {};
+  const member = members.length === 1 ? members[0] : members.find((one) => one.name === name);
+  return member ? { vcpus: member.vcpus, memoryMb: member.memoryMb, diskGb: member.diskGb } : {};
+}
+
 /** The given members of a size. */
-const known = ({ vcpus, memoryMb, diskGb }: HostSettings) =>
+const known = ({ vcpus, memoryMb, diskGb }: HostSettings): Partial<Size> =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>

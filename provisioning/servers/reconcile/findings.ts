@@ -14,7 +14,7 @@ import type { MachineKey, Observation } from '../drivers/driver.ts';
 
 export const nameOf = ({ order, generation }: MachineKey): string => `${order}.${generation}`;
 
-/** A difference that the worker has found. */
+/** A difference that the worker has found. CAPACITY has the name of the host as its order, and the generation 0. */
 export interface Found extends MachineKey {
   kind: FindingKind;
   detail: string;
@@ -28,12 +28,12 @@ export async function report(tx: Transaction, driver: string, found: readonly Fo
     tx,
     written
       .filter(({ isNew }) => isNew)
-      .map(({ id: subject, kind, order: orderNumber, generation }) => ({
+      .map(({ id: subject, kind, order, generation }) => ({
         accountId: OPERATOR_ACCOUNT,
         subject,
         type: 'finding.reported',
         actor: SYSTEM,
-        data: { kind, driver, orderNumber, generation },
+        data: { kind, driver, ...(kind === 'CAPACITY' ? { host: order } : { orderNumber: order, generation }) },
       })),
   );
 }

@@ -1,16 +1,41 @@
-/** Syncs the states of hosts with the reports of their engine. Draining hosts, and hosts without a report, stay as they are. */
+/** Compares hosts with the reports of their engine. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { FIND_HOST_STATES, type HostState, moveHost } from '../../../entities/servers/host.ts';
+import { FIND_HOSTS_OF_ENGINE, type Host, type HostState, moveHost } from '../../../entities/servers/host.ts';
 import type { HostReport } from '../drivers/driver.ts';
+import type { Found } from './findings.ts';
 
 const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE', drained: 'EVACUATED' };
 
-export async function syncHostStates(tx: Transaction, driver: string, reports: HostReport[]): Promise<void> {
-  const hosts = await FIND_HOST_STATES.all(tx, [driver]);
+/** Syncs the states of hosts. Draining hosts, and hosts without a report, stay as they are. */
+export async function syncHostStates(tx: Transaction, engine: string, reports: HostReport[]): Promise<void> {
+  const hosts = await FIND_HOSTS_OF_ENGINE.all(tx, [engine]);
   for (const { name, state } of hosts) {
     const reported = reports.find((report) => report.name === name)?.state;
     if (!reported || state === 'DRAINING' || state === STATES[reported]) continue;
     await moveHost(tx, name, STATES[reported], SYSTEM);
   }
+}
+
+/** Findings about hosts of VPS that the operator sells as larger than they are. The overcommit of vCPUs is the operator's. */
+export function oversold(hosts: Host[], reports: HostReport[]): Found[] {
+  return hosts.flatMap((host) => {
+    if (host.kind !== 'VPS' || !reports.length) return [];
+    // A single server has only one host, under any name.
+    const isSingle = reports.length === 1 && hosts.length === 1;
+    const report = isSingle ? reports[0] : reports.find(({ name }) => name === host.name);
+    const detail = report ? excess(host, report) : `The engine has no host ${host.name}.`;
+    return detail ? [{ kind: 'CAPACITY' as const, order: host.name, generation: 0, detail }] : [];
+  });
+}
+
+/** Empty if the host is as large as its operator says, or its engine cannot tell now. */
+function excess(host: Host, { state, size }: HostReport): string {
+  if (state !== 'online') return '';
+  const parts = [
+    host.vcpus > size.vcpus && `${host.vcpus} vCPUs of ${size.vcpus}`,
+    host.memoryMb > size.memoryMb && `${host.memoryMb} MB of memory of ${size.memoryMb}`,
+    host.diskGb > size.diskGb && `${host.diskGb} GB of disk of ${size.diskGb}`,
+  ].filter(Boolean);
+  return parts.length ? `The host sells ${parts.join(', ')}.` : '';
 }

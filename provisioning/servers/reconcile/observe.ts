@@ -17,6 +17,7 @@ import {
   type FindingKind,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
+import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
@@ -34,7 +35,7 @@ import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
-import { syncHostStates } from './host-states.ts';
+import { oversold, syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
@@ -140,6 +141,7 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const found: Found[] = [
     ...misplaced,
+    ...oversold(await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]), hosts),
     ...absent,
     ...expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine)))),
     ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
