@@ -122,7 +122,11 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     once: (request, work) => keys.once(request, work),
     rateLimits: shared.rateLimits,
     trustedProxies: config.trustedProxyCidrs,
-    connectionLimits: { perNetwork: config.connectionsMax, perOnion: config.onionConnectionsMax },
+    connectionLimits: {
+      perNetwork: config.connectionsMax,
+      perOnion: config.onionConnectionsMax,
+      total: config.connectionsTotalMax,
+    },
     mcpSecrets: vault.deriveAll('mcp'),
     publicUrl,
     operations,

@@ -20,13 +20,16 @@ import { transition } from '../entities/history/transition.ts';
 import { newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { afterCursor, bytesOf, PAGE_BYTES_MAX, type Page, type PageRequest, pageFrom } from './pages.ts';
+import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
 export { thumbprint } from '../entities/agents/agent-key.ts';
 
 /** The most bytes of an entry, as JSON. Strangers read many entries at once. */
 const ENTRY_BYTES_MAX = 8 * 1024;
+/** The most entries of a page, and the bytes of its rows. Each caller may read this list, so its pages are small. */
+const PAGE_MAX = 50;
+const PAGE_BYTES_MAX = 128 * 1024;
 /** The most entries of a page for a caller without a credential. */
 const STRANGERS_PAGE_MAX = 20;
 
@@ -161,13 +164,14 @@ export interface AgentFilter {
   verified?: boolean | null | undefined;
 }
 
-/** Returns the listed entries, newest first. A stranger's page has at most 20. */
+/** Returns the listed entries, newest first. A page has at most 50, and 20 for a stranger. Callers share it (`sharedSeconds`). */
 export async function searchAgents(
   { db, viewer }: Context,
   asked: PageRequest,
   { q, skill, protocol, verified }: AgentFilter,
 ): Promise<Page<ListedAgent>> {
-  const request = { ...asked, limit: viewer ? asked.limit : Math.min(asked.limit, STRANGERS_PAGE_MAX) };
+  const limit = Math.min(asked.limit, viewer ? PAGE_MAX : STRANGERS_PAGE_MAX);
+  const request = { ...asked, limit, bytesMax: PAGE_BYTES_MAX };
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
   const after = afterCursor(request, filters);
   const terms = [
@@ -175,7 +179,7 @@ export async function searchAgents(
     ...(protocol ? [AGENT_TERMS.protocol(protocol)] : []),
     ...(verified == null ? [] : [AGENT_TERMS.verified(verified)]),
   ];
-  const page = [request.limit + 1, after, PAGE_BYTES_MAX];
+  const page = [limit + 1, after, PAGE_BYTES_MAX];
   const rows = await (filters.q === null && !terms.length
     ? LIST_AGENTS.all(db, page)
     : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));

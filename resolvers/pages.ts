@@ -11,6 +11,8 @@ export interface Page<Row> {
 export interface PageRequest {
   limit: number;
   cursor?: string | null | undefined;
+  /** The most bytes of the rows of a page, as JSON. Default: `PAGE_BYTES_MAX`. */
+  bytesMax?: number;
 }
 
 const ID = /^[a-z]{2,8}_[0-9a-z]{26}$/;
@@ -30,7 +32,7 @@ export function afterCursor({ cursor }: PageRequest, filters: object): string | 
 }
 
 /** The bytes of the rows of a page, as JSON. MCP sends them twice, and escapes one of the copies. */
-export const PAGE_BYTES_MAX = 512 * 1024;
+const PAGE_BYTES_MAX = 512 * 1024;
 
 /**
  * Makes a page of the rows, which are one more than the limit if there is a next page. A page of large rows ends early,
@@ -39,14 +41,14 @@ export const PAGE_BYTES_MAX = 512 * 1024;
  */
 export function pageFrom<Row extends { id: string }>(
   rows: Row[],
-  { limit }: PageRequest,
+  { limit, bytesMax = PAGE_BYTES_MAX }: PageRequest,
   filters: object,
   sizeOf: (row: Row) => number = bytesOf,
 ): Page<Row> {
   let bytes = 0;
   const tooLarge = rows.findIndex((row) => {
     bytes += sizeOf(row);
-    return bytes > PAGE_BYTES_MAX;
+    return bytes > bytesMax;
   });
   const data = rows.slice(0, tooLarge < 0 ? limit : Math.min(limit, Math.max(1, tooLarge)));
   const last = rows.length > data.length ? data.at(-1) : undefined;

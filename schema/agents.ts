@@ -94,7 +94,7 @@ builder.queryFields((t) => ({
   agents: t.field({
     type: AgentPage,
     scope: 'public',
-    description: 'The listed agents, newest first. Without a credential, a page has at most 20.',
+    description: 'The listed agents, newest first. A page has at most 50 and, without a credential, 20.',
     args: {
       ...pageArgs(),
       q: t.arg({ type: 'Line', description: 'Beginnings of words of the name, slug or description.' }),

@@ -46,7 +46,7 @@ export {
   type FieldError,
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
-export { isCircuit, isOnionHost, networkCheck, networkOf } from '../entities/networks.ts';
+export { isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';

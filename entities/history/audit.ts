@@ -30,7 +30,7 @@ export const AuditEntry = entity('audit_entry', {
   method: nullable(column.text()),
   path: nullable(column.text()),
   status: nullable(column.int()),
-  /** How often it happened since the entry before. Only security events count more than one. */
+  /** How often it happened since the entry before. Only security events and refused requests count more than one. */
   count: defaulting(column.int(), 1),
   createdAt: column.now(),
 });
@@ -65,12 +65,12 @@ export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
   insert into audit_entry (action, created_at, id, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,
-      resource_type, resource_id)
+      resource_type, resource_id, count)
     select $1, now() - age_ms * interval '1 millisecond', id, account_id, actor_type, actor_id, actor_name, request_id, method,
-        path, status, resource_type, resource_id
+        path, status, resource_type, resource_id, count
       from unnest($2::text[], $3::float8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-        $11::int[], $12::text[], $13::text[]) as given (id, age_ms, account_id, actor_type, actor_id, actor_name, request_id,
-        method, path, status, resource_type, resource_id)
+        $11::int[], $12::text[], $13::text[], $14::int[]) as given (id, age_ms, account_id, actor_type, actor_id, actor_name, request_id,
+        method, path, status, resource_type, resource_id, count)
     on conflict (id) do nothing`;
 /**
  * Deletes entries older than `AUDIT_DAYS` from the beginning of each hash chain, at most $1 of an account. The last deleted

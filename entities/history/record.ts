@@ -44,11 +44,13 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
  * Returns CTEs that record a change, for statements that make the change themselves.
  * @param from a relation with the columns account_id and subject, and with the columns of the row for webhooks
  * @param first the number of the first of `recordParameters`
+ * @param table the table of the row; undefined if it has none
  */
-export const recordSql = (from: string, first: number): string => recordedSql(from, (place) => `$${first + place}`);
+export const recordSql = (from: string, first: number, table: EntitySchema | undefined): string =>
+  recordedSql(from, table, (place) => `$${first + place}`);
 
 /** Returns the same CTEs. `value` returns the expression for each of `recordParameters` by its place. */
-const recordedSql = (from: string, value: (place: number) => string): string => `
+const recordedSql = (from: string, table: EntitySchema | undefined, value: (place: number) => string): string => `
   event_written as (
     insert into event (id, account_id, type, subject, data)
     select ${value(0)}, account_id, ${value(1)}, subject, ${value(2)}::jsonb from ${from}),
@@ -56,7 +58,7 @@ const recordedSql = (from: string, value: (place: number) => string): string => 
     insert into audit_entry (id, account_id, action, actor_type, actor_id, actor_name, resource_type, resource_id, request_id, count)
     select ${value(3)}, account_id, ${value(1)}, ${value(4)}, ${value(5)}, ${value(6)}, ${value(7)}, subject, ${value(8)},
       coalesce((${value(2)}::jsonb->>'count')::int, 1) from ${from}),
-  ${outboxSql(from, value(0), value(1))}`;
+  ${outboxSql(from, value(0), value(1), table)}`;
 
 export const recordParameters = (happening: Happening): unknown[] => {
   const { type, actor, data = {} } = happening;
@@ -80,7 +82,7 @@ const recordOne = byResource(
   (resource) =>
     `with given as (select $1::text as account_id, $2::text as subject),
       changed as (select given.*${rowOf(resource, '$2')}),
-      ${recordSql('changed', 3)} select ${WEBHOOK_IDS_SQL}`,
+      ${recordSql('changed', 3, RESOURCE_ROWS[resource]?.entity)} select ${WEBHOOK_IDS_SQL}`,
 );
 
 /** Records many changes. $1 a JSON array of [account, subject, `recordParameters`]. */
@@ -89,7 +91,7 @@ const recordMany = byResource(
     `with given as (select item->>0 as account_id, item->>1 as subject, item->2 as happening
         from jsonb_array_elements($1::jsonb) as item),
       changed as (select given.*${rowOf(resource, 'given.subject')}),
-      ${recordedSql('changed', (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
+      ${recordedSql('changed', RESOURCE_ROWS[resource]?.entity, (place) => `(changed.happening->>${place})`)} select ${WEBHOOK_IDS_SQL}`,
 );
 
 /** Records a change that another statement of the transaction makes. @returns the id of the event */

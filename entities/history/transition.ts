@@ -4,6 +4,7 @@
  * If the lifecycle is told, the statement of a move also writes the event and its audit entry. Other moves are part of an act
  * that the caller records.
  */
+import type { EntitySchema } from 'typeorm';
 import * as column from '../database/column.ts';
 import { type Statement, type StatementOptions, statement } from '../database/statement.ts';
 import { type Columns, columnsOf, type Table } from '../database/table.ts';
@@ -204,7 +205,7 @@ function moveOfOne<T, State extends string>(
   const moved = moveSql(shape, { condition, assigned: assigned.join(''), to: next(), from: next() });
   const sql = lifecycle.told
     ? `with ${moved}, told as (select moved.*, ${shape.keyName} as subject from moved),
-        ${recordSql('told', place + 1)} select *, ${WEBHOOK_IDS_SQL} from told`
+        ${recordSql('told', place + 1, lifecycle.table as EntitySchema)} select *, ${WEBHOOK_IDS_SQL} from told`
     : `with ${moved} select * from moved`;
   shape.moves.set(signature, sql);
   return sql;

@@ -81,7 +81,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
       from paid cross join room
       returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
-    ${recordSql('ordered', first)}
+    ${recordSql('ordered', first, Server)}
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 

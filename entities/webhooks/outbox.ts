@@ -6,6 +6,7 @@
  * The process wakes the webhooks after its commit. If it dies before that, a worker finds the deliveries
  * (provisioning/webhooks/sweep.ts).
  */
+import type { EntitySchema } from 'typeorm';
 import { forAllCallers } from '../caller.ts';
 import type { Bus, Change } from '../database/bus.ts';
 import { statement } from '../database/statement.ts';
@@ -17,21 +18,16 @@ import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 const PUBLIC_EVENTS = ['status.changed', 'canary.updated'];
 /** The test event. The test itself sends it to the tested webhook. */
 const DIRECT_EVENT = 'webhook.test';
-/** Columns that deliveries leave out. */
-const LEFT_OUT = [
-  'secret',
-  'previous_secret',
-  'digest',
-  'root_password',
-  'user_data',
-  'ssh_public_keys',
-  'access_digest',
-  'refresh_digest',
-  'password_hash',
-  // a column of `recordAll`
-  'happening',
-];
+/** Columns that deliveries leave out besides bytes. The second is one of `recordAll`. */
+const LEFT_OUT = ['ssh_public_keys', 'happening'];
+/** The bytes that deliveries show: the key of an agent. All others are secrets or digests. */
+const SHOWN_BYTES: readonly string[] = ['public_key'];
 
+const leftOut = ({ options }: EntitySchema): string[] => {
+  const bytes = Object.values(options.columns).filter((column) => column?.type === 'bytea');
+  const names = bytes.map((column) => column!.name!);
+  return [...LEFT_OUT, ...names.filter((name) => !SHOWN_BYTES.includes(name))];
+};
 const list = (values: string[]) => values.map((value) => `'${value}'`).join(', ');
 /** 26 characters: the time of the event, and a hash of the event and the webhook. */
 const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1, 16)`;
@@ -40,8 +36,9 @@ const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1
  * Returns CTEs that insert the deliveries of one event or of many, and the changed row once for each event.
  * @param from the relation of the change, with account_id, subject, and the columns of the row if it has one
  * @param id the expression for the id of the event; `type` gives its type
+ * @param table the table of the row; undefined if it has none
  */
-export const outboxSql = (from: string, id: string, type: string): string => `
+export const outboxSql = (from: string, id: string, type: string, table: EntitySchema | undefined): string => `
   wanted as (
     select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type
     from ${from} join webhook on webhook.account_id = ${from}.account_id or ${type}::text in (${list(PUBLIC_EVENTS)})
@@ -49,7 +46,7 @@ export const outboxSql = (from: string, id: string, type: string): string => `
       and webhook.event_filter && array['*', ${type}::text, split_part(${type}::text, '.', 1) || '.*']),
   snapshots_written as (
     insert into webhook_snapshot (event_id, snapshot)
-    select ${id}::text, to_jsonb(${from}) - array[${list(LEFT_OUT)}] from ${from} where ${id}::text in (select event_id from wanted)),
+    select ${id}::text, to_jsonb(${from}) - array[${list(table ? leftOut(table) : LEFT_OUT)}] from ${from} where ${id}::text in (select event_id from wanted)),
   deliveries_written as (
     insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, next_attempt_at)
     select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, now() from wanted

@@ -11,7 +11,7 @@ export interface Http {
   path: string;
   status: 'LIVE' | 'PLANNED';
   maxAgeSeconds?: number;
-  /** For so long, callers without a credential share an answer. */
+  /** For so long, callers share an answer, which depends on nothing of them but whether they have a credential. */
   sharedSeconds?: number;
   style: StyleName;
   /** The member of the answer that callers may also get as a QR code. */

@@ -22,6 +22,7 @@ import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
+import { sharing } from './sharing.ts';
 
 export type Values = Record<string, unknown>;
 /**
@@ -81,7 +82,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
   const toVariables = variablesOf(operation);
   const unalias = input && aliasing(input.type);
   const answerIn = pick(answer.path);
-  return async (values, body, context) => {
+  return sharing(operation, async (values, body, context) => {
     if (unalias && isRecord(body)) unalias(body);
     const variables = toVariables(values, body);
     const { data, errors } = await execute(variables, context);
@@ -91,7 +92,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
     if (result === null || result === undefined) throw new ApiError('not_found');
     const mapped = toApi ? toApi(result) : result;
     return answer.page ? wholePage(mapped) : mapped;
-  };
+  });
 }
 
 type Execute = (variables: Values, context: Context) => ExecutionResult | Promise<ExecutionResult>;

@@ -1,16 +1,19 @@
 /**
  * Limits how many connections a network may have to the public listener. Through a trusted proxy the connections are the
- * proxy's, so there the limit holds for the requests under way. All circuits of an onion service together have a limit, too,
- * because a stranger can open circuits without end. At a limit, the longest idle connection gives way to a new one.
+ * proxy's, so there the limit holds for the requests under way. A site has many networks, and a stranger can open circuits of
+ * an onion service without end. So these have limits together, and so have all callers. At a limit, the longest idle connection
+ * gives way to a new one.
  */
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { ApiError, isCircuit, networkOf } from '../../schema/index.ts';
+import { ApiError, isCircuit, networkOf, siteOf } from '../../schema/index.ts';
 import { rawResponse } from './client-errors.ts';
 import type { ErrorResponder } from './errors.ts';
 import type { proxyCheck } from './proxies.ts';
 
 const RETRY_SECONDS = 5;
+/** The networks of a site that can use up their limits at once. */
+const NETWORKS_OF_SITE = 10;
 
 /** The most connections. */
 export interface ConnectionLimits {
@@ -18,6 +21,8 @@ export interface ConnectionLimits {
   perNetwork: number;
   /** Of all circuits of an onion service together. */
   perOnion: number;
+  /** Of all callers together. */
+  total: number;
 }
 
 export interface ConnectionOptions {
@@ -36,6 +41,8 @@ interface Stay {
   served: boolean;
   /** Absent for a request. */
   close?: () => void;
+  /** Ends the stay. Absent until it has begun. */
+  leave?: () => void;
 }
 
 /** Time for the first request of a connection, which is still arriving. */
@@ -44,7 +51,7 @@ const FIRST_REQUEST_MS = 1_000;
 const isIdle = ({ requests, since, served, close }: Stay): boolean =>
   close !== undefined && !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
 
-/** The stays of each network, and of all circuits, within their limits. */
+/** The stays of each network, of each site, of all circuits and of all callers, within their limits. */
 class Stays {
   readonly #open = new Map<string, Set<Stay>>();
   readonly #limitsOf: (address: string) => readonly { group: string; max: number; refusal: ApiError }[];
@@ -55,13 +62,17 @@ class Stays {
       return { max, refusal: new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS }) };
     };
     const ofNetwork = refusalOf('Your network has', limits.perNetwork);
+    const ofSite = refusalOf('Your IPv6 /48 has', NETWORKS_OF_SITE * limits.perNetwork);
     const ofOnion = {
       group: 'circuits',
       ...refusalOf('All callers of the onion service together have', limits.perOnion),
     };
+    const ofAll = { group: 'all', ...refusalOf('All callers together have', limits.total) };
     this.#limitsOf = (address) => {
-      const own = { group: networkOf(address), ...ofNetwork };
-      return isCircuit(address) ? [own, ofOnion] : [own];
+      const [network, site] = [networkOf(address), siteOf(address)];
+      const own = { group: network, ...ofNetwork };
+      if (isCircuit(address)) return [own, ofOnion, ofAll];
+      return site === network ? [own, ofAll] : [own, { group: site, ...ofSite }, ofAll];
     };
   }
 
@@ -73,20 +84,21 @@ class Stays {
       if (!stays || stays.size < max) continue;
       const idle = [...stays].filter(isIdle).reduce<Stay | undefined>(longer, undefined);
       if (!idle) return refusal;
-      for (const { group: one } of limits) this.#open.get(one)?.delete(idle);
+      idle.leave!();
       idle.close!();
     }
     for (const { group } of limits) {
       const stays = this.#open.get(group) ?? new Set();
       this.#open.set(group, stays.add(stay));
     }
-    return () => {
+    stay.leave = () => {
       for (const { group } of limits) {
         const stays = this.#open.get(group);
         stays?.delete(stay);
         if (!stays?.size) this.#open.delete(group);
       }
     };
+    return stay.leave;
   }
 }
 

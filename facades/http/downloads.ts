@@ -2,14 +2,14 @@
  * Serves the files that `npm run package` has built, for users of the stdio package. /downloads lists the files, and serves
  * only those that SHA256SUMS names. Without a build, all of it is 404.
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import { wholePage } from '../compile/outputs.ts';
 import type { Admit } from '../rate-limit/admission.ts';
 import { JSON_TYPE } from './headers.ts';
-import { cached } from './rest.ts';
+import { cached, etagOf } from './rest.ts';
 
 const BUILT = join(import.meta.dirname, '..', '..', 'dist');
 const SUMS = 'SHA256SUMS';
@@ -34,11 +34,13 @@ export function downloads(
   { admit, publicUrl, downloads: folder = BUILT }: DownloadsOptions,
 ): void {
   const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
-  const content = (name: string) =>
-    readFile(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+  const reading = <T>(read: (path: string) => Promise<T>, name: string) =>
+    read(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
       throw new ApiError('not_found', 'There are no downloads yet. The operator builds them with npm run package.');
     });
+  const content = (name: string) => reading((path) => readFile(path), name);
+  const sizeOf = async (name: string) => (await reading((path) => stat(path), name)).size;
   const sums = async () =>
     new Map(
       [...(await content(SUMS)).toString().matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)].map(([, sum, name]) => [
@@ -50,18 +52,18 @@ export function downloads(
   app.get('/downloads', { onRequest }, async (request, reply) => {
     const data = [];
     for (const [name, sha256] of await sums())
-      data.push({ name, url: `${publicUrl}/downloads/${name}`, size_bytes: (await content(name)).length, sha256 });
-    const list = { ...wholePage(data), checksums_url: `${publicUrl}/downloads/${SUMS}` };
-    return cached(request, reply, JSON.stringify(list), CACHE);
+      data.push({ name, url: `${publicUrl}/downloads/${name}`, size_bytes: await sizeOf(name), sha256 });
+    const list = JSON.stringify({ ...wholePage(data), checksums_url: `${publicUrl}/downloads/${SUMS}` });
+    return cached(request, reply, list, CACHE, etagOf(list));
   });
 
   app.get<{ Params: { name: string } }>('/downloads/:name', { onRequest }, async (request, reply) => {
     const { name } = request.params;
-    if (name !== SUMS && !(await sums()).has(name))
-      throw new ApiError('not_found', 'There is no such file. See /downloads.');
+    const sum = (await sums()).get(name);
+    if (name !== SUMS && !sum) throw new ApiError('not_found', 'There is no such file. See /downloads.');
     const bytes = await content(name);
     reply.header('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
     reply.header('content-disposition', `attachment; filename="${name}"`);
-    return cached(request, reply, bytes, CACHE);
+    return cached(request, reply, bytes, CACHE, sum ? `"${sum}"` : etagOf(bytes));
   });
 }

@@ -4,6 +4,7 @@ import { aliasing, isRecord } from '../compile/inputs.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
+import { jsonOf } from '../compile/sharing.ts';
 
 /** Does the work once for each key, and commits its changes together with the answer. */
 export type Once = (
@@ -76,8 +77,7 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
   const template = http?.path ?? tool!.name;
   const inPath = new Map(parameters.filter(isIn('path')).map(({ name, variable }) => [name, variable]));
   const inQuery = parameters.filter(isIn('query')).map(({ variable }) => variable);
-  const runToJson = async (values: Values, body: unknown, context: Context) =>
-    JSON.stringify(await run(values, body, context));
+  const runToJson = async (values: Values, body: unknown, context: Context) => jsonOf(await run(values, body, context));
   return async (key, values, body, context) => {
     // A refresh ends the credential of its own request, so that must not separate the keys.
     const viewer = dependsOnViewer(operation) ? context.viewer : null;

@@ -25,7 +25,7 @@ import { serveInOrder } from './pipelining.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
 import { isUnfinished } from './request-bodies.ts';
-import { cached, rest } from './rest.ts';
+import { cached, etagOf, rest } from './rest.ts';
 import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
@@ -141,9 +141,10 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
   oauth(app, publicUrl, admitPublic);
-  const document = JSON.stringify(openapi(operations, publicUrl));
+  const document = Buffer.from(JSON.stringify(openapi(operations, publicUrl)));
+  const etag = etagOf(document);
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
-    cached(request, reply, document, 'public, max-age=60'),
+    cached(request, reply, document, 'public, max-age=60', etag),
   );
   await app.register(mcp, { ...options, operations, errorResponse, onWrite: unread.note });
   otherMethods(app, operations, { admit, admitPublic });

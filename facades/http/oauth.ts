@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import type { AdmitPublic } from '../rate-limit/admission.ts';
 import type { ErrorResponse } from './errors.ts';
-import { cached } from './rest.ts';
+import { cached, etagOf } from './rest.ts';
 
 const SCOPES = ['read', 'servers', 'billing', 'full'];
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'];
@@ -31,7 +31,8 @@ export const OAUTH_PATHS: readonly (readonly [path: string, methods: readonly st
 export function oauth(app: FastifyInstance, publicUrl: string, onRequest: AdmitPublic): void {
   for (const [path, metadata] of Object.entries(METADATA)) {
     const text = JSON.stringify(metadata(publicUrl));
-    app.get(path, { onRequest }, async (request, reply) => cached(request, reply, text, 'public, max-age=60'));
+    const etag = etagOf(text);
+    app.get(path, { onRequest }, async (request, reply) => cached(request, reply, text, 'public, max-age=60', etag));
   }
   const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
     await onRequest(request, reply);

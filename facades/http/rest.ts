@@ -15,7 +15,6 @@ import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/re
 import type { Admit } from '../rate-limit/admission.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
-import { sharing } from './sharing.ts';
 
 export interface RestOptions extends LinesOptions {
   operations: readonly Operation[];
@@ -60,7 +59,7 @@ function serve(
     const { method, path, maxAgeSeconds, style, qr, lines, csv, receipt } = operation.http;
     const table = csv && csvFormat(csv);
     const { success } = STYLES[style];
-    const run = sharing(operation, runnerOnce(operation, runner(operation, refuser(operation)), once));
+    const run = runnerOnce(operation, runner(operation, refuser(operation)), once);
     const keyed = takesKey(operation);
     const valuesOf = parameterReader(operation);
     const bodyOf = bodyReader(operation);
@@ -105,7 +104,7 @@ function serve(
             .send(receiptPage(text));
         const format = qr && qrFormatFor(accept);
         if (format) return reply.header('content-type', format.contentType).send(qrCode(format, text, qr));
-        return cacheControl ? cached(request, reply, text, cacheControl) : text;
+        return cacheControl ? cached(request, reply, text, cacheControl, etagOf(text)) : text;
       },
     });
   }
@@ -121,8 +120,9 @@ const REFRESH = 'RefreshTokens';
 
 /** Checks the credential, the rate limits and the scope before the listener reads any input. */
 function guard(operation: Operation, admit: Admit) {
-  const { http, kind, urgent } = operation;
-  const call = { kind: kind === 'mutation' ? http!.path : undefined, urgent };
+  const { http, kind, scopes, urgent } = operation;
+  // A stranger can do nothing by other paths, so those share a count.
+  const call = { kind: kind === 'mutation' && !scopes.length ? http!.path : undefined, urgent };
   const use = credentialUse(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     await admit(request, reply, use, call);
@@ -150,9 +150,18 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
   };
 }
 
+/** The ETag of a content. */
+export const etagOf = (content: string | Buffer): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+
 /** Adds an ETag to a cacheable response, and answers 304 if the caller already has it (RFC 9110, section 13). */
-export function cached(request: FastifyRequest, reply: FastifyReply, content: string | Buffer, cacheControl: string) {
-  const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+export function cached(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: string | Buffer,
+  cacheControl: string,
+  etag: string,
+) {
   reply.header('cache-control', cacheControl).header('etag', etag);
   const ifNoneMatch = request.headers['if-none-match'];
   if (ifNoneMatch === undefined || !(ifNoneMatch === '*' || ifNoneMatch.includes(etag))) return content;

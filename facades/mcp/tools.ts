@@ -5,6 +5,7 @@ import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import { jsonOf } from '../compile/sharing.ts';
 import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
@@ -127,7 +128,7 @@ function toolOf(
 const countedWith = ({ urgent }: Operation, viewer: Viewer | null, address: string | null): string =>
   urgent && viewer && isLogin(viewer) ? `urgent ${countedAs(viewer)}` : groupOf(viewer, address);
 
-const resultOf = (content: Readonly<Values>, text = JSON.stringify(content)): CallToolResult => ({
+const resultOf = (content: Readonly<Values>, text = jsonOf(content)): CallToolResult => ({
   content: [{ type: 'text', text }],
   structuredContent: content,
 });

@@ -1,13 +1,13 @@
 /**
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family or of an OAuth client count as one credential. A login makes urgent calls beside the limit of its account.
- * So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has checked the
- * credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key every hour.
- * Reads without a credential and each kind of change count apart. Many callers may share an address, so a stranger's reads
- * must not keep a customer from logging in.
+ * refresh family or of an OAuth client count as one credential. A login makes a few urgent calls beside the full limit of its
+ * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
+ * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key
+ * every hour. Reads without a credential and each kind of public change count apart. Many callers may share an address, so a
+ * stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { ApiError, countedAs, isCircuit, isLogin, networkOf, type Viewer } from '../../schema/index.ts';
+import { ApiError, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
@@ -45,7 +45,7 @@ export interface Standing {
 export interface Call {
   /** The kind of call for callers without a credential, who have a quota for each. */
   kind?: string | undefined;
-  /** Whether a login may make it beside the limit of its account. */
+  /** Whether a login may make it beside the full limit of its account. */
   urgent?: boolean;
 }
 
@@ -64,6 +64,15 @@ interface Limit extends Quota {
   hour: string;
 }
 
+/** The urgent calls of a login beside the full limit of its account. */
+const URGENT = { perMinute: 10, perHour: 100 };
+/**
+ * Those of all logins of an account together. One stolen login cannot fill it, and a further login needs the password. A
+ * thief of the password can take the account over anyway.
+ */
+const URGENT_OF_ACCOUNT = { perMinute: 20 * URGENT.perMinute, perHour: 20 * URGENT.perHour };
+/** The networks of a site that can use up their limits at once. */
+const NETWORKS_OF_SITE = 20;
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
 const DENIED_MAX = 10_000;
@@ -90,7 +99,12 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const limits = this.#limits(viewer, address, call);
+    const standing = await this.#take(this.#limits(viewer, address, call));
+    if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
+    return this.#take(this.#urgentLimitsOf(viewer));
+  }
+
+  async #take(limits: readonly Limit[]): Promise<Standing> {
     const denied = this.#deniedOf(limits);
     if (denied) return denied;
     const taken = await this.#count(limits);
@@ -105,7 +119,8 @@ export class RateLimits {
    * call may turn out to be urgent.
    */
   denied(viewer: Viewer | null, address: string): Standing | undefined {
-    return this.#denied.size ? this.#deniedOf(this.#limits(viewer, address, { urgent: true })) : undefined;
+    const denied = this.#denied.size ? this.#deniedOf(this.#limits(viewer, address)) : undefined;
+    return denied && hasUrgent(viewer) ? this.#deniedOf(this.#urgentLimitsOf(viewer)) : denied;
   }
 
   #deniedOf(limits: readonly Limit[]): Standing | undefined {
@@ -118,33 +133,44 @@ export class RateLimits {
     return undefined;
   }
 
-  #limits(viewer: Viewer | null, address: string, { kind = '', urgent = false }: Call): Limit[] {
-    return viewer ? this.#limitsOf(viewer, urgent) : this.#strangerLimitsOf(address, kind);
+  #limits(viewer: Viewer | null, address: string, { kind = '' }: Call = {}): Limit[] {
+    return viewer ? this.#limitsOf(viewer) : this.#strangerLimitsOf(address, kind);
   }
 
-  #limitsOf(viewer: Viewer, urgent: boolean): Limit[] {
+  #limitsOf(viewer: Viewer): Limit[] {
     const { accountId } = viewer;
-    const { keyPerMinute, keyPerHour, accountPerMinute, accountPerHour } = this.#quotas;
-    const own = {
-      name: countedAs(viewer),
-      perMinute: keyPerMinute,
-      perHour: keyPerHour,
-      minute: 'minute',
-      hour: 'hour',
-    };
-    if (!accountId || (urgent && isLogin(viewer))) return [own];
+    const { accountPerMinute, accountPerHour } = this.#quotas;
+    const own = this.#ownLimitOf(viewer);
+    if (!accountId) return [own];
     const windows = { minute: 'account', hour: 'account_hour' };
     return [own, { name: accountId, perMinute: accountPerMinute, perHour: accountPerHour, ...windows }];
   }
 
-  /** A stranger can open circuits without end, so all of them together have a limit, too. */
+  #ownLimitOf(viewer: Viewer): Limit {
+    const { keyPerMinute, keyPerHour } = this.#quotas;
+    return { name: countedAs(viewer), perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
+  }
+
+  /** The limits of a login whose account has no calls left. */
+  #urgentLimitsOf(viewer: Viewer): Limit[] {
+    const ofAccount = { minute: 'urgent_account', hour: 'urgent_account_hour' };
+    return [
+      this.#ownLimitOf(viewer),
+      { name: `urgent ${countedAs(viewer)}`, ...URGENT, minute: 'urgent', hour: 'urgent_hour' },
+      { name: `urgent ${viewer.accountId}`, ...URGENT_OF_ACCOUNT, ...ofAccount },
+    ];
+  }
+
+  /** A stranger can have circuits or networks of a site without end. So all of them together have a limit, too. */
   #strangerLimitsOf(address: string, kind: string): Limit[] {
     const { publicPerMinute, onionPerMinute } = this.#quotas;
     const limit = (caller: string, perMinute: number, minute: string): Limit => {
       return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
     };
-    const own = limit(networkOf(address), publicPerMinute, 'public');
-    return isCircuit(address) ? [own, limit('circuits', onionPerMinute, 'onion')] : [own];
+    const [network, site] = [networkOf(address), siteOf(address)];
+    const own = limit(network, publicPerMinute, 'public');
+    if (isCircuit(address)) return [own, limit('circuits', onionPerMinute, 'onion')];
+    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * publicPerMinute, 'site')];
   }
 
   #deny(name: string, standing: Standing): void {
@@ -172,6 +198,8 @@ export class RateLimits {
     return `ip:${mac.toString('base64url', 0, 16)}`;
   }
 }
+
+const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer !== null && isLogin(viewer);
 
 function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
   const now = Date.now();

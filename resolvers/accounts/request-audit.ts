@@ -7,6 +7,7 @@ import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../.
 import { ownersOf } from '../../entities/history/find-account.ts';
 import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
+import { Shares } from './shares.ts';
 
 /** A request, as the audit log shows it. */
 export interface AuditedRequest {
@@ -33,29 +34,38 @@ const READS_MAX = 10_000;
 const RATE_LIMITED = 429;
 const OK = 200;
 const FLUSH_MS = 200;
+const MINUTE_MS = 60_000;
 const BATCH_MAX = 1_000;
-/** The most entries that wait while the database is away. The oldest entry goes first. */
-const WAITING_MAX = 10_000;
+/** The most entries in the memory. More wait only while the database is away. */
+const ENTRIES_MAX = 10_000;
+
+/** Whether the status refuses a request. Such requests of a credential make one entry a minute for each path and status. */
+export const isRefusal = (status: number | null): boolean => status !== null && status >= 400 && status < 500;
 
 interface Caller {
   viewer: { accountId: string | null; kind: Actor['type']; credentialId: string; name: string | null } | null;
   requestId: string;
 }
-type Entry = [
-  id: string,
+/** An entry that waits. That of a refusal stays for a minute after its writing, and counts the same refusals meanwhile. */
+interface Entry {
+  /** Absent: the entry is written, and the next one has not begun. */
+  id: string | undefined;
   /** By the monotonic clock. The database computes the time. */
-  atMs: number,
-  accountId: string,
-  type: string,
-  actor: string,
-  name: string | null,
-  requestId: string,
-  method: string,
-  path: string,
-  status: number,
-  resourceType: string | null,
-  resourceId: string | null,
-];
+  atMs: number;
+  /** How often the request came since it was written. */
+  count: number;
+  /** The first of these requests. */
+  requestId: string;
+  /** When it may be written or, without a count, removed. By the monotonic clock. */
+  dueMs: number;
+  accountId: string;
+  /** Equal for the same refusals. */
+  key: string;
+  actor: readonly [accountId: string, type: string, actor: string, name: string | null];
+  request: readonly [method: string, path: string, status: number];
+  /** The account whose data the operator read or changed. */
+  resource: readonly [type: string | null, id: string | null];
+}
 
 /**
  * Writes requests into the audit log in batches, after their answers. So no request waits for the log or fails with it.
@@ -64,10 +74,11 @@ type Entry = [
  */
 export class RequestAudit {
   readonly #db: Database;
-  #waiting: Entry[] = [];
+  readonly #entries = new Shares<Entry>(ENTRIES_MAX);
   /** The time of the last entry of each kind of read, the oldest first. */
   readonly #reads = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  #nextMinute: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(db: Database) {
@@ -79,20 +90,17 @@ export class RequestAudit {
     if (!viewer || status === RATE_LIMITED) return;
     const { kind, credentialId, name } = viewer;
     const accountId = viewer.accountId ?? OPERATOR_ACCOUNT;
-    const actor = [accountId, kind, credentialId, name] as const;
-    if (this.#waiting.length >= WAITING_MAX) this.#waiting.shift();
-    this.#waiting.push([
-      newId('aud'),
-      performance.now(),
-      ...actor,
-      requestId,
-      method,
-      path,
-      status,
-      account && 'account',
-      account,
-    ]);
-    this.#timer ??= setTimeout(() => void this.flush(), FLUSH_MS).unref();
+    const [id, now, request] = [newId('aud'), performance.now(), [method, path, status] as const];
+    const key = isRefusal(status) ? JSON.stringify([credentialId, request, account]) : id;
+    const known = this.#entries.get(accountId, key);
+    if (!known)
+      this.#entries.add(accountId, key, {
+        ...{ id, atMs: now, count: 1, requestId, dueMs: now, accountId, key, request },
+        actor: [accountId, kind, credentialId, name],
+        resource: [account && 'account', account],
+      });
+    else if (!known.count++) known.requestId = requestId;
+    this.#timer ??= setTimeout(() => void this.#flush(), FLUSH_MS).unref();
   }
 
   /**
@@ -139,29 +147,53 @@ export class RequestAudit {
     return shown;
   }
 
-  /** Writes the waiting entries. If the database refuses a batch, the next flush tries it again. */
+  /** Writes all entries, also those whose minute is not over. If the database refuses a batch, the next flush tries it again. */
   flush(): Promise<void> {
+    return this.#flush(Number.POSITIVE_INFINITY);
+  }
+
+  #flush(until?: number): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#writing = this.#writing.then(() => forAllCallers(() => this.#write()));
+    this.#writing = this.#writing.then(() => forAllCallers(() => this.#write(until ?? performance.now())));
     return this.#writing;
   }
 
-  async #write(): Promise<void> {
-    while (this.#waiting.length) {
-      const batch = this.#waiting.splice(0, BATCH_MAX);
+  async #write(until: number): Promise<void> {
+    const due = this.#entries.all().filter(({ dueMs }) => dueMs <= until);
+    for (const entry of due) if (!entry.count) this.#entries.remove(entry.accountId, entry.key, entry);
+    const waiting = due.filter(({ count }) => count);
+    while (waiting.length) {
+      const batch = waiting.splice(0, BATCH_MAX);
+      const rows = batch.map(rowOf);
       try {
-        await INSERT_REQUESTS.all(this.#db, [API_REQUEST, ...columns(batch.map(aged))]);
+        await INSERT_REQUESTS.all(this.#db, [API_REQUEST, ...columns(rows)]);
       } catch (error) {
         process.emitWarning(error instanceof Error ? error.message : String(error));
-        this.#waiting = [...batch, ...this.#waiting].slice(-WAITING_MAX);
-        return;
+        break;
       }
+      for (const [i, entry] of batch.entries()) this.#written(entry, rows[i]!.at(-1) as number);
     }
+    if (!this.#entries.size) return;
+    this.#nextMinute ??= setTimeout(() => {
+      this.#nextMinute = undefined;
+      void this.#flush();
+    }, MINUTE_MS).unref();
+  }
+
+  /** Removes an entry that is written. That of a refusal begins its next minute. */
+  #written(entry: Entry, count: number): void {
+    entry.count -= count;
+    if (isRefusal(entry.request[2])) Object.assign(entry, { id: undefined, dueMs: performance.now() + MINUTE_MS });
+    else this.#entries.remove(entry.accountId, entry.key, entry);
   }
 }
 
-const aged = ([id, atMs, ...rest]: Entry) => [id, performance.now() - atMs, ...rest];
+function rowOf(entry: Entry): unknown[] {
+  if (!entry.id) Object.assign(entry, { id: newId('aud'), atMs: performance.now() });
+  const { id, atMs, actor, requestId, request, resource, count } = entry;
+  return [id, performance.now() - atMs, ...actor, requestId, ...request, ...resource, count];
+}
 const columns = (batch: unknown[][]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
 
 const pathOf = (field: string) => `/graphql#${field}`;

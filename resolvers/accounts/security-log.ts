@@ -14,6 +14,7 @@ import { type Actor, FIND_RECENT_ENTRY, SYSTEM } from '../../entities/history/au
 import type { EventType, ResourceType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { idFloor, isId } from '../../entities/ids.ts';
+import { Shares } from './shares.ts';
 
 /** A refused use of a credential, or a refused login. */
 export interface Attack {
@@ -50,7 +51,7 @@ export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
 /** A second more than the minute between two entries, so that the earlier one is old enough. */
 const WINDOW_MS = 61_000;
 const MINUTE_MS = 60_000;
-/** The most windows at once. A further one ends the oldest window of the account with most. */
+/** The most windows at once. */
 const WINDOWS_MAX = 10_000;
 /** The windows that an account has for its credentials. Beyond them, one window for each kind counts attacks on all others. */
 const WINDOWS_OF_ACCOUNT_MAX = 100;
@@ -63,8 +64,7 @@ type Counted = 'logins with unknown names' | 'unknown credentials' | 'attacks be
 export class SecurityLog {
   readonly #db: Database;
   /** The windows of each attacked account or email. */
-  readonly #accounts = new Map<string, Map<string, Window>>();
-  #size = 0;
+  readonly #windows = new Shares<Window>(WINDOWS_MAX);
   readonly #counts = new Map<Counted, number>();
   #printing: NodeJS.Timeout | undefined;
   #writing: Promise<unknown> = Promise.resolve();
@@ -82,15 +82,13 @@ export class SecurityLog {
   /** Notes an attack. The entry follows after the answer, so the answer takes as long as for an unknown name. */
   note(attack: Attack): void {
     const { type, account, resource } = attack;
-    const windows = this.#accounts.get(account) ?? new Map<string, Window>();
-    const known = windows.get(keyOf(attack));
+    const known = this.#windows.get(account, keyOf(attack));
     if (known) known.count++;
-    else if (resource && windows.size >= WINDOWS_OF_ACCOUNT_MAX) this.note({ type, account });
+    else if (resource && this.#windows.sizeOf(account) >= WINDOWS_OF_ACCOUNT_MAX) this.note({ type, account });
     else {
-      if (this.#size === WINDOWS_MAX) this.#evict();
       const window: Window = { attack, count: 1, timer: setTimeout(() => this.#close(window), WINDOW_MS).unref() };
-      this.#accounts.set(account, windows.set(keyOf(attack), window));
-      this.#size++;
+      const removed = this.#windows.add(account, keyOf(attack), window);
+      if (removed) this.#abandon(removed);
       this.#write(window);
     }
   }
@@ -104,14 +102,10 @@ export class SecurityLog {
   /** Writes what the minutes under way have counted, as far as their entries are a minute old. */
   async flush(): Promise<void> {
     await this.#writing;
-    for (const window of this.#all()) this.#close(window);
+    for (const window of this.#windows.all()) this.#close(window);
     await this.#writing;
-    for (const window of this.#all()) this.#forget(window);
+    for (const window of this.#windows.all()) this.#forget(window);
     if (this.#printing) this.#print();
-  }
-
-  #all(): Window[] {
-    return [...this.#accounts.values()].flatMap((windows) => [...windows.values()]);
   }
 
   /** Ends a window without further attacks, or else begins the next minute. */
@@ -126,21 +120,14 @@ export class SecurityLog {
 
   #forget(window: Window): void {
     clearTimeout(window.timer);
-    const { account } = window.attack;
-    const windows = this.#accounts.get(account);
-    if (windows?.get(keyOf(window.attack)) !== window) return;
-    windows.delete(keyOf(window.attack));
-    if (!windows.size) this.#accounts.delete(account);
-    this.#size--;
+    this.#windows.remove(window.attack.account, keyOf(window.attack), window);
   }
 
-  /** Ends the oldest window of the account with most. The operator's counts get the attacks that no entry has. */
-  #evict(): void {
-    const most = [...this.#accounts.values()].reduce((most, windows) => (windows.size > most.size ? windows : most));
-    const [window] = most.values();
-    this.#forget(window!);
+  /** Ends a window that gave room. The operator's counts get the attacks that no entry has. */
+  #abandon(window: Window): void {
+    clearTimeout(window.timer);
     this.#writing = this.#writing.then(() => {
-      if (window!.count) this.count('attacks beyond the memory of the log', window!.count);
+      if (window.count) this.count('attacks beyond the memory of the log', window.count);
     });
   }
 

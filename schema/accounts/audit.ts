@@ -1,6 +1,7 @@
 /** The audit log. */
 import type { AuditEntry } from '../../entities/history/audit.ts';
 import { listAudit } from '../../resolvers/accounts/audit.ts';
+import { isRefusal } from '../../resolvers/accounts/request-audit.ts';
 import { SECURITY_EVENTS } from '../../resolvers/accounts/security-log.ts';
 import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
@@ -42,8 +43,9 @@ const AuditEntryType = objectType<AuditEntry>(
     }),
     count: t.int({
       nullable: true,
-      description: 'How often an attack came since its entry before, at most one entry a minute; else null.',
-      resolve: ({ action, count }) => (SECURITY_EVENTS.has(action) ? count : null),
+      description:
+        'How often an attack or a refused request came since its entry before, at most one entry a minute; else null.',
+      resolve: ({ action, status, count }) => (SECURITY_EVENTS.has(action) || isRefusal(status) ? count : null),
     }),
     requestId: t.exposeString('requestId', {
       nullable: true,

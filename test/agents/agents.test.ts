@@ -14,7 +14,7 @@ const card = (slug: string, more: object = {}) => ({
   ...more,
 });
 const reader = await newAccount();
-/** Searches with a credential. Strangers see the answers of the last second. */
+/** Searches with a credential. */
 const search = async (query = '') => (await reader.rest('GET', `/v1/agents/directory${query}`)).body;
 const slugs = async (query = '') => (await search(query)).data.map(({ slug }: { slug: string }) => slug);
 

@@ -1,7 +1,5 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database/database.ts';
-import { RequestAudit } from '../../resolvers/accounts/request-audit.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 
 const { anonymous, db, newAccount, publicUrl } = await startFreehold();
@@ -248,37 +246,5 @@ describe('The audit log', () => {
     const { body } = await theirs.rest('GET', `${LOG}?limit=1`);
     const { body: page } = await mine.rest('GET', `${LOG}?limit=1&cursor=${body.next_cursor}`);
     expect(page.data.every(({ id }: Entry) => id === own[0].id)).toBe(true);
-  });
-});
-
-describe('Writing requests into it', () => {
-  const caller: Parameters<RequestAudit['add']>[0] = {
-    requestId: 'req_test',
-    viewer: {
-      ...{ accountId: 'acct_test', credentialId: 'key', name: null, scopes: new Set(), expiresAt: null },
-      kind: 'api_key',
-    },
-  };
-  const written = () => db.query(`select path from audit_entry where account_id = 'acct_test' order by id`);
-
-  it('is retried after an outage of the database, and fails no request', async () => {
-    let away = true;
-    const query = ((sql: string, parameters: unknown[]) =>
-      away ? Promise.reject(new Error('The database is away.')) : db.query(sql, parameters)) as Database['query'];
-    const audit = new RequestAudit({ query } as Database);
-    for (const path of ['/one', '/two']) audit.add(caller, { method: 'POST', path, status: 200 });
-    await audit.flush();
-    away = false;
-    audit.add(caller, { method: 'POST', path: '/three', status: 200 });
-    await audit.flush();
-    expect(await written()).toEqual(['/one', '/two', '/three'].map((path) => ({ path })));
-  });
-
-  it('leaves out requests that the rate limit refused', async () => {
-    const before = await written();
-    const audit = new RequestAudit(db);
-    audit.add(caller, { method: 'POST', path: '/many', status: 429 });
-    await audit.flush();
-    expect(await written()).toEqual(before);
   });
 });

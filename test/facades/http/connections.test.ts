@@ -71,6 +71,34 @@ describe('A network', () => {
     await eventually(async () => (await status(await open(few.publicUrl, from), request('/v1/catalog'))) === 200);
   });
 
+  it('at the limit of all callers takes the longest idle connection of any network', async () => {
+    const { publicUrl } = await startFreehold({ ROLES: 'api', CONNECTIONS_TOTAL_MAX: '6' });
+    const stream = await busy(publicUrl, '127.0.0.20');
+    const idle: Socket[] = [];
+    for (let i = 0; i < 5; i++) idle.push(await open(publicUrl, `127.0.0.${30 + i}`));
+    for (const socket of idle) expect(await status(socket, request('/v1/catalog'))).toBe(200);
+    const closed = once(idle[0]!, 'close');
+    expect(await status(await open(publicUrl, '127.0.0.40'), request('/v1/catalog'))).toBe(200);
+    await closed;
+    for (const socket of idle.slice(1)) expect(await status(socket, request('/v1/catalog'))).toBe(200);
+    expect(stream.destroyed).toBe(false);
+    for (let i = 0; i < 5; i++) await busy(publicUrl, `127.0.0.${50 + i}`);
+    expect(await answer(await open(publicUrl, '127.0.0.60'))).toMatch(/^HTTP\/1.1 429 .*All callers together/s);
+  });
+
+  it('behind a trusted proxy shares a limit with the other networks of its /48', async () => {
+    const proxied = await startFreehold({ ROLES: 'api', CONNECTIONS_MAX: '1', TRUSTED_PROXY_CIDRS: '127.0.0.9' });
+    const { send } = rawClient(`${proxied.publicUrl}/mcp`, '');
+    const stream = async (address: string) => {
+      const { session } = await send({ body: rpc('initialize', INITIALIZE), without: ['authorization'] });
+      const headers = [`X-Forwarded-For: ${address}`, 'Accept: text/event-stream', `Mcp-Session-Id: ${session}`, ''];
+      return status(await open(proxied.publicUrl, '127.0.0.9'), request('/mcp', headers.join('\r\n')));
+    };
+    for (let i = 0; i < 10; i++) expect(await stream(`2001:db8:1:${i}::1`)).toBe(200);
+    expect(await stream('2001:db8:1:a::1')).toBe(429);
+    expect(await stream('2001:db8:2::1')).toBe(200);
+  });
+
   it('behind a trusted proxy has the same limit of requests under way', async () => {
     const proxied = await startFreehold({ ROLES: 'api', CONNECTIONS_MAX: '5', TRUSTED_PROXY_CIDRS: '127.0.0.9' });
     const { send } = rawClient(`${proxied.publicUrl}/mcp`, '');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { validateManifest } from '@anthropic-ai/mcpb/node';
@@ -164,6 +164,17 @@ describe('The service', () => {
       expect(answer).toContain('"code":"not_found"');
     }
     expect((await fetch(`${url}/downloads/server.json`, { method: 'DELETE' })).status).toBe(404);
+  });
+
+  it('tells the size of a file without reading it', async () => {
+    const large = join(folder, 'large');
+    mkdirSync(large);
+    writeFileSync(join(large, 'SHA256SUMS'), `${'0'.repeat(64)}  large.tgz\n`);
+    writeFileSync(join(large, 'large.tgz'), '');
+    // Node reads no file of more than 2 GiB at once. The file takes no room on the disk.
+    truncateSync(join(large, 'large.tgz'), 3 * 1024 ** 3);
+    const response = await fetch(`${await serve(large)}/downloads`);
+    expect((await response.json()).data).toMatchObject([{ name: 'large.tgz', size_bytes: 3 * 1024 ** 3 }]);
   });
 
   it('names the command to run before the first build', async () => {

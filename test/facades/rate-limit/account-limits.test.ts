@@ -44,7 +44,8 @@ describe('A login whose account has no calls left', () => {
     const revoked = await owner('DELETE', `/v1/auth/api-keys/${keys[0].key_id}`);
     expect([revoked.status, revoked.headers.get('ratelimit-policy')]).toEqual([
       200,
-      '"minute";q=20;w=60, "hour";q=1000000;w=3600',
+      '"minute";q=20;w=60, "hour";q=1000000;w=3600, "urgent";q=10;w=60, "urgent_hour";q=100;w=3600, ' +
+        '"urgent_account";q=200;w=60, "urgent_account_hour";q=2000;w=3600',
     ]);
     expect((await owner('DELETE', '/v1/oauth/clients/cl_01m7z3eaymx8r1n4b6tq0c5d2h')).status).toBe(404);
     expect((await owner('POST', '/v1/auth/login', { email, password })).status).toBe(200);
@@ -53,8 +54,8 @@ describe('A login whose account has no calls left', () => {
     expect((await owner('POST', '/v1/auth/password', change)).status).toBe(200);
     const calls = Array.from({ length: 30 }, () => owner('DELETE', '/v1/auth/api-keys/nothing'));
     const answers = (await Promise.all(calls)).map(({ status }) => status);
-    expect(answers.filter((status) => status === 404)).toHaveLength(16);
-    expect(answers.filter((status) => status === 429)).toHaveLength(14);
+    expect(answers.filter((status) => status === 404)).toHaveLength(6);
+    expect(answers.filter((status) => status === 429)).toHaveLength(24);
   });
 
   it('still revokes a key over MCP, by a credential in the header or as an argument', async () => {
@@ -84,6 +85,20 @@ describe('A login whose account has no calls left', () => {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
     });
     expect(answer.status).not.toBe(429);
+  });
+
+  it('has ten such calls a minute, and all logins of the account together have 200', async () => {
+    const { email, password } = await exhausted();
+    const answers = await Promise.all(
+      Array.from({ length: 22 }, async () => {
+        const { body } = await generous.anonymous('POST', '/v1/auth/login', { email, password });
+        const rest = restClient(publicUrl, body.tokens.access_token);
+        const calls = Array.from({ length: 12 }, () => rest('DELETE', '/v1/ssh-keys/nothing'));
+        return (await Promise.all(calls)).filter(({ status }) => status === 404).length;
+      }),
+    );
+    expect(Math.max(...answers)).toBe(10);
+    expect(answers.reduce((one, other) => one + other)).toBe(200);
   });
 
   it('gives API keys no such calls', async () => {

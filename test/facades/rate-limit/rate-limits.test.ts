@@ -196,6 +196,16 @@ describe('A stranger', () => {
     expect((await limited.anonymous('GET', '/v1/catalog', undefined, headers)).status).toBe(429);
   });
 
+  it('counts changes that need a credential together with reads, and others apart', async () => {
+    const address = from();
+    const post = (path: string) => limited.anonymous('POST', path, {}, address);
+    for (const path of ['/v1/servers', '/v1/ssh-keys', '/v1/webhooks'])
+      expect(new Set(await statuses(10, () => post(path)))).toEqual(new Set([401]));
+    expect((await post('/v1/auth/api-keys')).status).toBe(429);
+    expect((await limited.anonymous('GET', '/v1/catalog', undefined, address)).status).toBe(429);
+    expect((await post('/v1/auth/login')).status).toBe(422);
+  });
+
   it('gets 404 on unknown paths also with a refused credential, and a customer counts by the credential', async () => {
     const call = (credential: string) =>
       fetch(`${limited.publicUrl}/v1/nowhere`, { headers: { ...from(), authorization: `Bearer ${credential}` } });

@@ -119,6 +119,19 @@ describe('An address', () => {
   ])('%s takes turns as %s', (address, site) => {
     expect(siteOf(address)).toBe(site);
   });
+
+  it.each([
+    ['shares a limit with the other networks of its /48', (i: number) => `2001:db8:1:${i}::1`, 60],
+    ['shares none with other sites', (i: number) => `2001:db8:${i + 1}::1`, 90],
+  ])('%s', async (_, addressOf, answered) => {
+    await earlyInTheMinute();
+    const account = { keyPerMinute: 1, keyPerHour: 1, accountPerMinute: 1, accountPerHour: 1 };
+    const quotas = { ...account, publicPerMinute: 3, onionPerMinute: 3 };
+    const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), onError: () => {} });
+    let allowed = 0;
+    for (let i = 0; i < 120; i++) if (!(await limits.take(null, addressOf(i % 30))).deniedUntil) allowed++;
+    expect(allowed).toBe(answered);
+  });
 });
 
 describe('A call with two names', () => {
