@@ -26,7 +26,11 @@ async function openCluster() {
       ],
     );
   const findings = async () =>
-    (await shop.db.source.manager.find(Finding)).map(({ kind, detail, resolvedAt }) => [kind, detail, resolvedAt]);
+    (await shop.db.source.manager.findBy(Finding, { kind: 'MISPLACED' })).map(({ kind, detail, resolvedAt }) => [
+      kind,
+      detail,
+      resolvedAt,
+    ]);
   return { ...shop, cluster, orderNumber, counts, findings };
 }
 const [MACHINE, NONE] = [
