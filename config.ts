@@ -42,11 +42,7 @@ const VARIABLES = {
       '100',
       'Connections of one address to the public listener. Through a trusted proxy: its requests under way.',
     ),
-    CONNECTIONS_TOTAL_MAX: variable(
-      count('connections'),
-      '10000',
-      'Connections of all callers together to the public listener. Each takes a file handle, and about 20 KiB.',
-    ),
+    CONNECTIONS_TOTAL_MAX: variable(count('connections'), '10000', 'Connections of all addresses to that listener.'),
     INTERNAL_HOST: variable(text, '127.0.0.1', 'Address of the internal listener: GraphQL and health checks.'),
     INTERNAL_PORT: variable(port, '3001', 'Port of the internal listener.'),
     ONION_LISTENER: optional(

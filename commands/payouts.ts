@@ -62,7 +62,10 @@ async function payouts([command = 'list', ...given]: string[]): Promise<number> 
       else if (command === 'import' && file && (first === '--replace') === given.length > 1) {
         const drivers = config.paymentsFile ? readGateways(config.paymentsFile).payments : [];
         const replacing = first === '--replace' ? { drivers, signal: AbortSignal.timeout(600_000) } : undefined;
-        for (const payout of await importSent(db, sentIn(file), ACTOR, replacing)) console.log(lineOf(payout));
+        const kept = await importSent(db, sentIn(file), ACTOR, replacing);
+        for (const payout of kept) console.log(lineOf(payout));
+        const replaced = replacing ? await askReplaced(db, drivers, replacing.signal) : [];
+        for (const one of replaced) if (kept.some(({ id }) => id === one.payout.id)) console.log(lineOfReplaced(one));
       } else if (command === 'settle') return await settle(db, config.paymentsFile);
       else if (command === 'list') {
         const open = [...(await LIST_UNSENT.all(db)), ...(await LIST_BROADCAST.all(db))];
@@ -85,6 +88,10 @@ async function settle(db: Database, paymentsFile: string | undefined): Promise<n
   for (const one of replaced) console.log(lineOfReplaced(one));
   if (asked.some(({ shown }) => shown === 'UNKNOWN'))
     console.log('\nNo chain tells about UNKNOWN payouts. Look at them yourself, and send the mutation finishPayout.');
+  if (asked.some(({ shown }) => shown === 'WRONG'))
+    console.log(
+      '\nThe chain shows other coins than those of WRONG payouts. It does not show coins that a contract sends. Look at them yourself before you replace them. If one is paid, send the mutation finishPayout.',
+    );
   if (!asked.length) console.log('No payout was sent.');
   const states = new Set<string>([...asked.map(({ shown }) => shown), ...replaced.map((one) => one.replaced)]);
   if (['WRONG', 'TWICE', 'ANNOUNCED'].some((state) => states.has(state))) return 1;

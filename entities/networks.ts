@@ -36,8 +36,8 @@ const UNREADABLE = 'unreadable';
 export const networkOf = (address: string): string => networkWithin(address, 64);
 
 /**
- * Returns the network whose strangers take turns as one and share further limits: like `networkOf`, but the /48 of another IPv6 address. Providers
- * give that much to one site (RFC 6177), which has 65,536 networks of /64 then.
+ * Returns the network whose strangers take turns as one, and have limits together. It is like `networkOf`, but the /48 of
+ * another IPv6 address. Providers give that much to one site (RFC 6177), which has 65,536 networks of /64 then.
  */
 export const siteOf = (address: string): string => networkWithin(address, 48);
 

@@ -29,7 +29,7 @@ export { thumbprint } from '../entities/agents/agent-key.ts';
 const ENTRY_BYTES_MAX = 8 * 1024;
 /** The most entries of a page, and the bytes of its rows. Each caller may read this list, so its pages are small. */
 const PAGE_MAX = 50;
-const PAGE_BYTES_MAX = 128 * 1024;
+const PAGE_BYTES_MAX = 64 * 1024;
 /** The most entries of a page for a caller without a credential. */
 const STRANGERS_PAGE_MAX = 20;
 

@@ -35,9 +35,9 @@ const HOLDING = {
 export type Holding = Row<typeof HOLDING>;
 /** The ledger account of the coins of a payment. */
 export const GATEWAY_SQL = `'gateway:' || case payment.mode when 'X402' then 'x402:' else '' end || payment.network`;
-/** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took reversed ones. */
+/** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took removed ones. */
 const IS_HELD_SQL = `(status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
-  or status = 'WRITTEN_OFF' and reversals = 0 and (height is null or block_hash is not null))`;
+  or status = 'WRITTEN_OFF' and reversals = 0 and missing_since is null and (height is null or block_hash is not null))`;
 /** Whether the operator returned a payment by hand, without a payout. */
 const IS_RETURNED_BY_HAND_SQL = `(status = 'RETURNED'
   and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))`;
@@ -57,8 +57,10 @@ const ALL_HOLDINGS = `
 export const FIND_HOLDING = statement(
   HOLDING,
 )`select * from (${ALL_HOLDINGS}) as holding where name = $1 and coin = $2`;
-/** The holdings of all ledger accounts, in the order of their names. */
-export const LIST_HOLDINGS = statement(HOLDING)`select * from (${ALL_HOLDINGS}) as holding order by name, coin`;
+/** The gateways that have or had coins. */
+export const LIST_GATEWAYS = statement({
+  name: HOLDING.name,
+})`select distinct name from (${ALL_HOLDINGS}) as holding where name like 'gateway:%'`;
 /**
  * The units of the coin $2 that a payout from the balance may take out of the gateway $1. No chain can take them back. No payment
  * in suspense and no other payout needs them.
@@ -104,12 +106,21 @@ export const LIST_DEPOSIT_ADDRESSES = statement({ address: column.text() })`
   union select address from payment where mode = 'CRYPTO' and network = $1
   order by 1`;
 /**
- * The units of the coin $2 by which the chain may differ from the books in the gateway $1. A reversed payment may come again. The transaction of an exported payout may be under way.
+ * The units of each coin of the gateway $1 in the books, and those by which its chain may differ. A reversed payment may come
+ * again, and so may a dropped one that a task still watches. The transaction of an exported payout may be under way.
  */
-export const FIND_PENDING_UNITS = statement({ incoming: column.text(), outgoing: column.text() })`
-  select
-    (select coalesce(sum(units::numeric), 0)::text from payment
-      where coin = $2 and $1 = ${GATEWAY_SQL}
-        and status in ('OBSERVED', 'CONFIRMING', 'REVERSED')) as incoming,
-    (select coalesce(sum(units::numeric), 0)::text from payout
-      where coin = $2 and source = $1 and status in ('EXPORTED', 'BROADCAST')) as outgoing`;
+export const READ_GATEWAY = statement({
+  coin: column.text(),
+  units: column.text(),
+  incoming: column.text(),
+  outgoing: column.text(),
+})`
+  select coin, sum(units)::text as units, sum(incoming)::text as incoming, sum(outgoing)::text as outgoing from (
+    select coin, units::numeric, 0 as incoming, 0 as outgoing from (${ALL_HOLDINGS}) as holding where name = $1
+    union all
+    select coin, 0, units::numeric, 0 from payment
+      where $1 = ${GATEWAY_SQL} and (status in ('OBSERVED', 'CONFIRMING', 'REVERSED')
+        or status = 'DROPPED' and exists (select from task where subject = payment.id))
+    union all
+    select coin, 0, 0, units::numeric from payout where source = $1 and status in ('EXPORTED', 'BROADCAST')) as legs
+  group by coin order by coin`;

@@ -147,10 +147,11 @@ export const FINISH_BELOW = finish('block_hash is not null and height <= $2');
 /** Finishes payments to the address of the top-up $2 on the network $1. Their gateway reports $3 confirmations. */
 export const FINISH_REPORTED = finish(`${cameToSql('$2')} and confirmations >= $3 and missing_since is null`);
 
-/** Removed from its chain after its credit; or reversed, and again in a block up to the height $2. */
+/** Removed from its chain after its credit. Or reversed or given up, and again in a block up to the height $2. */
 const CHANGED = `network = $1 and (
   status in ('CREDITED', 'ASSIGNED') and height is not null and block_hash is null
-  or status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0 and block_hash is not null and height <= $2)`;
+  or status in ('REVERSED', 'WRITTEN_OFF') and (reversals > 0 or missing_since is not null)
+    and block_hash is not null and height <= $2)`;
 export const FIND_CHANGED = statement({ id: column.text(), accountId: column.text() })`
   select id, account_id from payment where ${CHANGED}`;
 /** Locks the payment $3 if that is so. */

@@ -31,8 +31,8 @@ const TRANSITIONS = {
   DROPPED: ['OBSERVED', 'CONFIRMING', 'CREDITED'],
   /** The chain removed it after its credit, and it is in suspense. The account owes what it had spent. CREDITED: mined again. */
   REVERSED: ['CREDITED', 'WRITTEN_OFF'],
-  /** The operator does not expect the money any more. */
-  WRITTEN_OFF: ['CREDITED'],
+  /** The operator does not expect the money any more. CREDITED, or UNMATCHED if it never was: mined again. */
+  WRITTEN_OFF: ['CREDITED', 'UNMATCHED'],
   /** The operator sent the coins back from suspense, or a payout will. UNMATCHED: the payout was cancelled. */
   RETURNED: ['UNMATCHED'],
 } as const satisfies Record<string, readonly string[]>;
@@ -83,7 +83,7 @@ export const Payment = entity('payment', {
   /** How often the chain has removed it after its credit. */
   reversals: defaulting(column.int(), 0),
   finalAt: nullable(column.timestamp()),
-  /** When the gateway stopped reporting the credited payment. */
+  /** When the gateway stopped reporting the credited payment, or the operator wrote off one that its chain had removed. */
   missingSince: nullable(column.timestamp()),
   /** The transaction that sent the coins back. Null: a payout will have it. */
   returnTxId: nullable(column.text()),

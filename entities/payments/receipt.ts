@@ -21,21 +21,25 @@ const LINE = {
   totalMicros: column.bigint(),
 };
 export type ReceiptLine = Row<typeof LINE>;
+/** When the first change of the top-up $1 may be. A payment by x402 may be in the balance before its request makes the top-up. */
+export const FIND_RECEIPT_START = statement({ at: column.timestamp() })`
+  select least(top_up.created_at, min(payment.created_at)) as at from top_up left join payment using (order_number)
+    where order_number = $1 group by top_up.created_at`;
 /** The external key of the payment behind a transfer of its credit, its reversal or its restoration. */
 const PAYMENT_KEY = `regexp_replace(transfer.external_key, '^(reverse|restore):[0-9]+:', '')`;
 /**
- * The changes of the balance of the account $1 in the order of their ids. $2 only those of this order, or null. $3 and $4 the range
+ * The changes of the balance of the account $1 in the order of their ids. $2 only those of this order and its payments, or null. $3 and $4 the range
  * of ids. $5 and $6 the range of times. A reversal of a payment makes a debt, which is a change by its order. The payment of the
  * debt names no order, and is a change of its month.
  */
 export const LIST_RECEIPT_LINES = statement(LINE)`
-  select transfer.created_at as at, description, transfer.order_number, coin, case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
+  select transfer.created_at as at, description, coalesce(transfer.order_number, payment.order_number) as order_number, coin, case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
     (sum(signed) over ())::bigint as total_micros
   from transfer
     cross join lateral (select case when credit = 'available:' || $1 then amount_micros else -amount_micros end as signed) as amount
     left join payment on payment.account_id = $1
       and (payment.external_key = ${PAYMENT_KEY} or payment.id = substring(transfer.external_key from '^assign:(.*)$'))
   where transfer.account_id = $1 and ('available:' || $1 in (debit, credit) or $2::text is not null and debit = 'owed:' || $1)
-    and ($2::text is null or transfer.order_number = $2)
+    and ($2::text is null or coalesce(transfer.order_number, payment.order_number) = $2)
     and transfer.id >= $3 and transfer.id < $4 and transfer.created_at >= $5 and transfer.created_at < $6
   order by transfer.id limit ${RECEIPT_LINES_MAX}`;

@@ -108,10 +108,10 @@ export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
   )}`;
 
 /**
- * Marks the order $2 of the account $1, whose machine has run since $3. Returns its begun hours, and whether another order of
- * the last day was free.
+ * Marks the order $2 of the account $1, whose machine ran for $3 seconds. Returns its begun hours, and whether another order
+ * of the last day was free.
  */
 export const MARK_UNPROVEN = statement({ hours: column.int(), repeated: column.boolean() })`
   with marked as (update server set unproven_at = now() where order_number = $2)
-  select greatest(1, ceil(extract(epoch from now() - $3::timestamptz) / 3600))::int as hours,
+  select greatest(1, ceil($3::float8 / 3600))::int as hours,
     exists (select from server where account_id = $1 and unproven_at > now() - interval '1 day') as repeated`;

@@ -22,14 +22,10 @@ import { aliasing, inputMapper, isRecord } from './inputs.ts';
 import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
-import { sharing } from './sharing.ts';
+import { type Run, sharing } from './sharing.ts';
 
 export type Values = Record<string, unknown>;
-/**
- * Runs an operation. `values` are the parameters by variable, and `body` the fields of the input object.
- * @throws ApiError for the caller; any other error is a fault
- */
-export type Run = (values: Values, body: unknown, context: Context) => Promise<unknown>;
+export type { Run };
 /** Makes the error for an input that GraphQL refused. `fallback` returns the errors that GraphQL found. */
 export type Refuse = (values: Values, body: unknown, fallback: () => FieldError[]) => ApiError;
 

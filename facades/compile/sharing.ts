@@ -2,8 +2,14 @@
  * Answers that many callers share. A flood of callers from many addresses or accounts then costs one read in a while. A caller
  * may see what was true a second ago, but sees each earlier change of this process.
  */
+import type { Context } from '../../schema/index.ts';
 import type { Operation } from './operation.ts';
-import type { Run } from './run.ts';
+
+/**
+ * Runs an operation. `values` are the parameters by variable, and `body` the fields of the input object.
+ * @throws ApiError for the caller; any other error is a fault
+ */
+export type Run = (values: Record<string, unknown>, body: unknown, context: Context) => Promise<unknown>;
 
 /** The most answers of an operation that are kept. Callers can ask for any number of pages. */
 const KEPT_MAX = 64;
@@ -13,8 +19,8 @@ const CHANGES = new Map<string, number>();
 const TEXTS = new WeakMap<object, { text?: string }>();
 
 /**
- * Shares the answers of an operation with `sharedSeconds`. One that depends on the scopes or the account of its caller must not
- * have them. Callers with a credential and callers without share apart.
+ * Shares the answers of an operation with `sharedSeconds`. They depend on nothing of their callers but whether they have a
+ * credential. Callers with a credential and callers without share apart.
  */
 export function sharing({ kind, noun, http }: Operation, run: Run): Run {
   if (kind === 'mutation')

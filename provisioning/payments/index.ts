@@ -110,6 +110,13 @@ export class Payments implements WorkerPart {
     return isOfDriver || (x402 !== undefined && [x402.terms.network, x402CoinOf(x402.terms).network].includes(network));
   }
 
+  /** Spells an address of a network as its chain does; undefined: the chain has no such address. */
+  spell(network: string, address: string): string | undefined {
+    const isOf = ({ chains = [] }: PaymentDriver) => chains.some((chain) => chain.network === network);
+    const reader = this.#options.payments.find(isOf);
+    return reader?.spell ? reader.spell(address) : address;
+  }
+
   /** Whether x402 pays to the address. */
   isPayee(address: string): boolean {
     return this.x402 !== undefined && isSameHex(this.x402.terms.payTo, address);

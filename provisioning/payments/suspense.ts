@@ -9,6 +9,7 @@ import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { expression } from '../../entities/history/transition.ts';
+import { newId } from '../../entities/ids.ts';
 import { available, BONUS, owed, type Posting, postAll, SUSPENSE } from '../../entities/payments/ledger.ts';
 import { gatewayOf, movePayment, type Payment } from '../../entities/payments/payment.ts';
 import { earnedMicros, LOCK_PAID_TOP_UP, TopUp } from '../../entities/payments/top-up.ts';
@@ -57,9 +58,19 @@ export async function reversePayment(tx: Transaction, payment: Payment): Promise
   await tell(tx, payment, 'payment.reversed');
 }
 
-/** Credits a reversed payment again that is back on its chain, and has confirmed. */
+/**
+ * Credits a reversed payment again that is back on its chain, and has confirmed. A written-off one that was never credited goes
+ * into suspense again.
+ */
 export async function restorePayment(tx: Transaction, payment: Payment): Promise<void> {
   const { accountId, status, creditedMicros } = payment;
+  if (payment.reversals === 0) {
+    const unmatched = await movePayment(tx, payment, 'UNMATCHED', { missingSince: null });
+    const way = [gatewayOf(payment), SUSPENSE] as const;
+    const back = posting(unmatched, 'adjustment', way, creditedMicros, onceMore('suspend', payment));
+    await postAll(tx, [{ ...back, description: 'Back on its chain' }]);
+    return tell(tx, payment, 'payment.unmatched');
+  }
   const restored = await movePayment(tx, payment, 'CREDITED');
   const way = [status === 'WRITTEN_OFF' ? gatewayOf(payment) : SUSPENSE, available(accountId)] as const;
   const back = posting(payment, 'adjustment', way, creditedMicros, `restore:${reversalKey(payment)}`);
@@ -107,11 +118,16 @@ export async function assignPayment(tx: Transaction, payment: Payment, accountId
   if (mode === 'X402') await startTask(tx, x402Task({ id, accountId }));
 }
 
-/** Writes off an unmatched or reversed payment. The account of a reversed one still owes what it had spent of it. */
-export async function writeOffPayment(tx: Transaction, payment: Payment): Promise<void> {
-  await movePayment(tx, payment, 'WRITTEN_OFF');
+/**
+ * Writes off an unmatched or reversed payment. The account of a reversed one still owes what it had spent of it.
+ * @param isGone whether the chain has removed an unmatched one by x402 for good
+ */
+export async function writeOffPayment(tx: Transaction, payment: Payment, isGone: boolean): Promise<void> {
+  const { status, height, blockHash } = payment;
+  const isMissing = status === 'UNMATCHED' && (isGone || (height !== null && blockHash === null));
+  await movePayment(tx, payment, 'WRITTEN_OFF', isMissing ? { missingSince: expression('now()') } : {});
   const way = [SUSPENSE, gatewayOf(payment)] as const;
-  const off = posting(payment, 'adjustment', way, payment.creditedMicros, `write-off:${reversalKey(payment)}`);
+  const off = posting(payment, 'adjustment', way, payment.creditedMicros, onceMore('write-off', payment));
   await postAll(tx, [{ ...off, description: 'Written off' }]);
 }
 
@@ -135,6 +151,9 @@ export const FINAL_BY_NOW = expression('coalesce(final_at, now())');
 
 /** Identifies a reversal in the ledger, because a payment may have several. */
 const reversalKey = ({ reversals, externalKey }: Payment): string => `${reversals}:${externalKey}`;
+
+/** The external key of a move that a payment may make several times. Its lifecycle allows each move once. */
+const onceMore = (move: string, { externalKey }: Payment): string => `${move}:${newId('xfr')}:${externalKey}`;
 
 type Told = Pick<Payment, 'id' | 'orderNumber' | 'network' | 'txId'>;
 type PaymentEvent = EventType & `payment.${string}`;

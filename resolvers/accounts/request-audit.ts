@@ -46,7 +46,7 @@ interface Caller {
   viewer: { accountId: string | null; kind: Actor['type']; credentialId: string; name: string | null } | null;
   requestId: string;
 }
-/** An entry that waits. That of a refusal stays for a minute after its writing, and counts the same refusals meanwhile. */
+/** An entry that waits. A refusal stays for a minute after its writing, and counts the same refusals meanwhile. */
 interface Entry {
   /** Absent: the entry is written, and the next one has not begun. */
   id: string | undefined;
@@ -181,7 +181,7 @@ export class RequestAudit {
     }, MINUTE_MS).unref();
   }
 
-  /** Removes an entry that is written. That of a refusal begins its next minute. */
+  /** Removes an entry that is written. A refusal begins its next minute. */
   #written(entry: Entry, count: number): void {
     entry.count -= count;
     if (isRefusal(entry.request[2])) Object.assign(entry, { id: undefined, dueMs: performance.now() + MINUTE_MS });

@@ -53,16 +53,32 @@ export async function assign(
 
 /**
  * Writes off a reversed or unmatched payment. The spent part is a loss. Repeating it changes nothing. If the chain mines a
- * reversed payment again, the worker credits it.
- * @throws ApiError not_found, or validation_failed if the payment is in another state
+ * removed payment again, the worker credits it, or puts it into suspense again.
+ * @throws ApiError not_found, unavailable without the chain of x402. Or validation_failed if the payment is in another state, or not
+ * final by x402
  */
-export const writeOff = (context: Context, id: string, reason: string): Promise<Payment> =>
-  decide(context, id, 'written_off', { reason }, async (tx, payment) => {
+export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
+  const isGone = await isGoneByX402(context, await findPayment(context, id));
+  return decide(context, id, 'written_off', { reason }, async (tx, payment) => {
     if (payment.status === 'WRITTEN_OFF') return false;
     requireState(payment, 'written off', 'REVERSED', 'UNMATCHED');
-    await writeOffPayment(tx, payment);
+    await writeOffPayment(tx, payment, isGone);
     return true;
   });
+}
+
+/** Whether the chain has removed an unmatched payment by x402 for good. No task watches it, so it must not change any more. */
+async function isGoneByX402({ db, provisioning }: Context, { id, mode, status }: Payment): Promise<boolean> {
+  if (mode !== 'X402' || status !== 'UNMATCHED') return false;
+  const signed = (await READ_PAYMENT.first(db, [id]))!;
+  const { x402 } = provisioning.payments;
+  // Without its chain the operator alone can tell.
+  if (!x402?.isOurs(signed)) return false;
+  const settlement = await x402.observe(signed).catch(silent);
+  if (settlement.state === 'dead') return true;
+  if (settlement.state === 'settled' && (await x402.isFinal(settlement.txId).catch(silent))) return false;
+  throw refuse('id', 'not_final', 'The chain can still remove the payment. Write it off when its block is final.');
+}
 
 /**
  * Keeps that the operator sent an unmatched payment back. Repeating it changes nothing.
@@ -107,6 +123,10 @@ export async function creditTransaction(
 
 const refuse = (field: string, code: string, message: string): ApiError =>
   new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
+
+const silent = () => {
+  throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
+};
 
 function requireState({ status }: Payment, decided: string, ...allowed: PaymentStatus[]): void {
   if (!allowed.includes(status))
@@ -175,9 +195,6 @@ export async function requireOnChain(
     const { x402 } = provisioning.payments;
     if (!x402?.isOurs(signed))
       throw new ApiError('unavailable', `The operator has configured no node of ${network}.`, { retryAfter: 5 });
-    const silent = () => {
-      throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
-    };
     const settlement = await x402.observe(signed).catch(silent);
     if (settlement.state !== 'settled') throw removed;
     if (mustBeFinal) isFinal = await x402.isFinal(settlement.txId).catch(silent);

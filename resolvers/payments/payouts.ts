@@ -83,10 +83,12 @@ export async function returnInCoin(context: Context, given: PayoutRequest & { pa
 /** @throws ApiError validation_failed for a wrong address or signature, or an error of `requestPayout` */
 async function request(
   context: Context,
-  { key, address, signature, source, reason }: PayoutRequest,
+  { key, address: entered, signature, source, reason }: PayoutRequest,
   rest: Omit<RequestedPayout, 'key' | 'address' | 'signature' | 'reason'>,
 ): Promise<Payout> {
   const { db, provisioning } = context;
+  const address = provisioning.payments.spell(rest.network, entered);
+  if (address === undefined) throw refuse('address', 'wrong_value', `address is no address of ${rest.network}.`);
   const given = { ...rest, key, address, reason, signature: signature ?? null, source: source ?? rest.source };
   if (!/^(gateway|wallet):\S+$/.test(given.source))
     throw refuse('source', 'wrong_value', 'source is a gateway or a wallet, such as wallet:bitcoin.');

@@ -2,7 +2,7 @@
 import { databaseTime } from '../../entities/database/clock.ts';
 import { find } from '../../entities/database/table.ts';
 import { idBounds, isOrderNumber } from '../../entities/ids.ts';
-import { LIST_RECEIPT_LINES, type ReceiptLine } from '../../entities/payments/receipt.ts';
+import { FIND_RECEIPT_START, LIST_RECEIPT_LINES, type ReceiptLine } from '../../entities/payments/receipt.ts';
 import { TopUp } from '../../entities/payments/top-up.ts';
 import { formatUnits } from '../../provisioning/index.ts';
 import { accountOf, type Context } from '../context.ts';
@@ -25,7 +25,8 @@ export async function receiptOfTopUp(context: Context, orderNumber: string): Pro
   const topUp = found(isOrderNumber('TOP', orderNumber) && (await find(context.db, TopUp, { orderNumber, accountId })));
   found(topUp.status === 'CONFIRMED');
   const issuedAt = await databaseTime(context.db);
-  return receipt(context, { number: orderNumber, from: topUp.createdAt, to: issuedAt }, orderNumber, issuedAt);
+  const { at: from } = (await FIND_RECEIPT_START.first(context.db, [orderNumber]))!;
+  return receipt(context, { number: orderNumber, from, to: issuedAt }, orderNumber, issuedAt);
 }
 
 /** The receipt of a month in UTC, as far as it is over. @param month such as 2026-10 */

@@ -44,7 +44,7 @@ const AuditEntryType = objectType<AuditEntry>(
     count: t.int({
       nullable: true,
       description:
-        'How often an attack or a refused request came since its entry before, at most one entry a minute; else null.',
+        'How often an attack or a refusal came since its entry before, at most one entry a minute; else null.',
       resolve: ({ action, status, count }) => (SECURITY_EVENTS.has(action) || isRefusal(status) ? count : null),
     }),
     requestId: t.exposeString('requestId', {

@@ -55,7 +55,8 @@ const PaymentType = objectType<Payment>('Payment', 'A payment from any source. I
   missingSince: t.expose('missingSince', {
     type: 'DateTime',
     nullable: true,
-    description: 'When the wallet or processor stopped reporting the credited payment.',
+    description:
+      'When the wallet or processor stopped reporting the credited payment, or you wrote off one that its chain had removed.',
   }),
   returnTxId: t.exposeString('returnTxId', { nullable: true, description: 'The transaction that sent it back.' }),
 }));
@@ -152,7 +153,7 @@ builder.mutationFields((t) => ({
     type: PaymentType,
     scope: 'operator',
     description:
-      'Writes off a reversed or unmatched payment. If the chain mines a reversed one again, the service credits it.',
+      'Writes off a reversed or unmatched payment. If the chain mines a reversed one again, the service credits it. A removed one that was unmatched is unmatched again. One by x402 must be final, or gone for good.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed or unmatched payment.' }),
       reason: t.arg(REASON),

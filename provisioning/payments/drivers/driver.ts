@@ -174,6 +174,10 @@ export interface PaymentDriver {
    * @param deposit an unused number of the source
    */
   open(invoice: Invoice, deposit: number | undefined, signal: AbortSignal): Promise<PaymentTarget>;
+  /**
+   * Spells an address as its chain does; undefined: the chain has no such address. Absent: its chain knows any spelling.
+   */
+  spell?(address: string): string | undefined;
   /** The address of a number of its source, for drivers whose chains x402 may use. */
   depositAddress?(deposit: number): Promise<string>;
   /** Whether it can report payments now. The worker asks twice a minute. Absent: it counts as reachable. */

@@ -18,7 +18,7 @@ export class ExtendedKey {
    * @param versions the allowed first bytes: 0488b21e is xpub. @throws Error that names the fault, without the key
    */
   constructor(text: string, versions: readonly number[]) {
-    const bytes = decoded(text);
+    const bytes = decodeBase58(text);
     if (bytes?.length !== LENGTH) throw new Error('xpub is not an extended public key');
     if (bytes[KEY_AT] === 0)
       throw new Error('xpub is a PRIVATE key: replace it by the extended public key of the account');
@@ -36,17 +36,17 @@ export class ExtendedKey {
   }
 }
 
-function decoded(text: string): Uint8Array | undefined {
-  try {
-    return base58check.decode(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** RIPEMD-160 of SHA-256, as in Bitcoin's addresses. */
 export const hash160 = (key: Uint8Array): Uint8Array =>
   createHash('ripemd160').update(createHash('sha256').update(key).digest()).digest();
 /** Base58 with the checksum of Bitcoin. */
 export const encodeBase58 = (version: number, hash: Uint8Array): string =>
   base58check.encode(Uint8Array.from([version, ...hash]));
+/** The bytes of such a text, without its checksum; undefined: it is none. */
+export function decodeBase58(text: string): Uint8Array | undefined {
+  try {
+    return base58check.decode(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -26,7 +26,9 @@ export const isOverdrawn = async (tx: Queryable, source: string, coin: string): 
  * @throws ApiError validation_failed, also if a gateway has fewer coins; or idempotency_key_reused if the transaction has moved another amount there
  */
 export async function recordMovement(tx: Transaction, given: GivenMovement, actor: Actor): Promise<Movement> {
-  const { source, target, coin, units, txId } = given;
+  const { source, target, coin, units } = given;
+  // Tools spell hexadecimal transactions in any case.
+  const txId = /^(0x)?[0-9a-f]+$/i.test(given.txId) ? given.txId.toLowerCase() : given.txId;
   if (!HOLDER.test(source)) throw refuse('source', 'source is a gateway or a wallet, such as gateway:bitcoin.');
   if (target !== FEES && (!HOLDER.test(target) || target === source))
     throw refuse('target', 'target is fees, or another gateway or wallet, such as wallet:bitcoin.');

@@ -1,7 +1,8 @@
 /** Compares the coins of each gateway in the books with those on its chain. */
+import { setTimeout } from 'node:timers/promises';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { gateway } from '../../../entities/payments/ledger.ts';
-import { FIND_PENDING_UNITS, LIST_DEPOSIT_ADDRESSES, LIST_HOLDINGS } from '../../../entities/payments/movement.ts';
+import { LIST_DEPOSIT_ADDRESSES, LIST_GATEWAYS, READ_GATEWAY } from '../../../entities/payments/movement.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
 import type { X402Driver } from '../drivers/x402/driver.ts';
 
@@ -12,7 +13,7 @@ export interface Compared {
   bookedUnits: bigint;
   /** Undefined: no driver can tell, or its node did not answer. */
   chainUnits: bigint | undefined;
-  /** Units of payments that may still come, and of payouts that may have left. */
+  /** Units of payments that may still come or came meanwhile, and of payouts that may have left or left meanwhile. */
   pendingUnits: { in: bigint; out: bigint };
   /** The reason why a driver that can tell did not. */
   fault?: string;
@@ -38,6 +39,14 @@ export function verdictOf(compared: Compared): Verdict {
 
 /** Reads the units of each coin. Undefined: the driver cannot tell. */
 type ReadUnits = () => Promise<ReadonlyMap<string, bigint> | undefined>;
+interface Reader {
+  coins: string[];
+  read?: ReadUnits;
+}
+
+/** How often it compares a gateway that is WRONG. The service may not have read the last block of the chain yet. */
+const TRIES = 3;
+const PAUSE_MS = 3_000;
 
 /** Compares each gateway in the order of the names of the ledger accounts. A gateway without coins is compared as well. */
 export async function reconcile(
@@ -45,7 +54,7 @@ export async function reconcile(
   { payments, x402 }: { payments: readonly PaymentDriver[]; x402?: X402Driver | undefined },
   signal: AbortSignal,
 ): Promise<Compared[]> {
-  const readers = new Map<string, { coins: string[]; read: ReadUnits }>();
+  const readers = new Map<string, Reader>();
   for (const driver of payments)
     for (const { network, nodes } of driver.chains ?? []) {
       const coins = driver.coins().flatMap((coin) => (coin.network === network ? [coin.code] : []));
@@ -60,24 +69,48 @@ export async function reconcile(
     const read: ReadUnits = async () => new Map([[coin, await x402.payeeBalance!()]]);
     readers.set(gateway(`x402:${network}`), { coins: [coin], read });
   }
-  const holdings = (await LIST_HOLDINGS.all(db)).filter(({ name }) => name.startsWith('gateway:'));
-  const names = new Set([...readers.keys(), ...holdings.map(({ name }) => name)]);
+  const names = new Set([...readers.keys(), ...(await LIST_GATEWAYS.all(db)).map(({ name }) => name)]);
   const compared: Compared[] = [];
   for (const name of [...names].sort()) {
-    const { coins = [], read } = readers.get(name) ?? {};
-    const own = holdings.filter((holding) => holding.name === name);
-    const units = await read?.().catch((fault: Error) => fault);
-    for (const coin of new Set([...coins, ...own.map((holding) => holding.coin)])) {
-      const pending = (await FIND_PENDING_UNITS.first(db, [name, coin]))!;
-      const isFault = units instanceof Error;
-      compared.push({
-        ...{ name, coin },
-        bookedUnits: BigInt(own.find((holding) => holding.coin === coin)?.units ?? 0),
-        chainUnits: isFault ? undefined : units?.get(coin),
-        pendingUnits: { in: BigInt(pending.incoming), out: BigInt(pending.outgoing) },
-        ...(isFault && { fault: units.message }),
-      });
+    for (let tries = 1; ; tries++) {
+      const found = await compare(db, name, readers.get(name));
+      const isWrong = found.some((one) => verdictOf(one) === 'WRONG');
+      if (!isWrong || tries === TRIES) {
+        compared.push(...found);
+        break;
+      }
+      await setTimeout(PAUSE_MS, undefined, { signal });
     }
   }
   return compared;
+}
+
+/** Reads the books of a gateway just before and just after its chain, because the service may sell meanwhile. */
+async function compare(db: Queryable, name: string, { coins, read }: Reader = { coins: [] }): Promise<Compared[]> {
+  const before = await READ_GATEWAY.all(db, [name]);
+  const units = await read?.().catch((fault: Error) => fault);
+  const after = await READ_GATEWAY.all(db, [name]);
+  const isFault = units instanceof Error;
+  return [...new Set([...coins, ...before.map(({ coin }) => coin), ...after.map(({ coin }) => coin)])].map((coin) => {
+    const [then, now] = [before, after].map((rows) => boundsOf(rows.find((row) => row.coin === coin))) as [
+      Bounds,
+      Bounds,
+    ];
+    const most = then.most > now.most ? then.most : now.most;
+    const least = then.least < now.least ? then.least : now.least;
+    return {
+      ...{ name, coin },
+      bookedUnits: now.booked,
+      chainUnits: isFault ? undefined : units?.get(coin),
+      pendingUnits: { in: most - now.booked, out: now.booked - least },
+      ...(isFault && { fault: units.message }),
+    };
+  });
+}
+
+/** The units in the books, with the least and the most that the chain may have then. */
+type Bounds = Record<'booked' | 'least' | 'most', bigint>;
+function boundsOf(row: Awaited<ReturnType<typeof READ_GATEWAY.all>>[number] | undefined): Bounds {
+  const booked = BigInt(row?.units ?? 0);
+  return { booked, least: booked - BigInt(row?.outgoing ?? 0), most: booked + BigInt(row?.incoming ?? 0) };
 }

@@ -83,7 +83,8 @@ export const paysAlso = (seen: Seen, { units }: Pick<Payout, 'units'>, unitsToge
 
 /**
  * TWICE: the chain has the replaced transaction, and it pays the payout as well. ANNOUNCED: it may still do so. GONE: it does not.
- * UNKNOWN: no driver can tell. SILENT: no node answered.
+ * UNKNOWN: no driver can tell. Or a block has it, and its driver sees no coins, as in the call of a contract. SILENT: no node
+ * answered.
  */
 export type Replaced = 'TWICE' | 'ANNOUNCED' | 'GONE' | 'UNKNOWN' | 'SILENT';
 
@@ -101,9 +102,11 @@ export async function askReplaced(
       ? 'SILENT'
       : paysAlso(seen, payout, BigInt(unitsTogether))
         ? 'TWICE'
-        : seen.state === 'MINED'
-          ? 'GONE'
-          : seen.state;
+        : seen.state !== 'MINED'
+          ? seen.state
+          : seen.units > 0n
+            ? 'GONE'
+            : 'UNKNOWN';
     asked.push({ payout, txId, replaced });
   }
   return asked;
@@ -113,7 +116,7 @@ const MEANING: Record<Replaced, string> = {
   TWICE: 'The chain has both, and paid it twice.',
   ANNOUNCED: 'A node still announces the first one, which may pay it again.',
   GONE: 'The first one does not pay it.',
-  UNKNOWN: 'No chain tells about the first one. Look at it yourself.',
+  UNKNOWN: 'No chain tells whether the first one pays it. Look at it yourself.',
   SILENT: 'No node answered about the first one.',
 };
 /** One line for the operator about a replaced transaction. */

@@ -28,7 +28,7 @@ import {
 import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
 import { Turns } from '../../../entities/turns.ts';
-import type { Exclusive, Settlement, Settling, X402Driver } from '../drivers/x402/driver.ts';
+import type { Exclusive, Settlement, SettleOptions, Settling, X402Driver } from '../drivers/x402/driver.ts';
 import { suspensePosting, tell } from '../suspense.ts';
 import { x402Task } from '../task.ts';
 import { type Buyer, type Found, findEarlier, requireSame, signatureDigest } from './earlier.ts';
@@ -237,7 +237,7 @@ export class X402 {
   async #send(
     { id }: X402Payment,
     { authorization, signature }: Pick<SignedPayment, 'authorization' | 'signature'>,
-    again = false,
+    again?: SettleOptions['again'],
   ): Promise<Settling> {
     const options = { signal: AbortSignal.timeout(SETTLE_TIMEOUT_MS), exclusive: this.#exclusive, again };
     const settling = await this.#driver.settle(authorization, signature, options).catch((): Settling => ({}));
@@ -285,7 +285,8 @@ export class X402 {
   async settleAgain(row: X402Payment): Promise<void> {
     const sendsMax = isInBalance(row) ? SENDS_MAX_CREDITED : SENDS_MAX;
     if (!row.sealedPayment || !(await START_SEND.first(this.#db, [row.id, sendsMax]))) return;
-    const { unsent, txId, wastedGas } = await this.#send(row, openPayment(this.#vault, row), true);
+    const again = { txId: row.sentTxId ?? row.txId ?? undefined };
+    const { unsent, txId, wastedGas } = await this.#send(row, openPayment(this.#vault, row), again);
     await END_SEND.all(this.#db, [row.id, unsent && wastedGas === undefined ? 1 : 0, txId ?? null]);
   }
 

@@ -3,23 +3,38 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { hourlyMicros } from '../../../entities/money.ts';
 import { MARK_UNPROVEN } from '../../../entities/servers/order.ts';
 import type { Server } from '../../../entities/servers/server.ts';
+import type { Observation } from '../drivers/driver.ts';
 
-/** The member of a task's data with the time when the first machine of its order was made. */
+/** The members of a task's data that count how long the machines of its order ran. */
 export interface MachineTime {
-  onSince?: string;
+  /** The time between looks that saw a machine run. Absent: no look saw one. */
+  onSeconds?: number;
+  /** The last look, if it saw the machine run. */
+  onAt?: string | null;
+}
+
+/** Counts the time since the last look at a machine, if both looks saw it run. */
+export function machineTime(
+  { onSeconds = 0, onAt }: MachineTime,
+  { phase, power, busy }: Observation,
+  now: Date,
+): MachineTime {
+  if (phase !== 'present' || power !== 'on' || busy) return { onAt: null };
+  const seconds = onAt ? (now.getTime() - Date.parse(onAt)) / 1000 : 0;
+  return { onSeconds: onSeconds + seconds, onAt: now.toISOString() };
 }
 
 /**
  * Charges an order that ends without proof, under the lock of its account. The caller takes the money from its hold.
- * @returns micro-USD; 0 for the first such order of a day, and for an order without a machine
+ * @returns micro-USD; 0 for the first such order of a day, and for an order whose machine never ran
  */
 export async function chargeUnproven(
   tx: Transaction,
   { accountId, orderNumber, priceMonthMicros, setupFeeMicros }: Server,
-  { onSince }: MachineTime,
+  { onSeconds }: MachineTime,
 ): Promise<bigint> {
-  if (onSince === undefined) return 0n;
-  const { hours, repeated } = (await MARK_UNPROVEN.first(tx, [accountId, orderNumber, onSince]))!;
+  if (onSeconds === undefined) return 0n;
+  const { hours, repeated } = (await MARK_UNPROVEN.first(tx, [accountId, orderNumber, onSeconds]))!;
   const micros = hourlyMicros(priceMonthMicros) * BigInt(hours);
   const most = priceMonthMicros + setupFeeMicros;
   return repeated ? (micros < most ? micros : most) : 0n;

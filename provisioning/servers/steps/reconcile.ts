@@ -6,6 +6,7 @@
 import { CHANGING } from '../../../entities/servers/server.ts';
 import { hop, type LeasedTask, nap, type Outcome } from '../../tasks/tasks.ts';
 import { undoChange } from '../billing/change.ts';
+import { machineTime } from '../billing/unproven.ts';
 import { DriverError, type MachineSpec, type Observation } from '../drivers/driver.ts';
 import { move } from '../move.ts';
 import { reserveCapacity } from '../placement/capacity.ts';
@@ -31,20 +32,22 @@ export const reconcile: ServerStep = async (given, work) => {
   if (server.status === 'PENDING') return claim(work);
   if (server.status === 'FAILED' || server.status === 'DELETING') return remove(given, work);
   // After an outage, the machine has its whole time for the proof again.
-  const task = given.outages ? { ...given, data: { ...given.data, proofBy: null } } : given;
+  const task = given.outages ? { ...given, data: { ...given.data, proofBy: null, onAt: null } } : given;
   const spec = await work.specOf({ ...server, ...changedBy(changeOf(server)) });
   const wanted = wantedOf(server, spec, task);
   const seen = await driver.observe(keyOf(server), task.aborted);
+  const time = machineTime(task.data, seen, task.now());
+  const timed = { ...task, data: { ...task.data, ...time } };
   const step = nextStep(wanted, seen);
   switch (step) {
     case 'remove':
       return remove(task, work);
     case 'remake':
-      return remake(task, work);
+      return remake(timed, work);
     case 'create':
-      return create(task, work, spec);
+      return create(timed, work, spec);
     case 'prove':
-      return nap(pollSeconds, { data: proofData(task, work) });
+      return nap(pollSeconds, { data: { ...proofData(task, work), ...time } });
     case 'wait':
       return wait(task, work, seen);
     case 'lost':
@@ -60,7 +63,7 @@ export const reconcile: ServerStep = async (given, work) => {
 
 /** Looks again later. A machine that is unknown has its whole time for the proof after that. */
 function wait({ data, deadlineAt, now }: LeasedTask, { pollSeconds }: Work, { phase, busy }: Observation): Outcome {
-  if (phase === 'unknown') return nap(pollSeconds, { data: { proofBy: null } });
+  if (phase === 'unknown') return nap(pollSeconds, { data: { proofBy: null, onAt: null } });
   if (!busy || deadlineAt) return nap(pollSeconds);
   const busyBy = (data.busyBy as string | undefined) ?? new Date(now().getTime() + BUSY_MS_MAX).toISOString();
   if (Date.parse(busyBy) > now().getTime()) return nap(pollSeconds, { data: { busyBy } });
@@ -80,8 +83,9 @@ const claim = ({ server }: Work): Outcome =>
 /** Makes the machine of an order. If this one cannot be finished, the worker gives it up. */
 async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<Outcome> {
   const { server, driver, pollSeconds } = work;
+  let seen: Observation;
   try {
-    await driver.create(spec, task.aborted);
+    seen = await driver.create(spec, task.aborted);
   } catch (error) {
     const code = error instanceof DriverError ? error.code : 'unreachable';
     const isFull = code === 'no_capacity' && server.host; // Another host may have room.
@@ -91,10 +95,10 @@ async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<
     if (isFull || !isPermanent(error)) return hop(RECONCILE, { data: { givenUp: server.generation } });
     return hop(UNDO, { commit: (tx) => undeliverable(tx, server) });
   }
-  const { onSince = task.now(), proofBy } = task.data;
   // An engine may lose the machine after making it. The worker makes it again, after a pause.
-  const afterSeconds = proofBy ? pollSeconds : 0;
-  return hop(RECONCILE, { afterSeconds, data: { onSince, ...proofData(task, work) } });
+  const afterSeconds = task.data.proofBy ? pollSeconds : 0;
+  const time = machineTime(task.data, seen, task.now());
+  return hop(RECONCILE, { afterSeconds, data: { created: true, ...proofData(task, work), ...time } });
 }
 
 /** The end of the time in which the machine of an order must give proof. */

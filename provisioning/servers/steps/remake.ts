@@ -36,7 +36,7 @@ export const remake: ServerStep = async (task, work) => {
   }
   if (server.generation >= GENERATIONS_MAX) return hop(UNDO, { commit: (tx) => undeliverable(tx, server, task.data) });
   return hop(RECONCILE, {
-    data: { proofBy: null },
+    data: { ...task.data, proofBy: null, onAt: null },
     commit: (tx) => nextGeneration(tx, work, seen, task.data),
   });
 };

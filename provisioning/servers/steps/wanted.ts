@@ -64,7 +64,7 @@ export function wantedOf(
 ): Wanted {
   const { status, generation } = server;
   const change = changeOf(server);
-  const { done, onSince, proofBy, givenUp } = task.data;
+  const { done, created, proofBy, givenUp } = task.data;
   const isOrder = status === 'PROVISIONING';
   const isResumed = change?.operation === 'resume' && change.from === 'RUNNING';
   return {
@@ -74,7 +74,7 @@ export function wantedOf(
     power: ON.has(status) || isResumed ? 'on' : 'off',
     // The engine has the last word on a machine of an order, even if an earlier call was lost.
     once:
-      isOrder && onSince === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
+      isOrder && created === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
     remedy: remedyOf(server, task),
     proof: isOrder,
     late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),

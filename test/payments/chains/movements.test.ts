@@ -100,6 +100,21 @@ describe('A movement', () => {
     expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
   });
 
+  it('is recorded once for a transaction in upper and lower case', async () => {
+    const [context] = await unmatched(300n);
+    const given = {
+      source: 'gateway:testnet',
+      target: 'wallet:testnet',
+      coin: 'OTHER',
+      units: '300',
+      amountMicros: null,
+    };
+    const { id } = await move(context, { ...given, txId: '0xC0FFEE' });
+    expect(await move(context, { ...given, txId: '0xc0ffee' })).toMatchObject({ id, txId: '0xc0ffee' });
+    swept += 300n;
+    expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
+  });
+
   it('is refused from and to a gateway that does not exist', async () => {
     const [context] = await unmatched(100n);
     await expect(movement(context, 1n, 'gateway:tesnet')).rejects.toThrow('gateway:tesnet has fewer units');
@@ -128,6 +143,39 @@ describe('The comparison with the chain', () => {
     const [reversed] = await db.query<Payment>('select * from payment where tx_id = $1', [txId]);
     await writeOff(context, reversed!.id, 'Gone');
     expect([await verdict('TST'), await faults()]).toEqual(['RIGHT', []]);
+  });
+
+  it('is right although customers pay meanwhile', async () => {
+    const [, { walletAddress }] = await open();
+    const { balances } = node;
+    const atOnce = async (work: () => Promise<unknown>) => {
+      Object.assign(chain, {
+        balances: async () => {
+          Object.assign(chain, { balances });
+          const read = await balances();
+          await work();
+          return read;
+        },
+      });
+      return verdict('TST');
+    };
+    const pay = async () => {
+      chain.pay(walletAddress!, HALF);
+      chain.mine(2);
+      await sync();
+    };
+    chain.pay(walletAddress!, HALF);
+    chain.mine(2);
+    expect(await atOnce(sync)).toBe('RIGHT');
+    expect(await atOnce(pay)).toBe('PENDING');
+    expect(await verdict('TST')).toBe('RIGHT');
+  });
+
+  it('is wrong if coins are missing', async () => {
+    swept += 1n;
+    expect(await verdict()).toBe('WRONG');
+    swept -= 1n;
+    expect(await verdict()).toBe('RIGHT');
   });
 
   it('names a node that does not answer, and a driver that cannot tell', async () => {

@@ -89,6 +89,17 @@ describe('Payouts of one transaction to one address', () => {
   });
 });
 
+describe('The address of a payout', () => {
+  it('is spelled as on its chain, and is refused if the chain has no such address', async ({ onTestFinished }) => {
+    Object.assign(driver, { spell: (given: string) => (given === 'typo' ? undefined : given.toLowerCase()) });
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'spell'));
+    const [id] = (await exported('FROM A QR CODE')) as [string];
+    await send([id], chain.pay('from a qr code', TEN).txId);
+    expect(await settle(id)).toEqual(['FINAL']);
+    await expect(exported('typo')).rejects.toThrow('address is no address of testnet');
+  });
+});
+
 describe('A payout that was exported', () => {
   it('is in no later list, so that two lists before an import do not pay it twice', async () => {
     const [monday] = (await exported('monday')) as [string];
@@ -154,6 +165,16 @@ describe('A second transaction of a payout', () => {
     expect(await replacedOf(id)).toEqual(['ANNOUNCED']);
     chain.mine(1);
     expect(await replacedOf(id)).toEqual(['TWICE']);
+  });
+
+  it('leaves the first one to the operator when a block has it, and shows no coins to the address', async () => {
+    const [id] = (await exported('by a contract')) as [string];
+    const { txId } = chain.pay('a contract', TEN);
+    chain.mine(1);
+    await send([id], txId);
+    expect(await settle(id)).toEqual(['WRONG']);
+    await replace([id], chain.pay('by a contract', TEN).txId);
+    expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['UNKNOWN']]);
   });
 
   it('replaces no first one that pays some of its payouts, for more of them than it leaves out', async () => {

@@ -88,8 +88,8 @@ describe('An unmatched payment', () => {
     await balanced();
   });
 
-  it('is not returned or assigned once the chain has removed it, and can then be written off for good', async () => {
-    const { context, id } = await unmatched();
+  it('is not returned or assigned once the chain has removed it, but can be written off until it comes again', async () => {
+    const { context, topUp, id } = await unmatched();
     const blocks = structuredClone(chain.blocks.slice(-2));
     chain.reorganise(2, { lost: true });
     chain.mine(3);
@@ -100,12 +100,36 @@ describe('An unmatched payment', () => {
     ])
       await expect(decision()).rejects.toMatchObject({ message: 'The chain has removed the payment.' });
     const before = await suspense();
-    expect((await writeOff(context, id, 'Spent twice')).status).toBe('WRITTEN_OFF');
-    expect(await suspense()).toBe(before - 7_000_000n);
-    chain.pool = blocks.flatMap(({ payments }) => payments);
+    const lost = blocks.flatMap(({ payments }) => payments);
+    for (let i = 0; i < 2; i++) {
+      expect((await writeOff(context, id, 'Spent twice')).status).toBe('WRITTEN_OFF');
+      expect(await suspense()).toBe(before - 7_000_000n);
+      await balanced();
+      chain.pool = lost;
+      chain.mine(3);
+      await sync();
+      expect(await read(id)).toMatchObject({ status: 'UNMATCHED', missingSince: null });
+      expect(await suspense()).toBe(before);
+      await balanced();
+      chain.reorganise(3, { lost: true });
+      chain.mine(4);
+      await sync();
+    }
+    chain.pool = lost;
     chain.mine(3);
     await sync();
-    expect((await read(id)).status).toBe('WRITTEN_OFF');
+    expect((await assign(context, id, { reason: 'Hers after all' })).status).toBe('ASSIGNED');
+    expect(await shop.balance(topUp.accountId)).toBe(7_000_000n);
+    await balanced();
+  });
+
+  it('stays written off if the chain mines it in another block later', async () => {
+    const { context, id } = await unmatched();
+    await writeOff(context, id, 'Dust');
+    chain.reorganise(2);
+    chain.mine(3);
+    await sync();
+    expect(await read(id)).toMatchObject({ status: 'WRITTEN_OFF', blockHash: expect.any(String) });
     await balanced();
   });
 });

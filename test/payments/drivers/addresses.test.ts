@@ -73,6 +73,36 @@ describe('Addresses', () => {
   });
 });
 
+describe('The address of a payout', () => {
+  const [SEGWIT, TAPROOT] = [
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
+  ];
+  it.each([
+    ['bitcoin', SEGWIT, SEGWIT],
+    ['bitcoin', SEGWIT.toUpperCase(), SEGWIT],
+    ['bitcoin', TAPROOT.toUpperCase(), TAPROOT],
+    ['bitcoin', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2', '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2'],
+    ['litecoin', '3MSvaVbVFFLML86rt5eqgA9SvW23upaXdY', 'MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh'],
+    ['litecoin', 'MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh', 'MTf4tP1TCNBn8dNkyxeBVoPrFCcVzxJvvh'],
+    ['dogecoin', 'DBus3bamQjgJULBJtYXpEzDWQRwF5iwxgC', 'DBus3bamQjgJULBJtYXpEzDWQRwF5iwxgC'],
+    ['a mixed case of bitcoin', SEGWIT.replace('q', 'Q'), undefined],
+    ['bitcoin with a typing error', `${SEGWIT.slice(0, -1)}5`, undefined],
+    [
+      'bitcoin with the checksum of another version',
+      'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqh2y7hd',
+      undefined,
+    ],
+    ['bitcoin for litecoin', 'LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9', undefined],
+    ['dogecoin for bitcoin', SEGWIT, undefined],
+    ['litecoin with no address', '', undefined],
+  ])('of %s is spelled as its node does: %s', (of, given, spelled) => {
+    const chain = /bitcoin|litecoin|dogecoin/.exec(of)![0];
+    const [gateway] = open({ ...NODE, chain, xpub: accountOf(BTC) });
+    expect(gateway!.spell!(given)).toBe(spelled);
+  });
+});
+
 describe('A gateway', () => {
   it.each([
     ['a private key', { ...EVM, xpub: keyAt("m/44'/60'/0'").privateExtendedKey, native: ETHER }, 'PRIVATE key'],

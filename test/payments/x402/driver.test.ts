@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fateIn } from '../../../provisioning/payments/drivers/x402/chain.ts';
-import type { Exclusive } from '../../../provisioning/payments/drivers/x402/driver.ts';
+import type { Exclusive, SettleOptions } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
@@ -136,13 +136,33 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     const driver = driverOf(anvil);
     const payment = await signedPayment(driver);
     await anvil.mint(payment.payer.address, AMOUNT);
-    const settle = async (options?: { again: true }) =>
+    const settle = async (options?: Pick<SettleOptions, 'again'>) =>
       driver.settle(payment.authorization, payment.signature, { signal, exclusive, ...options });
     const snapshot = await anvil.control.snapshot();
-    await settle();
+    const first = await settle();
     await anvil.control.revert({ id: snapshot });
-    const { txId } = await settle({ again: true });
+    const { txId } = await settle({ again: { txId: first.txId } });
     expect(await driver.observe(payment.key, txId)).toEqual({ state: 'settled', txId });
+  });
+
+  it('settles again while other payments are under way, but not while its own is', async ({ onTestFinished }) => {
+    const driver = driverOf(anvil, { settleSeconds: 0.3 });
+    const [lost, other] = [await signedPayment(driver), await signedPayment(driver)];
+    for (const { payer } of [lost, other]) await anvil.mint(payer.address, AMOUNT);
+    const settle = ({ authorization, signature }: typeof lost, by = driver, again?: SettleOptions['again']) =>
+      by.settle(authorization, signature, { signal, exclusive, again });
+    const snapshot = await anvil.control.snapshot();
+    const { txId } = await settle(lost);
+    await anvil.control.revert({ id: snapshot });
+    await anvil.control.setAutomine(false);
+    onTestFinished(() => anvil.control.setAutomine(true));
+    const replica = driverOf(anvil, { settleSeconds: 0.3 });
+    expect(await settle(other, replica)).toMatchObject({ txId: expect.any(String) });
+    const { txId: next } = await settle(lost, driver, { txId });
+    expect(next).toBeDefined();
+    expect(await settle(lost, driver, { txId: next })).toEqual({ unsent: true });
+    await anvil.control.mine({ blocks: 1 });
+    expect(await driver.observe(lost.key, next)).toEqual({ state: 'settled', txId: next });
   });
 
   it('ignores a payment with another payer, payee or amount', async () => {
@@ -150,8 +170,10 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     const { key, txId } = await settled(driver);
     expect(await driver.observe({ ...key, payer: newPayer().address }, txId)).toEqual({ state: 'open' });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
-    // The driver gives up only after some more blocks.
+    // The driver gives up only when no reorganisation can bring the payment.
     await anvil.control.mine({ blocks: 2, interval: 60 });
+    expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'open' });
+    await anvil.control.mine({ blocks: 70 });
     expect(await driver.observe({ ...key, payTo: newPayer().address }, txId)).toEqual({ state: 'dead' });
     expect(await driver.observe({ ...key, amountMicros: AMOUNT + 1n }, txId)).toEqual({ state: 'dead' });
   });

@@ -1,6 +1,7 @@
 /** Limits of open x402 payments, and payments that the service closes at once. */
 import { describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
+import { READ_GATEWAY } from '../../../entities/payments/movement.ts';
 import { digest } from '../../../entities/secrets.ts';
 import type { Settling } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
@@ -248,10 +249,11 @@ describe('A dropped payment that its payer submits to the chain', () => {
 
   it('is watched no more when the chain can never move it', async ({ onTestFinished }) => {
     const { shop, worker } = await droppedPayment(onTestFinished);
-    expect(await tasks(shop)).toBe(1);
+    const coming = async () => (await READ_GATEWAY.first(shop.db, ['gateway:x402:eip155:84532']))?.incoming;
+    expect([await tasks(shop), await coming()]).toEqual([1, String(PRICE)]);
     await expireAuthorizations(shop);
     await shop.db.query(`update task set run_at = now() where process = 'x402'`);
     await worker.drain('payments');
-    expect([await statuses(shop), await tasks(shop)]).toEqual([['DROPPED'], 0]);
+    expect([await statuses(shop), await tasks(shop), await coming()]).toEqual([['DROPPED'], 0, undefined]);
   });
 });

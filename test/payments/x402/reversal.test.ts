@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../entities/database/table.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.ts';
+import { FIND_HOLDING } from '../../../entities/payments/movement.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
@@ -147,6 +148,28 @@ it('A top-up shows its credited sum without a payment that its chain reverts', a
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
 
+it('A top-up whose payment was in the balance before it has a receipt with that payment', async ({
+  onTestFinished,
+}) => {
+  const shop = await openX402Shop(onTestFinished);
+  const amount = { amountUsd: 100_000_000n };
+  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' })));
+  shop.chain.mood = 'refuses';
+  await refusalOf(createTopUp(shop.context, amount, payment));
+  await settleOnChain(shop);
+  await shop.db.query(`update task set run_at = now() where process = 'x402'`);
+  startWorker(shop, onTestFinished);
+  await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + amount.amountUsd);
+  const { orderNumber, status } = await createTopUp(another(shop.context), amount, payment);
+  expect(status).toBe('CONFIRMED');
+  const { totalMicros, lines } = await receiptOfTopUp(shop.context, orderNumber);
+  expect(totalMicros).toBe(102_000_000n);
+  expect(lines).toMatchObject([
+    { orderNumber, coin: 'USDC-BASE', amountCrypto: '100', txId: expect.any(String) },
+    { orderNumber, coin: null },
+  ]);
+});
+
 it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
   const shop = await openX402Shop(onTestFinished);
   const payment = await paymentForOrder(shop.context);
@@ -172,5 +195,26 @@ it('A payment in suspense goes back only when its block is safe', async ({ onTes
   expect((await refusalOf(back())).message).toContain('The chain can still remove');
   shop.chain.safe = true;
   expect((await back()).status).toBe('RETURNED');
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
+});
+
+it('A payment in suspense that its chain has removed leaves the gateway when the operator writes it off', async ({
+  onTestFinished,
+}) => {
+  const shop = await openX402Shop(onTestFinished);
+  shop.chain.safe = false;
+  const payment = await paymentForOrder(shop.context);
+  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  await refusalOf(orderServer(shop.context, ORDER, payment));
+  const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];
+  const off = () => writeOff(shop.context, id, 'Removed');
+  expect((await refusalOf(off())).message).toContain('The chain can still remove');
+  shop.chain.forget();
+  expect((await refusalOf(off())).message).toContain('The chain can still remove');
+  await expireAuthorizations(shop);
+  for (let i = 0; i < 2; i++) expect((await off()).status).toBe('WRITTEN_OFF');
+  const holding = await FIND_HOLDING.first(shop.db, ['gateway:x402:eip155:84532', 'USDC-BASE']);
+  expect(holding?.units ?? '0').toBe('0');
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });

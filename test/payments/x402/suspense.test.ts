@@ -121,7 +121,10 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
     expect((await send(version2(signed))).body.code).toBe('payment_nonce_used');
     const [row] = await world.db.query<{ id: string }>('select id from payment where account_id = $1', [account.id]);
     await world.operator('mutation ($id: ID!) { assignPayment(id: $id, reason: "Hers") { status } }', { id: row!.id });
-    expect((await send(version2(signed))).body).toMatchObject({ status: 'confirmed', credited_usd: 102 });
+    const { body: topUp } = await send(version2(signed));
+    expect(topUp).toMatchObject({ status: 'confirmed', credited_usd: 102 });
+    const { body: receipt } = await account.rest('GET', `/v1/billing/topups/${topUp.order_number}/receipt`);
+    expect(receipt).toMatchObject({ total_usd: 102, lines: [{ amount_crypto: '100' }, { coin: null }] });
     expect(await account.balance()).toBe(102);
     expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
   });

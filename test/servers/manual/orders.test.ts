@@ -106,4 +106,20 @@ describe('An order of a hand-made server', () => {
     ]);
     expect(await traces(shop, number)).toMatchObject({ addresses: 0, places: 0 });
   });
+
+  it('costs nothing when the operator makes no machine, also as the second one of a day', async ({
+    onTestFinished: onEnd,
+  }) => {
+    const { context, ...shop } = await openOffice(onEnd);
+    for (let i = 0; i < 2; i++) await orderServer(context, ORDER);
+    startWorker(shop, onEnd);
+    const open = `select from manual_job where action = 'CREATE'`;
+    await eventually(async () => (await shop.db.query(open)).length === 2);
+    for (const task of await shop.db.query<{ subject: string }>(`select subject from task where process = 'server'`))
+      await leasedAgain(shop.db, task.subject);
+    await shop.db.query('update task set deadline_at = now()');
+    const failed = `select from server where status = 'FAILED'`;
+    await eventually(async () => (await shop.db.query(failed)).length === 2);
+    expect(await shop.balance(shop.accountId)).toBe(FUNDS_MICROS);
+  });
 });

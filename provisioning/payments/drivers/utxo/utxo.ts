@@ -66,6 +66,10 @@ export class UtxoPayments implements PaymentDriver {
     return { walletAddress, paymentUri: `${this.#chain.scheme}:${walletAddress}?amount=${amountCrypto}` };
   }
 
+  spell(address: string): string | undefined {
+    return this.#chain.spell(address);
+  }
+
   async reachable(signal: AbortSignal): Promise<boolean> {
     await this.chains[0].nodes.ask(signal, (node) => node.head(signal));
     return true;

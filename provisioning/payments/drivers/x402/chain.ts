@@ -44,8 +44,6 @@ const EVENTS = [toEventSelector(USED), toEventSelector(CANCELLED)];
  * end within ten minutes. So their clients seldom signed them earlier than this.
  */
 const SEARCH_SECONDS = 3_600n;
-/** An otherwise used authorization is dead only after so long on the chain. */
-const DEAD_AFTER_SECONDS = 60n;
 /** The longest pause between two calls for a receipt. */
 const RECEIPT_POLL_MS = 250;
 const RECEIPT_POLL_FIRST_MS = 5;
@@ -218,20 +216,20 @@ export class X402Chain {
         method: 'eth_getLogs',
         params: [{ address: this.#terms.asset, topics, fromBlock: toHex(first), toBlock: toHex(last) }],
       });
-      if (log?.transactionHash) return this.#judge(key, log.transactionHash, head);
+      if (log?.transactionHash) return this.#judge(key, log.transactionHash);
       if (first === 0n || (await this.client.getBlock({ blockNumber: first })).timestamp < from) break;
     }
     // It is used, but no block shows how: the node lags behind, or has pruned its logs.
     return { state: 'open' };
   }
 
-  async #judge(key: AuthorizationKey, txId: Hash, head: Head): Promise<Settlement> {
+  /** Dead, if a safe block has used it otherwise. Then no reorganisation can bring the payment. */
+  async #judge(key: AuthorizationKey, txId: Hash): Promise<Settlement> {
     const receipt = await this.#receipt(txId);
     const fate = receipt && fateIn(receipt.logs, this.#terms.asset, key);
     if (fate === 'paid') return this.#settled(key, receipt!);
     if (fate !== 'spent') return { state: 'open' };
-    const { timestamp } = await this.client.getBlock({ blockNumber: receipt!.blockNumber });
-    return { state: head.timestamp >= timestamp + DEAD_AFTER_SECONDS ? 'dead' : 'open' };
+    return { state: (await this.#isSafe(receipt!.blockNumber)) ? 'dead' : 'open' };
   }
 
   /** Settled, if the block has enough confirmations. */

@@ -75,8 +75,11 @@ export type Exclusive = <T>(work: () => Promise<T>) => Promise<T>;
 export interface SettleOptions {
   signal: AbortSignal;
   exclusive: Exclusive;
-  /** An earlier settlement may be under way. The driver sends nothing while other transactions are open. */
-  again?: boolean;
+  /**
+   * An earlier settlement may be under way, with its last transaction as far as it is known. The driver sends nothing while that
+   * one may still come into a block.
+   */
+  again?: { txId: string | undefined } | undefined;
 }
 
 export interface X402Health {

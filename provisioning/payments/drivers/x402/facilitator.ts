@@ -79,7 +79,7 @@ export function localFacilitator(
     },
     async settle(authorization, signature, { exclusive, again }) {
       if (again) {
-        if ((await wallet.standing()).pending > 0) return { unsent: true };
+        if (again.txId !== undefined && (await wallet.isPending(again.txId as Hex))) return { unsent: true };
         // A nonce after a lost one would wait for ever, and so would each later one.
         wallet.forgetNonce();
       }

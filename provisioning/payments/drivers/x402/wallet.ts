@@ -1,10 +1,18 @@
 /** A wallet that pays gas and holds nothing else. A thief of its key gets some cents of gas, and no payment. */
 import { readFileSync, statSync } from 'node:fs';
-import { BaseError, ExecutionRevertedError, type Hash, type Hex, InsufficientFundsError, keccak256 } from 'viem';
+import {
+  BaseError,
+  ExecutionRevertedError,
+  type Hash,
+  type Hex,
+  InsufficientFundsError,
+  keccak256,
+  TransactionNotFoundError,
+} from 'viem';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
 import { RpcError } from '../json-rpc.ts';
 import type { X402Chain } from './chain.ts';
-import type { Exclusive } from './driver.ts';
+import { type Exclusive, isSameHex } from './driver.ts';
 import { faultsOf } from './nodes.ts';
 
 /** The gas limit. Contract wallets decide how much gas the check of their signatures takes. */
@@ -138,15 +146,34 @@ export class GasWallet {
     return Math.max(pending, last + 1);
   }
 
-  /** The approximate settlements that its gas suffices for, and the number of its unmined transactions. */
-  async standing(): Promise<{ settlements: bigint; pending: number }> {
+  /** Whether a sent transaction may still come into a block. Its node knows it, and mines its nonce or an earlier one next. */
+  async isPending(hash: Hash): Promise<boolean> {
+    const found = await this.#chain.client.getTransaction({ hash }).catch((error) => {
+      if (error instanceof TransactionNotFoundError) return undefined;
+      throw error;
+    });
+    if (!found || !isSameHex(found.from, this.address)) return false;
+    const { latest, pending } = await this.#counts();
+    return pending > latest && found.nonce >= latest;
+  }
+
+  /** The nonces after the mined transactions, and after the others. */
+  async #counts(): Promise<{ latest: number; pending: number }> {
     const { address } = this;
     const { client } = this.#chain;
-    const [balance, { maxFeePerGas }, latest, pending] = await Promise.all([
-      client.getBalance({ address }),
-      this.fees(),
+    const [latest, pending] = await Promise.all([
       client.getTransactionCount({ address, blockTag: 'latest' }),
       client.getTransactionCount({ address, blockTag: 'pending' }),
+    ]);
+    return { latest, pending };
+  }
+
+  /** The approximate settlements that its gas suffices for, and the number of its unmined transactions. */
+  async standing(): Promise<{ settlements: bigint; pending: number }> {
+    const [balance, { maxFeePerGas }, { latest, pending }] = await Promise.all([
+      this.#chain.client.getBalance({ address: this.address }),
+      this.fees(),
+      this.#counts(),
     ]);
     return { settlements: balance / (GAS_TYPICAL * maxFeePerGas || 1n), pending: pending - latest };
   }
