@@ -36,11 +36,14 @@ export interface Member {
   diskGb: number;
 }
 
+/** A list of texts that has to be given. */
+const { default: _, ...texts } = column.textArray();
+
 export const Engine = entity('engine', {
   /** Engines of the environment have the name of their driver. */
   name: column.key(),
   /** The kinds of servers whose machines it makes: `VPS`, `DEDICATED`. */
-  kinds: column.textArray(),
+  kinds: texts as column.Column<string[]>,
   /** Whether it makes machines only on hosts that the operator has added. */
   needsHosts: column.boolean(),
   /** Whether its machines are simulated. */
@@ -59,7 +62,7 @@ export const Engine = entity('engine', {
   version: nullable(column.text()),
   members: defaulting(column.json<Member[]>(), "'[]'"),
   /** The names of its images. Null: unknown. */
-  images: nullable(column.textArray()),
+  images: nullable(texts as column.Column<string[]>),
   /** When a look last reached it. The service sells an added engine only after its first look. */
   seenAt: nullable(column.timestamp()),
   /** The error of the last look that failed; null after one that reached it. */

@@ -26,6 +26,7 @@ alter table engine
   add column trouble_at timestamptz(3),
   add column created_at timestamptz(3) not null default now(),
   add column updated_at timestamptz(3) not null default now(),
+  alter column client_key set statistics 0,
   add constraint engine_client_key_check check (client_key is null or connection is not null),
   add constraint engine_trouble_check check ((trouble is null) = (trouble_at is null));
 
