@@ -103,6 +103,7 @@ const VARIABLES = {
       '30',
       'How long a worker may be silent before another worker takes over its tasks.',
     ),
+    PACKETS_PER_SECOND_MAX: variable(count('packets'), '50000', 'A VPS that sends more is a [finding](running.md).'),
   },
   Simulation: {
     SIMULATED_PAYMENT_SECONDS: variable(number(0, 3600, 'seconds'), '2', 'Time until a simulated payment confirms.'),

@@ -129,6 +129,7 @@ async function prepareProvisioning(
     connect: connectBy(config, vault),
     ...(config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config)),
     pollSeconds,
+    packetsPerSecondMax: config.packetsPerSecondMax,
     allowCidrs,
     denyCidrs,
     render,

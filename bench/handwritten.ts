@@ -82,6 +82,7 @@ const answerOf = (server: Row) => ({
   price_month_usd: Number(server.price_month_micros) / 1e6,
   paid_until: server.paid_until,
   failure: server.failure_code ? { code: server.failure_code, message: server.failure_message ?? '' } : null,
+  traffic_used_gb: (server.traffic_used_bytes ?? null) === null ? null : Number(server.traffic_used_bytes) / 1e9,
   created_at: server.created_at,
   updated_at: server.updated_at,
   poll_after_seconds: IN_PROGRESS.test(server.status) ? 2 : null,

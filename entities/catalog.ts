@@ -3,26 +3,32 @@ import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from './database/table.ts';
 
-export interface VpsDetails {
+/** The traffic of a tier in a month, and the consequence of more. */
+interface TrafficDetails {
+  /** Null: unmetered. */
+  trafficTb: number | null;
+  portMbps: number;
+  /** The price in micro-USD of each begun TB above. Absent: the machine gets slow instead. */
+  extraTbMicros?: number;
+  /** The speed of a slow machine. Default: 10. */
+  slowMbps?: number;
+}
+export interface VpsDetails extends TrafficDetails {
   vcpus: number;
   memoryMb: number;
   diskGb: number;
   diskType: string;
   trafficTb: number;
-  portMbps: number;
   virtualization: string;
   /** Whether containers can run in the machine. Absent: no. */
   nesting?: boolean;
 }
-export interface DedicatedDetails {
+export interface DedicatedDetails extends TrafficDetails {
   cpuModel: string;
   cores: number;
   threads: number;
   memoryMb: number;
   disks: { count: number; sizeGb: number; type: string }[];
-  /** Null: unmetered. */
-  trafficTb: number | null;
-  portMbps: number;
   deliveryHours: number;
 }
 export interface BastionDetails {

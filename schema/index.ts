@@ -28,6 +28,7 @@ import './servers/engines.ts';
 import './servers/findings.ts';
 import './servers/hosts.ts';
 import './servers/manual-jobs.ts';
+import './servers/metrics.ts';
 import './servers/servers.ts';
 import './tasks.ts';
 import './transparency.ts';

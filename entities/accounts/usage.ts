@@ -19,7 +19,7 @@ export const FIND_USAGE_TOTAL = statement({ totalMicros: column.bigint() })`
 
 const USAGE_ITEM = {
   id: column.key(),
-  kind: column.oneOf('order', 'renewal', 'refund', 'topup', 'bonus', 'adjustment'),
+  kind: column.oneOf('order', 'renewal', 'traffic', 'refund', 'topup', 'bonus', 'adjustment'),
   orderNumber: nullable(column.text()),
   serviceCode: nullable(column.text()),
   description: column.text(),

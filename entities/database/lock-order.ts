@@ -25,6 +25,8 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['top_up', 'order_number'],
   ['server', 'order_number'],
   ['manual_job', 'id'],
+  ['meter', 'order_number'],
+  ['meter_sample', "concat_ws('/', order_number, step, at)"],
   ['brake', 'driver'],
   ['finding', "concat_ws('/', kind, order_number, generation)"],
   // Capacity that servers hold.

@@ -31,6 +31,7 @@ import '../servers/finding.ts';
 import '../servers/host.ts';
 import '../servers/ip-address.ts';
 import '../servers/manual-job.ts';
+import '../servers/metering/meter.ts';
 import '../servers/place.ts';
 import '../servers/placement.ts';
 import '../servers/reverse-dns.ts';

@@ -12,6 +12,8 @@ export const EVENT_TYPES = [
   'server.action_failed',
   'server.renewed',
   'server.suspended',
+  'server.traffic_warned',
+  'server.traffic_charged',
   'server.deleted',
   'topup.created',
   'topup.confirming',

@@ -25,6 +25,7 @@ export const TRANSFER_KINDS = [
   'capture',
   'release',
   'renewal',
+  'traffic',
   'refund',
   'adjustment',
 ] as const;

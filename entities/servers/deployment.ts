@@ -34,7 +34,7 @@ export const Deployment = entity('deployment', {
   image: column.text(),
   /** SHA-256 of the specification, in hex. */
   specDigest: column.text(),
-  /** Sealed: host name, keys, user data and root password of the new system. Erased when it has booted. */
+  /** Sealed: host name, keys, user data and root password of the new system. Erased when it is on the disk. */
   seed: nullable(column.bytes()),
   /** The device that the host boots from next. */
   device: defaulting(column.oneOf('PXE', 'DISK'), "'PXE'"),
@@ -115,11 +115,14 @@ export const FIND_DEPLOYMENT = statement(ADDRESSED)`
 export const LIST_DEPLOYMENTS = statement(ADDRESSED)`select ${ADDRESSED_SQL} from deployment order by id limit $1::int`;
 /**
  * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
- * address, $6 image. $7 digest, $8 seed, $9 the users of its controller.
+ * address, $6 image. $7 digest, $8 seed, $9 the users of its controller. The host forgets those from before.
  */
 export const BEGIN_DEPLOYMENT = statement(ADDRESSED)`
-  insert into deployment (id, order_number, generation, box, mac, image, spec_digest, seed, bmc_users, cycle)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning ${ADDRESSED_SQL}`;
+  with begun as (
+    insert into deployment (id, order_number, generation, box, mac, image, spec_digest, seed, bmc_users, cycle)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'OFF') on conflict do nothing returning *),
+  compared as (update host set bmc_users = null from begun where name = box and host.bmc_users is not null)
+  select ${ADDRESSED_SQL} from begun as deployment`;
 /** Plans a power cycle. $1 id, $2 run, $3 device, $4 the halves of the cycle, $5 the change or null. */
 export const PLAN_POWER_CYCLE = statement({})`
   update deployment set device = $3, cycle = $4, change = coalesce($5, change), updated_at = now()

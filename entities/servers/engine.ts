@@ -30,7 +30,8 @@ export interface EngineConnection {
 /** A member of a cluster, or a single server, as its engine told of it. */
 export interface Member {
   name: string;
-  state: 'online' | 'offline' | 'drained';
+  /** An evacuated member is offline. */
+  state: 'online' | 'offline';
   vcpus: number;
   memoryMb: number;
   diskGb: number;

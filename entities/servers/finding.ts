@@ -8,12 +8,14 @@ import type { Queryable } from '../database/transaction.ts';
 /**
  * - ORPHAN: a machine with our mark that belongs to no server;
  * - LOST: a server whose machine the engine does not have;
- * - POWER: a machine that is off though its server runs, or on though its server is stopped;
+ * - POWER: a machine that is off though its server runs, or on though its server is stopped. Or the worker cannot turn the
+ *   machine of a suspended server off or on;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
  * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room;
  * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
- * - STUCK: a machine that was given up and cannot be removed.
+ * - STUCK: a machine that was given up and cannot be removed;
+ * - TRAFFIC: a machine that sends very many packets, or hides its network card from the engine.
  */
 export const FINDING_KINDS = [
   'ORPHAN',
@@ -25,6 +27,7 @@ export const FINDING_KINDS = [
   'CAPACITY',
   'INCOMPLETE',
   'STUCK',
+  'TRAFFIC',
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
@@ -102,19 +105,33 @@ export const RESOLVE_ALL = statement({})`
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
 /**
- * The machines that stable servers should have, with the details of their tiers. $1 kinds of servers, $2 the engine of the
- * operator, or null for that of the environment.
+ * The machines that stable servers should have, with the details of their tiers. `idle`: no task. $1 kinds of servers, $2 the
+ * engine of the operator, or null for that of the environment.
  */
 export const FIND_EXPECTED_MACHINES = statement({
   ...MACHINE,
+  kind: column.oneOf('VPS', 'DEDICATED'),
+  accountId: column.text(),
+  host: nullable(column.text()),
+  idle: column.boolean(),
   status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
   image: column.text(),
-  host: nullable(column.text()),
   details: column.json<VpsDetails | DedicatedDetails>(),
 })`
-  select order_number as "order", generation, status, os as image, host, details from server join catalog_item on code = service_code
+  select order_number as "order", generation, server.kind, account_id, host, status, os as image, details,
+    not exists (select from task where subject = order_number) as idle
+  from server join catalog_item on code = service_code
   where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
     and server.engine is not distinct from $2`;
+/**
+ * Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers, $2 as
+ * above.
+ */
+export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
+  select order_number as "order", generation from server
+  where status = 'SUSPENDED' and kind = any($1) and engine is not distinct from $2
+    and case when change is not null then failure_code = 'resume_failed'
+      else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
 /** Of these orders, the newest generations that belong to a server of that engine. $1 order numbers, $2 as above. */
 export const FIND_OWNED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server

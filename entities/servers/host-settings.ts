@@ -31,8 +31,10 @@ export const UPDATE_HOST = statement(Host.columns)`
 export const FIND_OCCUPANT = statement({ orderNumber: column.text() })`
   select order_number from placement where host = $1
   union all select order_number from deployment where box = $1 and state <> 'RETIRED' limit 1`;
+/** The address of a controller without its scheme and IPMI's own port, so that one controller has one form. */
+const placeSql = (address: string) => `regexp_replace(${address}, '^https?://|:623$', '')`;
 /** Another host with the same network card or the same controller. $1 host, $2 MAC address, $3 address of the BMC. */
 export const FIND_HOST_CONFLICT = statement({ name: column.text(), field: column.text() })`
   select name, case when mac = $2 then 'mac' else 'bmc.address' end as field from host
-    where name <> $1 and (mac = $2 or bmc_address = $3)
+    where name <> $1 and (mac = $2 or ${placeSql('bmc_address')} = ${placeSql('$3')})
   union all select box, 'mac' from deployment where box <> $1 and mac = $2 limit 1`;

@@ -25,7 +25,7 @@ export interface Bmc {
   certificate?: string | null | undefined;
 }
 
-export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE', 'EVACUATED'] as const;
+export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
 
 export const Host = entity('host', {
@@ -62,6 +62,11 @@ export const Host = entity('host', {
   /** Whether the operator vouches that only the service and this host are in the network that it boots from. */
   bootNetworkIsolated: defaulting(column.boolean(), 'false'),
   firmware: nullable(column.oneOf(...FIRMWARES)),
+  /**
+   * The users that its controller had before the last machine, as `id:name:privilege`. The operator freed the host
+   * (`declareWiped`), so the driver compares them before the next machine. Null: there is nothing to compare.
+   */
+  bmcUsers: nullable({ ...column.textArray(), default: undefined }),
   createdAt: column.now(),
   updatedAt: column.now(),
 });
@@ -70,18 +75,17 @@ export type Host = RowOf<typeof Host>;
 export const BMC_PASSWORD = sealedColumn(Host, 'bmcPassword', 'name');
 
 /**
- * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE or EVACUATED. Machines
- * stay in the first two states. An engine has moved or stopped those of an EVACUATED host.
+ * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay
+ * in both states.
  */
 export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
   table: Host,
   key: 'name',
   state: 'state',
   transitions: {
-    ACTIVE: ['DRAINING', 'OFFLINE', 'EVACUATED'],
+    ACTIVE: ['DRAINING', 'OFFLINE'],
     DRAINING: ['ACTIVE'],
-    OFFLINE: ['ACTIVE', 'DRAINING', 'EVACUATED'],
-    EVACUATED: ['ACTIVE', 'DRAINING', 'OFFLINE'],
+    OFFLINE: ['ACTIVE', 'DRAINING'],
   },
 };
 

@@ -132,7 +132,7 @@ export const CLAIM_RESIZE = statement({ placed: column.boolean(), claimed: colum
     claimed as (
       update host set claimed_vcpus = claimed_vcpus + needed.vcpus,
         claimed_memory_mb = claimed_memory_mb + needed.memory_mb, claimed_disk_gb = claimed_disk_gb + needed.disk_gb
-      from needed where host.name = needed.host and host.state not in ('OFFLINE', 'EVACUATED')
+      from needed where host.name = needed.host and host.state <> 'OFFLINE'
         and host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
         and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
         and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb

@@ -3,6 +3,7 @@ import * as column from '../database/column.ts';
 import { sealedColumn } from '../database/sealed.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
+import { TRAFFIC_USED_SQL } from './metering/meter.ts';
 
 export const SERVER_STATUSES = [
   'PENDING',
@@ -112,13 +113,15 @@ export const ERASED = { rootPassword: null, userData: null };
 
 /** The columns that answers show: all but large ones, secrets that only drivers need, and those for the operator. */
 const { sshPublicKeys, userData, rootPassword, trouble, troubleAt, ...shown } = Server.columns;
-export const SHOWN_SERVER = shown;
-export type ShownServer = Row<typeof SHOWN_SERVER>;
-export const SHOWN_COLUMNS = columnsOf(
+const USED = { trafficUsedBytes: nullable(column.bigint()) };
+export const SHOWN_SERVER = { ...shown, ...USED };
+/** A server as answers show it. A row that comes from a change lacks the traffic. */
+export type ShownServer = Row<typeof shown> & Partial<Row<typeof USED>>;
+export const SHOWN_COLUMNS = `${columnsOf(
   Server,
   'server',
   Object.keys({ sshPublicKeys, userData, rootPassword, trouble, troubleAt }),
-);
+)}, ${TRAFFIC_USED_SQL} as traffic_used_bytes`;
 
 /**
  * Locks the server $1 if the condition holds, and its account before it, in the order of lock-order.ts. The count makes

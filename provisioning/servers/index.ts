@@ -17,6 +17,7 @@ import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts
 import { retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
+import { METER_PROCESSES, meterProcess } from './metering/meter.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
@@ -38,6 +39,8 @@ export interface ServersOptions {
   proofSeconds?: Record<Server['kind'], number>;
   /** Absent: the names of addresses are only stored. */
   reverseDns?: ReverseDnsHook | undefined;
+  /** Packets a second of one machine from which on the operator hears of it. Default: 50,000. */
+  packetsPerSecondMax?: number;
   /** Takes a line about each failed call of a driver. Default: the standard error output. */
   log?: (line: string) => void;
 }
@@ -59,17 +62,23 @@ export class Servers implements WorkerPart {
 
   get processes() {
     const { db, vault, pollSeconds, proofSeconds, reverseDns, log } = this.#options;
+    const { packetsPerSecondMax = 50_000 } = this.#options;
     const { engines } = this;
+    const meter = (kind: Server['kind']) =>
+      meterProcess({ db, kind, engines, packetsPerSecondMax, log: log ?? console.error });
     return {
       [SERVER_PROCESS]: serverProcess({ db, vault, engines, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [OBSERVER_PROCESS]: observerProcess(db, engines, console.error),
+      [METER_PROCESSES.VPS]: meter('VPS'),
+      [METER_PROCESSES.DEDICATED]: meter('DEDICATED'),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
     };
   }
 
   get periodic() {
-    return [RENEWAL_PROCESS, OBSERVER_PROCESS, ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : [])];
+    const always = [RENEWAL_PROCESS, OBSERVER_PROCESS, ...Object.values(METER_PROCESSES)];
+    return [...always, ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : [])];
   }
 
   /** The name of the engine of the environment that makes machines of a kind. */

@@ -2,7 +2,7 @@
  * Deployments on bare-metal hosts, and how the operator overrides a driver that cannot finish one. A host is sold
  * again only after its wiper reported it empty, or an operator declared it so.
  */
-import { exists, lock, remove } from '../../entities/database/table.ts';
+import { exists, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { EventType } from '../../entities/history/event.ts';
@@ -34,6 +34,8 @@ export const declareWiped = (context: Context, host: string, reason: string): Pr
     const hasTask = await exists(tx, Task, { subject: found.orderNumber });
     if (hasTask && found.state === 'WIPED') return found;
     if (hasTask && found.state === 'WIPING') return (await moveDeployment(tx, found, 'WIPED', { note: reason }))!;
+    // The next order compares the users of the controller.
+    await update(tx, Host, { name: host }, { bmcUsers: found.bmcUsers });
     await remove(tx, Deployment, { id: found.id });
     return { ...found, state: 'WIPED', note: reason };
   });

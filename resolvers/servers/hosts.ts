@@ -92,6 +92,7 @@ export async function updateHost(context: Context, name: string, given: HostSett
     if (given.mac) await moveToCard(tx, name, given.mac.toLowerCase());
     const host = await UPDATE_HOST.first(tx, [name, vcpus, memoryMb, diskGb, vcpuOvercommit, ...bareMetal]);
     if (!host) throw invalid('vcpus', 'Machines have claimed more than that.');
+    if (host.bmcProtocol !== before.bmcProtocol || host.bmcAddress !== before.bmcAddress) await forgetUsers(tx, name);
     await recordHost(tx, context, name, { updated: Object.keys(given) });
     return host;
   });
@@ -145,6 +146,12 @@ async function requireEngine(tx: Transaction, name: string, { kind, region }: Ne
 async function moveToCard(tx: Transaction, box: string, mac: string): Promise<void> {
   const deployment = await lock(tx, Deployment, { box });
   if (deployment && deployment.state !== 'RETIRED') await update(tx, Deployment, { id: deployment.id }, { mac });
+}
+
+/** Another controller, or another protocol, has users of its own. Those of the earlier one are no measure for them. */
+async function forgetUsers(tx: Transaction, box: string): Promise<void> {
+  await update(tx, Host, { name: box }, { bmcUsers: null });
+  await update(tx, Deployment, { box }, { bmcUsers: null });
 }
 
 async function sizeOfTier(tx: Transaction, code: string) {

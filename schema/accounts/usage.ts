@@ -6,7 +6,7 @@ import { pageArgs } from '../pages.ts';
 
 const UsageItemType = objectType<UsageItem>('UsageItem', 'One change of the balance.', (t) => ({
   kind: t.exposeString('kind', {
-    description: 'order, renewal, refund, topup, bonus or adjustment. A failed order gets a refund.',
+    description: 'order, renewal, traffic, refund, topup, bonus or adjustment. A failed order gets a refund.',
   }),
   orderNumber: t.exposeString('orderNumber', {
     nullable: true,

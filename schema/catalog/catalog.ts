@@ -67,6 +67,12 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
       description: 'The outgoing traffic of a month.',
       resolve: ({ item }) => item.details.trafficTb,
     }),
+    extraTrafficTbUsd: t.field({
+      type: 'Usd',
+      nullable: true,
+      description: 'The price of each begun TB above that; null: the machine gets slow until the next month.',
+      resolve: ({ item: { details } }) => (details.extraTbMicros ? BigInt(details.extraTbMicros) : null),
+    }),
     portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
     virtualization: t.string({ resolve: ({ item }) => item.details.virtualization }),
   }),

@@ -22,7 +22,7 @@ const EngineProduct = enumType('EngineProduct', 'The program of an engine, as it
 
 const MemberType = objectType<Member>('Member', 'A member of an engine, as the engine told of it.', (t) => ({
   name: t.exposeString('name'),
-  state: t.exposeString('state', { description: 'online, offline, or drained: evacuated.' }),
+  state: t.exposeString('state', { description: 'online, or offline: silent or evacuated.' }),
   vcpus: t.exposeInt('vcpus', { description: 'Its processors; 0 while it is not online.' }),
   memoryMb: t.exposeInt('memoryMb'),
   diskGb: t.exposeInt('diskGb', { description: 'The size of its pool.' }),

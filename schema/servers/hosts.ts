@@ -63,7 +63,7 @@ const bareMetalInput = (t: Fields) => ({
 
 const HostState = enumType(
   'HostState',
-  'Only active hosts get machines. The operator drains a host; its engine reports it offline, or evacuated.',
+  'Only active hosts get machines. The operator drains a host; its engine reports it offline.',
   HOST_STATES,
 );
 const HostType = objectType<Host>('Host', 'A host, its capacity, and the part that machines have claimed.', (t) => ({

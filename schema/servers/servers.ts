@@ -2,6 +2,7 @@
 import type { ShownServer } from '../../entities/servers/server.ts';
 import { type DeletedServer, deleteServer } from '../../resolvers/servers/delete.ts';
 import { listServers, SERVER_STATUSES, STABLE, waitForServer } from '../../resolvers/servers/find.ts';
+import { trafficUsedGb } from '../../resolvers/servers/metrics.ts';
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
 import { type ServerEvent, watchServers } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
@@ -52,6 +53,11 @@ export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedica
     description: 'Why the order or the last operation failed.',
     resolve: ({ failureCode, failureMessage }) =>
       failureCode ? { code: failureCode, message: failureMessage ?? '' } : null,
+  }),
+  trafficUsedGb: t.float({
+    nullable: true,
+    description: 'The sent GB of this calendar month (UTC); null if nothing counts them.',
+    resolve: (server, _, context) => trafficUsedGb(server, context),
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),

@@ -38,6 +38,9 @@ describe('A list', async () => {
       select id, case n % 2 when 0 then $2 else 'acct_other' end, 'SRV-' || n, 'VPS', 'RUNNING', 'web', 'vps-1', 'zrh', 'x', 1, 0`,
     'srv',
   );
+  await db.query(
+    `insert into meter (order_number, epoch, read_at, month) select order_number, '', now(), '2020-01' from server`,
+  );
   await fill(
     `insert into audit_entry (id, account_id, action, actor_type)
       select id, case n % 2 when 0 then $2 else 'acct_other' end, 'api.request', 'system'`,

@@ -31,6 +31,8 @@ let keys: readonly [UploadedKey, UploadedKey];
 let driver: LxcDriver;
 /** This driver pins a certificate that the engine does not have. */
 let deceived: LxcDriver;
+/** A driver for each member alone. */
+let meters: LxcDriver[];
 const never = new AbortController().signal;
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -57,6 +59,7 @@ beforeAll(async () => {
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };
   const place = { project: 'freehold', pool: 'local', network: 'br0', nameservers: [] };
   driver = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, tls)) });
+  meters = endpoints.map((text) => new LxcDriver({ ...place, endpoints: [endpointOf(text, tls)] }));
   const another = { ...tls, serverCertificate: tls.certificate };
   deceived = new LxcDriver({ ...place, endpoints: endpoints.map((text) => endpointOf(text, another)) });
   customer = await newCustomer(world, 500);
@@ -117,6 +120,14 @@ describe('A cluster of three', () => {
     await sellOn('n1');
     [staying, leaving] = await Promise.all([sell(), sell()]);
     expect((await driver.list(never)).map(({ host }) => host)).toEqual(['n1', 'n1']);
+  });
+
+  it('shows each member the counters of all machines', async () => {
+    for (const meter of meters) {
+      const readings = await meter.meter(never);
+      expect(readings.map(({ epoch }) => epoch.split(' ')[1])).toEqual(['n1', 'n1']);
+      for (const { sentBytes, cpuNs } of readings) expect(Math.min(sentBytes!, cpuNs!)).toBeGreaterThan(0);
+    }
   });
 
   it('is used only with the pinned certificate', async () => {

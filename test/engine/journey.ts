@@ -70,6 +70,11 @@ export function describeJourney(
       expect(await enter(1, 'nproc; cat /root/mine')).toBe('2\nkept');
     });
 
+    it('has a meter within a minute', async () => {
+      const read = () => ground().customer.rest('GET', `/v1/servers/${server.order_number}`);
+      await eventually(async () => (await read()).body.traffic_used_gb !== null, 90);
+    });
+
     it('leaves nothing on the engine after its deletion', async () => {
       const { customer, instances } = ground();
       expect(await instances()).toHaveLength(before.length + 1);

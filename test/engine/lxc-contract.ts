@@ -9,6 +9,7 @@ import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
 import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
 import { eventually } from '../setup/freehold.ts';
+import { describeMeter } from './lxc-meter.ts';
 import { describeRebuilds, type Shown } from './lxc-rebuilds.ts';
 import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
 import { newSpec as newMachine } from './machine.ts';
@@ -104,7 +105,9 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
   if (traits) return;
 
   const call = (...request: Parameters<Lxd['call']>) => lxd.call(...request);
-  describeRebuilds(name, { call, newDriver, newSpec, instancesOf, instanceOf, login });
+  const bench = { call, newDriver, newSpec, instancesOf, instanceOf, login };
+  describeRebuilds(name, bench);
+  describeMeter(name, bench);
 
   describe(`The lxc driver on ${name}`, () => {
     it('tells the product, the version and the images of the engine, and the size of its host', async () => {
@@ -212,6 +215,16 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       const blind = newDriver({ probe: probeByCommand('echo {address} {host}') });
       expect(await blind.observe(spec, never)).toMatchObject({ proven: false, power: 'on' });
       await driver.destroy(spec, never);
+    });
+
+    it('finds and removes a machine that the operator has renamed', async () => {
+      const [driver, spec] = [newDriver(), newSpec()];
+      await driver.create(spec, never);
+      await driver.power(spec, 'off', 'off', never);
+      await lxd.call('POST', `/1.0/instances/${nameOf(spec)}?project=freehold`, { name: 'renamed' });
+      expect(await driver.observe(spec, never)).toMatchObject({ phase: 'present', power: 'off' });
+      expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
+      expect(await instancesOf(spec)).toEqual([]);
     });
 
     it('reports no room if the project has none left', async () => {

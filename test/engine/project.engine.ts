@@ -129,13 +129,13 @@ describe('The socket of an engine', () => {
     });
   });
 
-  it('gets no new project while another has machines', async () => {
+  it.each(['default', 'sold'])('gets no new project while the project %s has machines', async (project) => {
     const spec = newSpec();
-    const earlier = newDriver('default');
+    const earlier = newDriver(project);
     await earlier.create(spec, never);
     await expect(newDriver('other').check(never)).rejects.toMatchObject({
       code: 'rejected',
-      message: expect.stringContaining('Set LXC_PROJECT=default.'),
+      message: expect.stringContaining(`Set LXC_PROJECT=${project}.`),
     });
     await earlier.destroy(spec, never);
   });

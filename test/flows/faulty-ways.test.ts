@@ -33,7 +33,9 @@ const WATCHED: Record<Exclude<Call, Made>, true> = {
   capacity: true,
   check: true,
   list: true,
+  meter: true,
   reachable: true,
+  setSpeed: true,
 };
 
 /** The call that mends a failed rebuild, which belongs to no way: see steps/wanted-state.test.ts. */

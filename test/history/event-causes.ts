@@ -22,6 +22,8 @@ import {
   patch,
   path,
   running,
+  sent,
+  sentAbove,
   server,
   stopped,
   tick,
@@ -104,6 +106,8 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     },
     { status: 'suspended' },
   ],
+  'server.traffic_warned': ['system', async () => sent(await running(), 1.8), { status: 'running' }],
+  'server.traffic_charged': ['system', sentAbove, { status: 'running' }],
   'server.deleted': [
     'system',
     async () => {

@@ -48,6 +48,22 @@ export async function due(orderNumber: string) {
   await db.query(`update server set paid_until = now() - interval '1 second' where order_number = $1`, [orderNumber]);
   await tick('renewals');
 }
+/** Lets the machine of a server have sent so many TB in this month. */
+export async function sent(orderNumber: string, tb: number): Promise<string> {
+  await db.query(
+    `insert into meter (order_number, epoch, read_at, month, used_bytes)
+      values ($1, '', now(), to_char(now() at time zone 'UTC', 'YYYY-MM'), $2)
+      on conflict (order_number) do update set used_bytes = excluded.used_bytes`,
+    [orderNumber, tb * 1e12],
+  );
+  await tick('meter-vps');
+  return orderNumber;
+}
+/** A server whose tier sells traffic above that, and which has begun a TB. */
+export async function sentAbove(): Promise<string> {
+  await db.query(`update catalog_item set details = details || '{"extraTbMicros": 1000000}' where code = 'vps-1'`);
+  return sent(await running(), 2.5);
+}
 export const topUp = async () =>
   (await owner.rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' })).body.order_number;
 export const newKey = async (more: object = {}) =>

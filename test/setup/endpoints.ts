@@ -67,6 +67,7 @@ export const EXTENSIONS: Endpoint[] = [
   // Libraries for RFC 7662 only use POST.
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
   ['GET', '/v1/transparency/audit-digest', 'public', 'LIVE'],
+  ['GET', '/v1/servers/{order_number}/metrics', 'read', 'LIVE'],
   ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
 

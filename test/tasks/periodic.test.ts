@@ -23,6 +23,8 @@ describe('Periodic work', () => {
         'credential-retention',
         'driver-health',
         'low-balance',
+        'meter-dedicated',
+        'meter-vps',
         'observer',
         'renewals',
         'webhook-retention',

@@ -2,6 +2,7 @@
 -- boot, so the operator states the disks of earlier hosts anew. Until then, the service neither sells nor wipes them.
 alter table host
   add disks text[] not null default '{}',
+  add bmc_users text[],
   add boot_network_isolated boolean not null default false;
 update host set disks = array[substr(disk, 17)] where disk ~ '^/dev/disk/by-id/[A-Za-z0-9][A-Za-z0-9#+.:=@_-]{2,127}$';
 alter table host

@@ -101,10 +101,28 @@ export interface Observation extends MachineKey {
   detail?: string;
 }
 
+/** The counters of a machine that is on, from its own side. Null: the engine does not know. */
+export interface Reading extends MachineKey {
+  /** Another value after each start, with which all counters began at zero. */
+  epoch: string;
+  /** Bytes and packets of its network card. Null: the machine hides the card. */
+  sentBytes: number | null;
+  receivedBytes: number | null;
+  sentPackets: number | null;
+  /** Nanoseconds of all vCPUs. */
+  cpuNs: number | null;
+  /** The occupied bytes at this moment. */
+  memoryBytes: number | null;
+  diskBytes: number | null;
+  /** The speed of its network card, in megabits a second. */
+  portMbps: number | null;
+}
+
 /** A host as its engine sees it. */
 export interface HostReport {
   name: string;
-  state: 'online' | 'offline' | 'drained';
+  /** An offline host gets no machines, such as one that the operator has evacuated. */
+  state: 'online' | 'offline';
   size: MachineSize;
 }
 
@@ -129,6 +147,13 @@ export interface HardwareDriver {
   about?(signal: AbortSignal): Promise<EngineReport>;
   /** All machines with our mark, in every state. @throws DriverError unreachable */
   list(signal: AbortSignal): Promise<Observation[]>;
+  /**
+   * Reads the counters of all machines that are on, by one request. A driver without it counts nothing.
+   * @throws DriverError unreachable
+   */
+  meter?(signal: AbortSignal): Promise<Reading[]>;
+  /** Changes the speed of the network card of a machine that is on, without a break. @throws DriverError */
+  setSpeed?(machine: MachineKey, portMbps: number, signal: AbortSignal): Promise<void>;
   /** Makes the machine, unless it exists. @throws DriverError */
   create(spec: MachineSpec, signal: AbortSignal): Promise<Observation>;
   /** @throws DriverError unreachable */

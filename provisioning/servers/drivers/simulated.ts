@@ -26,6 +26,7 @@ import {
   type Observation,
   type Power,
   type PowerChange,
+  type Reading,
 } from './driver.ts';
 
 interface Machine {
@@ -33,6 +34,7 @@ interface Machine {
   /** Absent in files of older versions, as the image is. */
   size?: MachineSize;
   image?: string;
+  portMbps?: number;
   /** Milliseconds since the epoch. */
   bootedAt: number;
   power?: Power;
@@ -73,13 +75,18 @@ export class SimulatedDriver implements HardwareDriver {
   }
 
   async list(): Promise<Observation[]> {
-    return readdirSync(this.#folder).flatMap((name) => {
-      const [, order, generation] = /^(.+)\.(\d+)\.json$/.exec(name) ?? [];
-      if (!order) return [];
-      const key = { order, generation: Number(generation) };
-      const machine = this.#read(key);
-      return machine ? [this.#observation(key, machine)] : [];
-    });
+    return this.#machines().map(({ machine, ...key }) => this.#observation(key, machine));
+  }
+
+  async meter(_signal: AbortSignal): Promise<Reading[]> {
+    return this.#machines().flatMap(({ machine, ...key }) =>
+      machine.power === 'off' ? [] : { ...key, ...readingOf(machine) },
+    );
+  }
+
+  async setSpeed(key: MachineKey, portMbps: number): Promise<void> {
+    const machine = this.#read(key);
+    if (machine) this.#write(key, { ...machine, portMbps });
   }
 
   async observe(key: MachineKey, _signal: AbortSignal): Promise<Observation> {
@@ -137,11 +144,25 @@ export class SimulatedDriver implements HardwareDriver {
     if (!machine) throw new DriverError('failed', 'There is no machine of that order.');
     if (machine.change === change) return this.#observation(key, machine);
     const changed = { ...machine, ...to(machine), change };
-    const partial = `${this.#file(key)}.${randomUUID()}`;
-    writeFileSync(partial, JSON.stringify(changed));
-    renameSync(partial, this.#file(key));
+    this.#write(key, changed);
     this.#note(call, key);
     return this.#observation(key, changed);
+  }
+
+  #machines(): (MachineKey & { machine: Machine })[] {
+    return readdirSync(this.#folder).flatMap((name) => {
+      const [, order, generation] = /^(.+)\.(\d+)\.json$/.exec(name) ?? [];
+      if (!order) return [];
+      const key = { order, generation: Number(generation) };
+      const machine = this.#read(key);
+      return machine ? [{ ...key, machine }] : [];
+    });
+  }
+
+  #write(key: MachineKey, machine: Machine) {
+    const partial = `${this.#file(key)}.${randomUUID()}`;
+    writeFileSync(partial, JSON.stringify(machine));
+    renameSync(partial, this.#file(key));
   }
 
   #booted() {
@@ -185,4 +206,19 @@ export class SimulatedDriver implements HardwareDriver {
   }
 }
 
-const madeOf = (spec: MachineSpec) => ({ specDigest: digestOf(spec), size: spec.size, image: spec.image });
+const madeOf = ({ traits, ...spec }: MachineSpec) => ({
+  ...{ specDigest: digestOf(spec), size: spec.size, image: spec.image },
+  ...(traits && { portMbps: traits.portMbps }),
+});
+
+/** A machine that serves a small page now and then. */
+function readingOf({ bootedAt, portMbps, size }: Machine): Omit<Reading, keyof MachineKey> {
+  const seconds = Math.max(0, Math.round((Date.now() - bootedAt) / 1000));
+  const { vcpus, memoryMb, diskGb } = size ?? { vcpus: 1, memoryMb: 1024, diskGb: 10 };
+  return {
+    epoch: String(bootedAt),
+    ...{ sentBytes: seconds * 40_000, receivedBytes: seconds * 9_000, sentPackets: seconds * 50 },
+    ...{ cpuNs: seconds * vcpus * 30_000_000, memoryBytes: memoryMb * 300_000, diskBytes: diskGb * 100_000_000 },
+    portMbps: portMbps ?? null,
+  };
+}

@@ -21,8 +21,8 @@ import { jobPath, opens, signs } from './tokens.ts';
 
 /** The reports of a machine that move its deployment. */
 const MOVES = {
-  installed: { from: 'INSTALLING', to: 'INSTALLED', set: { device: 'DISK', cycle: 'OFF' } },
-  booted: { from: 'INSTALLED', to: 'BOOTED', set: { seed: null } },
+  installed: { from: 'INSTALLING', to: 'INSTALLED', set: { device: 'DISK', cycle: 'OFF', seed: null } },
+  booted: { from: 'INSTALLED', to: 'BOOTED', set: {} },
   wiped: { from: 'WIPING', to: 'WIPED', set: {} },
 } as const satisfies Record<string, { from: DeploymentState; to: DeploymentState; set: Partial<Deployment> }>;
 /** The others: the installer or the wiper makes progress, or cannot go on. */
@@ -101,8 +101,9 @@ export class Netboot {
 /** A report without control characters, which could confuse a terminal. */
 const shown = (text: string) => text.replace(/(?!\n)\p{Cc}/gu, '');
 
+/** Until the power is cut, the earlier system still runs, and could pose as the installer or the wiper. */
 function jobOf(found: BootingDeployment): Job | undefined {
-  if (!found.disks?.length) return undefined;
+  if (!found.disks?.length || found.cycle === 'OFF') return undefined;
   if (found.state === 'WIPING') return { what: 'wipe', found };
   return found.state === 'WAITING' || found.state === 'INSTALLING' ? { what: 'install', found } : undefined;
 }

@@ -22,7 +22,7 @@ import { jobPath } from './tokens.ts';
 
 const LIST_MAX = 10_000;
 
-/** The store of the driver for dedicated servers. A seed stays sealed until its system has booted. */
+/** The store of the driver for dedicated servers. A seed stays sealed until its system is on the disk. */
 export class Deployments implements DeploymentStore {
   readonly #db: Queryable;
   readonly #vault: Vault;

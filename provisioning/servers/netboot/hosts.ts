@@ -18,6 +18,7 @@ const bareMetalHostOf = (host: Host, vault: Vault): BareMetalHost => ({
   mac: host.mac!,
   boot: host.bootNetworkIsolated ? 'NETWORK' : 'MEDIUM',
   ...unreadyOf(host),
+  ...(host.bmcUsers !== null && { bmcUsers: host.bmcUsers }),
   size: { vcpus: host.vcpus, memoryMb: host.memoryMb, diskGb: host.diskGb },
   ...(host.firmware !== null && { firmware: host.firmware }),
 });

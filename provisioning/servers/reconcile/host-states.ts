@@ -5,7 +5,7 @@ import { FIND_HOSTS_OF_ENGINE, type Host, type HostState, moveHost } from '../..
 import type { HostReport } from '../drivers/driver.ts';
 import type { Found } from './findings.ts';
 
-const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE', drained: 'EVACUATED' };
+const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE' };
 
 /** Syncs the states of hosts. Draining hosts, and hosts without a report, stay as they are. */
 export async function syncHostStates(tx: Transaction, engine: string, reports: HostReport[]): Promise<void> {

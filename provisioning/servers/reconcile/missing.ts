@@ -6,6 +6,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import { FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
 import type { sizeOf } from '../placement/spec.ts';
+import type { Tasked } from '../task.ts';
 import { type Found, nameOf, openBreaker } from './findings.ts';
 
 /** The circuit breaker opens if this many machines vanish at once, and more than this part of all. */
@@ -17,11 +18,12 @@ const ASKED_AT_ONCE = 16;
 export interface MissingMachine extends MachineKey {
   status: 'RUNNING' | 'STOPPED' | 'SUSPENDED';
 }
-/** The same, with the host, the image and the tier of its server. */
-export interface ExpectedMachine extends MissingMachine {
+/** The same, with the image and the tier of its server, and with the columns for a task. */
+export interface ExpectedMachine extends MissingMachine, Omit<Tasked, 'orderNumber'> {
   image: string;
-  host: string | null;
   details: Parameters<typeof sizeOf>[0];
+  /** Whether the server has no task. */
+  idle: boolean;
 }
 
 /** Splits missing machines into those that the operator knows of, and the others. */

@@ -1,6 +1,6 @@
 /**
  * Observes the engines: compares their machines and hosts with those of servers. It reports differences as findings, and
- * never deletes anything for them. If many machines are missing at once, the engine is probably wrong. Then the circuit
+ * deletes only machines that the worker gave up. It lets the worker turn off suspended machines that came on. If many machines are missing at once, the engine is probably wrong. Then the circuit
  * breaker opens first, and the worker destroys no machine of that engine until the operator closes it.
  *
  * Machines of an unreachable engine are unknown, so that changes nothing.
@@ -13,12 +13,16 @@ import {
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
+  FIND_UNCONFIRMED_MACHINES,
   FINDING_KINDS,
   type FindingKind,
+  isBreakerOpen,
   LOCK_FINDINGS,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
+import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import {
@@ -33,6 +37,7 @@ import type { ConnectedEngine, Engines } from '../engines.ts';
 import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
+import { serverTask } from '../task.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates } from './host-states.ts';
@@ -50,7 +55,7 @@ const ORPHANS_MAX = 1000;
 const FINDING_DAYS = 90;
 
 /** The kinds of findings that each look finds again. */
-const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK');
+const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK' && kind !== 'TRAFFIC');
 
 /** By machine without a server: when it was first seen, in milliseconds since the epoch. */
 type Orphans = Record<string, number>;
@@ -64,6 +69,8 @@ interface Look {
   heard: ReadonlySet<string>;
   /** Receives the names of such machines of this round. */
   unasked: string[];
+  /** Receives the machines of suspended servers that are on. */
+  awake: ExpectedMachine[];
   signal: AbortSignal;
   /** The time of the database. */
   now: Date;
@@ -86,11 +93,11 @@ export const observerProcess = (
     start: async ({ aborted, data, now }) => {
       const known = (data.orphans ?? {}) as Orphans;
       const heard = new Set((data.unasked ?? []) as string[]);
-      const [orphans, unasked]: [Orphans, string[]] = [{}, []];
+      const [orphans, unasked, awake]: [Orphans, string[], ExpectedMachine[]] = [{}, [], []];
       const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
       const all = await engines.all();
       const lookAt = async (of: ConnectedEngine): Promise<Commit> => {
-        const look = { of, known, orphans, heard, unasked, signal, now: now() };
+        const look = { of, known, orphans, heard, unasked, awake, signal, now: now() };
         return observe(db, look).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
           Object.assign(orphans, known);
@@ -100,6 +107,7 @@ export const observerProcess = (
       };
       const commits = await Promise.all(all.map(lookAt));
       aborted.throwIfAborted();
+      await DELETE_OLD_SAMPLES.all(db);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
         data: { orphans, unasked },
@@ -111,6 +119,8 @@ export const observerProcess = (
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
           for (const commit of commits) await commit.hosts?.(tx);
           for (const commit of commits) await commit.engine(tx);
+          for (const { order, ...machine } of awake.toSorted((a, b) => (a.order < b.order ? -1 : 1)))
+            await startTask(tx, serverTask({ orderNumber: order, ...machine }));
         },
       });
     },
@@ -139,11 +149,16 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
+  const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
+  const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
+  look.awake.push(...asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))));
+  const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
   const found: Found[] = [
     ...misplaced,
     ...oversold(await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]), hosts),
     ...absent,
-    ...expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine)))),
+    ...differing,
+    ...(await unconfirmed(db, of, differing)),
     ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
@@ -209,11 +224,25 @@ async function unowned(db: Database, engine: string | null, listed: Observation[
     }));
 }
 
-/** Given-up machines whose absence the engine confirms by now. A machine that it cannot reach stays a finding. */
+/** Machines of suspended servers that do not follow, without those that are reported for their power already. */
+async function unconfirmed(
+  db: Database,
+  { kinds, engine }: ConnectedEngine,
+  differing: readonly Found[],
+): Promise<Found[]> {
+  const told = new Set(differing.filter(({ kind }) => kind === 'POWER').map(nameOf));
+  const detail = 'The server is SUSPENDED, and the worker could not turn its machine off or on yet.';
+  return (await FIND_UNCONFIRMED_MACHINES.all(db, [kinds, engine]))
+    .filter((machine) => !told.has(nameOf(machine)))
+    .map((machine) => ({ kind: 'POWER', ...machine, detail }));
+}
+
+/** Removes given-up machines. @returns those whose absence the engine confirms by now */
 async function removedSince(db: Database, driver: HardwareDriver, signal: AbortSignal): Promise<MachineKey[]> {
   const stuck = await FIND_REPORTED_MACHINES.all(db, [driver.name, 'STUCK' satisfies FindingKind]);
+  if (await isBreakerOpen(db, driver.name)) return [];
   const isGone = (key: MachineKey) =>
-    driver.observe(key, signal).then(
+    driver.destroy(key, signal).then(
       ({ phase }) => phase === 'absent',
       (error: unknown) => {
         if (error instanceof DriverError || signal.aborted) return false;

@@ -11,7 +11,7 @@ import { DriverError, type MachineSpec, type Observation } from '../drivers/driv
 import { move } from '../move.ts';
 import { reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
-import { ATTEMPTS_MAX, RECONCILE, UNDO } from '../task.ts';
+import { ATTEMPTS_MAX, pauseSeconds, RECONCILE, UNDO } from '../task.ts';
 import { fail, isPermanent, undeliverable } from './outcome.ts';
 import { remake } from './remake.ts';
 import { remove } from './remove.ts';
@@ -121,10 +121,13 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
   try {
     seen = await call(step, { task, work, spec });
   } catch (error) {
-    // Another attempt would fail as well. The worker brings the machine back to its state before the change.
-    if (!isPermanent(error) || !CHANGING.has(server.status)) throw error;
+    const { status } = server;
+    if (!isPermanent(error) || !(CHANGING.has(status) || status === 'SUSPENDED')) throw error;
     await noteTrouble(work, error);
-    return hop(UNDO, { commit: (tx) => undoChange(tx, server) });
+    // Another attempt would fail as well. The worker brings the machine back to its state before the change.
+    if (CHANGING.has(status)) return hop(UNDO, { commit: (tx) => undoChange(tx, server) });
+    const refusals = Number(task.data.refusals ?? 0) + 1;
+    return nap(pauseSeconds(pollSeconds, refusals), { data: { refusals } });
   }
   const isDone = step === wanted.once && seen.phase === 'present' && !seen.busy;
   const data = isDone && change ? { done: change.id } : {};
@@ -133,11 +136,15 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
   return next === step || next === 'wait' || next === 'lost' ? nap(pollSeconds, { data }) : nap(0, { data });
 }
 
-/** Drivers carry a call out once for each id, even if the step repeats. */
+/**
+ * Drivers carry a call out once for each id, even if the step repeats. They also refuse it again, so a suspended machine, which
+ * the worker never gives up, gets another id.
+ */
 async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
   const { server, driver } = work;
   const change = changeOf(server);
-  const id = change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`;
+  const refused = task.data.refusals ? `-${task.data.refusals}` : '';
+  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}`;
   if (step === 'rebuild' && change?.operation !== 'rebuild') {
     // A failed rebuild may have left the customer's machine beside its own. It is better than an empty one.
     const old = await driver.restore?.(keyOf(server), task.aborted);

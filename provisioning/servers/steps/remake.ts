@@ -2,8 +2,8 @@
  * The other machine of an order. The first one gives no proof in time, is stuck, or its host has no room. The other has the
  * next generation and another MAC address. Without its proof, the order fails and is refunded.
  *
- * The worker removes the machine that it gives up. If that fails, the machine must be off, since the next one gets its
- * addresses. It keeps its claim on the host, and the operator gets a finding. An unknown state decides nothing. The order
+ * The worker removes the machine that it gives up. If that fails or takes long, its system must be off, since the next one gets
+ * its addresses. It keeps its claim on the host, the operator gets a finding, and the observer goes on with the removal. An unknown state decides nothing. The order
  * ends at its deadline, and its capacity stays claimed until the engine confirms the absence.
  */
 import { update } from '../../../entities/database/table.ts';
@@ -30,7 +30,9 @@ export const remake: ServerStep = async (task, work) => {
   if (await isBreakerOpen(db, driver.name)) return nap(pollSeconds);
   const seen = await removed(task, work);
   if (seen.phase === 'unknown') return nap(pollSeconds);
-  if (seen.phase !== 'absent' && seen.power === 'on') {
+  // A driver that is at work on the removal, such as with a wiper, has turned off the system.
+  const isLeaving = seen.phase === 'incomplete' && seen.busy === true;
+  if (seen.phase !== 'absent' && !isLeaving && seen.power === 'on') {
     const off = await driver.power(keyOf(server), 'off', `off-${server.generation}`, task.aborted);
     if (off.power !== 'off') return nap(pollSeconds);
   }

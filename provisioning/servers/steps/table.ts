@@ -38,7 +38,8 @@ const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) 
   ['rebuild', ({ once }) => once === 'rebuild'],
   ['restart', ({ once }, { phase }) => once === 'restart' && phase === 'present'],
   ['reset', ({ once }, { phase }) => once === 'reset' && phase === 'present'],
-  ['wait', (_, { busy }) => busy === true],
+  // An engine may be at work for ever, so it does not keep a suspended machine on.
+  ['wait', ({ exists }, { busy }) => exists !== null && busy === true],
   ['rebuild', ({ remedy }, { phase }) => remedy === 'rebuild' && phase !== 'present'],
   ['lost', (_, { phase }) => phase !== 'present'],
   ['off', (wanted, { power }) => wanted.power === 'off' && power === 'on'],

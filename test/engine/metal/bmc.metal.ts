@@ -110,6 +110,7 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
           .filter((line) => line.startsWith('on'))
           .slice(3),
       ).toEqual([network, 'on disk']);
+      await eventually(() => bannerAt(machine.sshPort), BOOT_SECONDS);
       expect(machine.ssh(keyFile, 'hostname')).toBe('metal');
 
       await account.rest('DELETE', `/v1/servers/${number}`);

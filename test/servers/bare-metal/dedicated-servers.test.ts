@@ -92,6 +92,22 @@ describe('A dedicated server', () => {
     expect(await driver.observe(spec, NEVER)).toMatchObject({ proven: true });
   });
 
+  it('goes off and on as told after its installation, although its system never reports', async () => {
+    const { driver } = room;
+    const [rack] = racks as [Rack];
+    const spec = specOf(nextOrder());
+    await driver.create(spec, NEVER);
+    const machine = room.machine(rack);
+    await machine.script();
+    await machine.tell('installed');
+    expect((await stateOf(spec.order))!.seed).toBeNull();
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ power: 'on', busy: false, proven: false });
+    expect(await driver.power(spec, 'off', 'chg_1', NEVER)).toMatchObject({ power: 'off', busy: false });
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ power: 'off', busy: false, detail: 'INSTALLED' });
+    expect(await driver.power(spec, 'on', 'chg_2', NEVER)).toMatchObject({ power: 'on', busy: false });
+    expect(rack.journal).toEqual(['on pxe', 'off', 'on disk', 'soft', 'on disk']);
+  });
+
   it('is made once for repeated requests, and conflicts with another specification', async () => {
     const spec = specOf(nextOrder());
     const all = [1, 2, 3].map(() => room.driver.create(spec, NEVER));

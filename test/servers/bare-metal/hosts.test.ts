@@ -4,7 +4,7 @@ import { CONTROLLER } from '../../setup/certificates.ts';
 import { BMC, BOX, fieldOf, openHostWorld } from './host-world.ts';
 import { DISKS } from './room.ts';
 
-const { act, add, audited, db, inventory, operator, update } = await openHostWorld();
+const { act, add, audited, db, inventory, operator, override, update } = await openHostWorld();
 
 afterEach(async () => {
   await db.query(`delete from host where region_code = 'zrh'`);
@@ -101,10 +101,35 @@ describe('A bare-metal host', () => {
     const other = { name: 'b2', mac: '52:54:00:ab:00:09', bmc: { ...BMC, address: 'bmc-2' } };
     expect(fieldOf(await add({ ...other, mac: '52:54:00:ab:00:01' }))).toBe('mac');
     expect(fieldOf(await add({ ...other, bmc: BMC }))).toBe('bmc.address');
+    await update('b1', { bmc: { ...BMC, address: '10.1.0.11' } });
+    const forms = [{ address: '10.1.0.11:623' }, { protocol: 'REDFISH', address: 'https://10.1.0.11' }];
+    for (const form of forms) expect(fieldOf(await add({ ...other, bmc: { ...BMC, ...form } }))).toBe('bmc.address');
+    await update('b1', { bmc: BMC });
     expect((await add(other)).data.addHost.name).toBe('b2');
     expect(fieldOf(await update('b2', { mac: BOX.mac }))).toBe('mac');
     expect(fieldOf(await update('b2', { bmc: BMC }))).toBe('bmc.address');
     expect((await update('b2', { bmc: other.bmc, mac: other.mac })).errors).toBeUndefined();
+  });
+
+  it('keeps the users that its controller had before, and forgets them with another controller', async () => {
+    await add();
+    const users = ['2:ADMIN:ADMINISTRATOR'];
+    const deploy = () =>
+      db.query(
+        `insert into deployment (id, order_number, generation, box, mac, image, spec_digest, state, bmc_users)
+         values ('dep_2', 'SRV-RETIRED002', 1, 'b1', '52:54:00:ab:00:01', 'debian-13', '', 'RETIRED', $1)`,
+        [users],
+      );
+    await deploy();
+    await override('declareWiped', 'b1', 'new disk');
+    expect(await inventory('b1')).toMatchObject([{ bmcUsers: users }]);
+    await update('b1', { bmc: { ...BMC, user: 'other' } });
+    expect(await inventory('b1')).toMatchObject([{ bmcUsers: users }]);
+    await deploy();
+    await update('b1', { bmc: { ...BMC, address: 'bmc-3' } });
+    expect((await inventory('b1'))[0]!.bmcUsers).toBeUndefined();
+    expect(await db.query('select bmc_users from deployment')).toEqual([{ bmcUsers: null }]);
+    await db.query('delete from deployment');
   });
 
   it('cannot come back under another name after the operator retired it and changed its card', async () => {

@@ -15,11 +15,11 @@ const FUNDS = 500_000_000n;
 /** The number of acts of the driver for an order and its deletion, and one more. */
 const MOMENTS = Array.from({ length: 19 }, (_, i) => i + 1);
 
-async function openHall(onEnd: OnEnd) {
+async function openHall(onEnd: OnEnd, others: Rack[] = []) {
   const shop = await openCustomerShop(onEnd, { fundsMicros: FUNDS });
   const { db } = shop;
   const rack = await newRack('box-1', 1);
-  const room = await openRoom(db, [rack], (end) => onEnd(end));
+  const room = await openRoom(db, [rack, ...others], (end) => onEnd(end));
   const provisioning = shop.newProvisioning({ drivers: bothKinds(room.driver), proofSeconds: undefined });
   const context = { ...shop.context, provisioning };
   const order = { serviceCode: 'ded-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
@@ -60,6 +60,7 @@ const startMortalWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt: number) =>
     onEnd,
   );
 
+const BOOTED = `select from deployment where state = 'BOOTED' and cycle is null`;
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
 describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
@@ -112,10 +113,7 @@ describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server'
       await hall.becomes('RUNNING');
       expect(starts(hall.rack).slice(made)).toEqual(turnedOn);
       expect(hall.rack.isOn()).toBe(true);
-      const [found] = await hall.db.query<{ state: string; cycle: string | null }>(
-        'select state, cycle from deployment',
-      );
-      expect(found).toEqual({ state: 'BOOTED', cycle: null });
+      await eventually(async () => (await hall.db.query(BOOTED)).length);
       if (moment < moments) await killed;
       else expect(first.exitCode ?? first.signalCode).toBeNull(); // there is no such moment: all are tried
     },
@@ -173,5 +171,63 @@ describe('An order of a dedicated server', () => {
     await hall.becomes('FAILED');
     expect((await traces(hall, number)).addresses).toBe(0);
     expect(await db.query('select from deployment')).toEqual([]);
+  });
+
+  it('gets another machine on another host, and its first host is free after the wipe, while the second machine lives', async ({
+    onTestFinished: onEnd,
+  }) => {
+    const other = await newRack('box-2', 2);
+    const hall = await openHall(onEnd, [other]);
+    const { room, db, number } = hall;
+    const racks = [hall.rack, other];
+    startWorker(hall, onEnd);
+    await eventually(async () => racks.some(({ isOn }) => isOn()));
+    const [rack, next] = (other.isOn() ? racks.reverse() : racks) as [Rack, Rack];
+    await room.machine(rack).script();
+    const late = { proofBy: '2020-01-01T00:00:00Z' };
+    const task = 'update task set data = data || $2::jsonb where subject = $1 and leased_by is null returning id';
+    await eventually(async () => (await db.query(task, [number, late])).length);
+    const boxes = async () =>
+      (await db.query<{ box: string; generation: number }>('select box, generation from deployment order by 2')).map(
+        ({ box, generation }) => [box, generation],
+      );
+    const both = [
+      [rack.box.name, 1],
+      [next.box.name, 2],
+    ];
+    await eventually(async () => JSON.stringify(await boxes()) === JSON.stringify(both));
+    expect(rack.journal).toEqual(['on pxe', 'off', 'on pxe']);
+    expect(await room.machine(rack).wipe()).toBe(204);
+    await hall.provisioning.schedule();
+    await eventually(async () => {
+      await db.query(`update task set run_at = now() where subject = 'cron:observer' and leased_by is null`);
+      return (await boxes()).length === 1;
+    });
+    expect([await boxes(), rack.isOn()]).toEqual([both.slice(1), false]);
+  });
+});
+
+describe('A dedicated server whose new system never reports', () => {
+  it('is rebuilt when it boots from its disk, and then goes off and on', async ({ onTestFinished: onEnd }) => {
+    const hall = await openHall(onEnd);
+    const { rack, room, context, number } = hall;
+    const ends: (() => unknown)[] = [];
+    play(hall, (end) => void ends.push(end));
+    startWorker(hall, onEnd);
+    await hall.becomes('RUNNING');
+    for (const end of ends) end();
+    await updateServer(context, number, { action: 'REBUILD' });
+    await eventually(async () => rack.journal.at(-1) === 'on pxe');
+    const machine = room.machine(rack);
+    await machine.script();
+    expect(await machine.tell('installed')).toBe(204);
+    await hall.becomes('RUNNING');
+    expect(rack.journal.at(-1)).toBe('on disk');
+    await updateServer(context, number, { powerState: 'OFF' });
+    await hall.becomes('STOPPED');
+    expect(rack.isOn()).toBe(false);
+    await updateServer(context, number, { powerState: 'ON' });
+    await hall.becomes('RUNNING');
+    expect(rack.isOn()).toBe(true);
   });
 });

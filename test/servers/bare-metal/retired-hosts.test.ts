@@ -57,6 +57,7 @@ describe('A bare-metal host', () => {
     expect(codeOf(await override('retireBox', rack.box.name, 'too early'))).toBe('validation_failed');
     await account.rest('DELETE', `/v1/servers/${number}`);
     await isIn(number, 'WIPING');
+    await eventually(async () => rack.journal.at(-1) === 'on pxe');
     return number;
   }
 

@@ -67,6 +67,19 @@ describe('A wipe', () => {
   });
 });
 
+describe('The system of a customer whose server is being deleted', () => {
+  it('gets no job, and cannot report the wipe, until its power is cut', async () => {
+    const store = new Deployments(db, VAULT);
+    await store.wipe((await store.find(spec))!);
+    expect(await deployment()).toMatchObject({ state: 'WIPING' });
+    expect([rack.isOn(), await machine.script()]).toEqual([true, '#!ipxe\nexit\n']);
+    await driver.destroy(spec, NEVER);
+    expect(rack.journal).toEqual(['off', 'on pxe']);
+    expect(await machine.script()).toMatch(/job\.cpio/);
+    expect(await machine.wipe()).toBe(204);
+  });
+});
+
 describe('A silent wiper', () => {
   it('is started again with growing pauses, and not while it makes progress', async () => {
     await driver.destroy(spec, NEVER);
@@ -129,6 +142,35 @@ describe('A user that root on the host has added to its controller', () => {
       ['u', true],
       ['monitor', false],
     ]);
+  });
+
+  it('loses the access at the next order, if the operator has declared the host wiped', async () => {
+    const known = ['/redfish/v1/AccountService/Accounts/0:u:Administrator'];
+    rack.users.splice(0, rack.users.length, { name: 'u', enabled: true }, { name: 'backdoor', enabled: true });
+    await db.query('delete from deployment');
+    await db.query(`update host set bmc_users = $1`, [known]);
+    const other = new BmcDriver({
+      inventory: async () => [{ ...rack.box, bmcUsers: known }],
+      store: new Deployments(db, VAULT),
+      ...{ powerSeconds: 2, pollSeconds: 0.02 },
+    });
+    await other.create(specOf('SRV-WIPESNEXT1'), NEVER);
+    expect(rack.users.map(({ enabled }) => enabled)).toEqual([true, false]);
+    expect(await db.query('select bmc_users from deployment')).toEqual([{ bmcUsers: known }]);
+    expect(await db.query('select bmc_users from host')).toEqual([{ bmcUsers: null }]);
+  });
+
+  it('loses the access, and the user that the operator has given to the service meanwhile keeps it', async () => {
+    rack.users.splice(0, rack.users.length, { name: 'u', enabled: true }, { name: 'backdoor', enabled: true });
+    await db.query(`update deployment set bmc_users = '{/redfish/v1/AccountService/Accounts/9:earlier:Administrator}'`);
+    rack.users.push({ name: 'u', enabled: true });
+    await driver.destroy(spec, NEVER);
+    await machine.wipe();
+    await expect(driver.destroy(spec, NEVER)).rejects.toThrow('2 users named u');
+    expect(rack.users.every(({ enabled }) => enabled)).toBe(true);
+    rack.users.pop();
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(rack.users.map(({ enabled }) => enabled)).toEqual([true, false]);
   });
 
   it('keeps the host taken while the controller does not list its users any more', async () => {

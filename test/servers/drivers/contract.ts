@@ -200,6 +200,31 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
     await destroy(one, spec);
   });
 
+  it('counts machines that are on, from each start again, and changes their speed without a break', {
+    timeout: patience,
+  }, async () => {
+    const [driver, spec] = [newDriver(), newSpec()];
+    if (!driver.meter) return;
+    const reading = async () => (await driver.meter!(never)).find(({ order }) => order === spec.order);
+    const { power } = patient(bootSeconds);
+    await create(driver, spec);
+    await until(
+      () => driver.observe(keyOf(spec), never),
+      (one) => one.proven,
+      bootSeconds,
+    );
+    const first = (await reading())!;
+    await driver.setSpeed?.(keyOf(spec), 10, never);
+    const second = (await reading())!;
+    expect(second).toMatchObject({ ...keyOf(spec), epoch: first.epoch, portMbps: 10 });
+    expect(second.sentBytes).toBeGreaterThanOrEqual(first.sentBytes!);
+    await power(driver, spec, 'off', 'chg-off');
+    expect(await reading()).toBeUndefined();
+    await power(driver, spec, 'on', 'chg-on');
+    expect((await reading())!.epoch).not.toBe(first.epoch);
+    await destroy(driver, spec);
+  });
+
   it('does nothing to an absent machine', { timeout: patience }, async () => {
     const [driver, spec] = [newDriver(), newSpec()];
     expect(await codeOf(driver.power(keyOf(spec), 'on', 'chg-1', never))).toBe('failed');
@@ -243,6 +268,7 @@ function driverKeeps({ newDriver, newSpec, unreachable, plant, bootSeconds, boot
       await unknown(unreachable.create(newSpec(), never));
       await unknown(unreachable.power(keyOf(spec), 'on', 'chg-1', never));
       await unknown(unreachable.destroy(keyOf(spec), never));
+      if (unreachable.meter) expect(await codeOf(unreachable.meter(never))).toBe('unreachable');
       // An absent engine lists nothing. With a controller for each machine, the driver still knows the machines.
       const listed = await unreachable.list(never).catch((error: DriverError) => error.code);
       if (listed !== 'unreachable') expect(listed).toMatchObject([{ ...keyOf(spec), phase: 'unknown', proven: false }]);

@@ -11,6 +11,7 @@ import {
   type MachineSpec,
   type Observation,
   type PowerChange,
+  type Reading,
 } from '../../../provisioning/servers/drivers/driver.ts';
 
 /**
@@ -51,6 +52,12 @@ export class FaultyDriver implements HardwareDriver {
   }
   list(signal: AbortSignal): Promise<Observation[]> {
     return this.#answer('list', signal, (its) => this.#driver.list(its), []);
+  }
+  meter(signal: AbortSignal): Promise<Reading[]> {
+    return this.#answer('meter', signal, async (its) => (await this.#driver.meter?.(its)) ?? [], []);
+  }
+  setSpeed(key: MachineKey, portMbps: number, signal: AbortSignal): Promise<void> {
+    return this.#answer('setSpeed', signal, async (its) => this.#driver.setSpeed?.(key, portMbps, its), undefined);
   }
   async reachable(region: string, signal: AbortSignal): Promise<boolean> {
     return this.#answer(

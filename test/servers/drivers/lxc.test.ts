@@ -5,12 +5,15 @@ import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.t
 import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
+  answering,
   instanceOf,
   keyOf,
+  MARK,
   nameOf,
   observationOf,
   specDigestOf,
 } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import { readingOf, speedOf } from '../../../provisioning/servers/drivers/lxc/meter.ts';
 import { predecessorIn } from '../../../provisioning/servers/drivers/lxc/predecessor.ts';
 
 const SPEC: MachineSpec = {
@@ -101,6 +104,16 @@ describe('An instance', () => {
     expect(keyOf({ ...lost, status: 'Running', config: {} })).toBeUndefined();
   });
 
+  it('is there and on if its virtual machine has failed or hangs, so it can be reset and deleted', () => {
+    const { config } = instanceOf(SPEC, OWN);
+    const failed = { name: nameOf(SPEC), status: 'Error', location: 'n2', config: { ...config, [MARK.ready]: '1' } };
+    expect(observationOf(failed, keyOf(failed)!, 'n1')).toMatchObject({ phase: 'present', power: 'on', host: 'n2' });
+    expect(answering(failed)).toBe(failed);
+    const half = { ...failed, config };
+    expect(observationOf(half, keyOf(half)!, 'n1')).toMatchObject({ phase: 'incomplete', power: 'on' });
+    expect(() => answering({ ...failed, config: {} })).toThrow('n2 does not answer');
+  });
+
   it('keeps its digest for another host, password or user data, and for no other change', () => {
     const digest = specDigestOf(SPEC);
     expect(specDigestOf({ ...SPEC, host: 'n2', rootPassword: 'x', userData: '#!/bin/sh' })).toBe(digest);
@@ -184,5 +197,67 @@ describe('An endpoint', () => {
     expect(endpointOf('unix:/run/lxd.socket', undefined)).toEqual({ socketPath: '/run/lxd.socket' });
     expect(endpointOf('https://[2001:db8::1]:8443', tls)).toEqual({ host: '2001:db8::1', port: 8443, tls });
     expect(() => endpointOf('https://a:8443', undefined)).toThrow('needs certificates');
+  });
+});
+
+describe('A reading', () => {
+  const { order, generation } = SPEC;
+  const counters = { bytes_sent: 700, bytes_received: 300, packets_sent: 9 };
+  const card = { host_name: 'veth1', counters };
+  const instance = {
+    ...{ name: nameOf(SPEC), status: 'Running', location: 'n1', type: 'container' },
+    config: {
+      ...{ 'user.freehold-order': order, 'user.freehold-generation': String(generation), 'user.freehold-ready': '1' },
+      'volatile.eth0.host_name': 'veth1',
+    },
+    devices: { eth0: { 'limits.ingress': '1000Mbit', 'limits.egress': '1000Mbit' } },
+    state: { pid: 17, cpu: { usage: 5 }, memory: { usage: 6 }, disk: { root: { usage: 7 } }, network: { eth0: card } },
+  };
+  const network = (cards: Record<string, typeof card>) =>
+    readingOf({ ...instance, state: { ...instance.state, network: cards } })[0];
+  const fake = { host_name: '', counters: { ...counters, bytes_sent: 1 } };
+
+  it('has the counters of the card, from the side of the machine', () => {
+    expect(readingOf(instance)).toEqual([
+      {
+        ...{ order, generation, epoch: `${instance.name} n1 17`, portMbps: 1000 },
+        ...{ sentBytes: 700, receivedBytes: 300, sentPackets: 9, cpuNs: 5, memoryBytes: 6, diskBytes: 7 },
+      },
+    ]);
+  });
+
+  it('finds the card under any name, also beside one with the same other end', () => {
+    expect(network({ eth0: fake, other: card })?.sentBytes).toBe(700);
+    expect(network({ eth0: { ...fake, host_name: 'veth1' }, other: card })?.sentBytes).toBe(700);
+  });
+
+  it('has no counters of a hidden card', () => {
+    for (const cards of [{}, { eth0: fake }] as Record<string, typeof card>[])
+      expect(network(cards)).toMatchObject({ sentBytes: null, cpuNs: 5 });
+  });
+
+  it('takes the zeros of a virtual machine without an agent for unknown', () => {
+    const state = { pid: 17, cpu: { usage: 0 }, memory: { usage: 0 }, disk: null, network: { eth0: card } };
+    const unknown = { cpuNs: null, memoryBytes: null, diskBytes: null, sentBytes: 700 };
+    expect(readingOf({ ...instance, type: 'virtual-machine', state })).toMatchObject([unknown]);
+  });
+
+  it('leaves out machines that are off, unfinished, being replaced, or on a silent member', () => {
+    const config = (more: object) => ({ ...instance, config: { ...instance.config, ...more } });
+    const others = [
+      { ...instance, status: 'Stopped' },
+      { ...instance, status: 'Error', state: null },
+      config({ 'user.freehold-ready': '' }),
+      config({ 'user.freehold-parked': '{}' }),
+    ];
+    expect(others.flatMap(readingOf)).toEqual([]);
+  });
+
+  it('is followed by another speed, which keeps the rest of the card', () => {
+    const devices = { eth0: { hwaddr: 'x', 'limits.ingress': '1000Mbit', 'limits.egress': '1000Mbit' } };
+    const slow = { hwaddr: 'x', 'limits.ingress': '10Mbit', 'limits.egress': '10Mbit' };
+    expect(speedOf({ ...instance, devices }, 10)).toEqual({ eth0: slow });
+    const { 'limits.egress': _, ...unpoliced } = slow;
+    expect(speedOf({ ...instance, devices: { eth0: { hwaddr: 'x' } } }, 10)).toEqual({ eth0: unpoliced });
   });
 });

@@ -4,7 +4,7 @@ import { Database } from '../../../entities/database/database.ts';
 import { databaseBefore } from '../../setup/migration.ts';
 
 it('A driver of both kinds becomes one engine, and another stays as it is', async () => {
-  const { url, db } = await databaseBefore('0023', onTestFinished);
+  const { url, db } = await databaseBefore('0024', onTestFinished);
   const engine = (kind: string, driver: string) =>
     db.query('insert into engine (kind, driver, needs_hosts, simulated) values ($1, $2, $3, $4)', [
       ...[kind, driver, driver === 'bmc', driver === 'simulated'],

@@ -6,6 +6,7 @@ import {
   type EngineReport,
   type HostReport,
   type Observation,
+  type Reading,
 } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import type { Context } from '../../../resolvers/context.ts';
@@ -39,6 +40,14 @@ export class PretendEngine extends RefusingDriver {
   }
   override async capacity(): Promise<HostReport[]> {
     return this.hosts;
+  }
+  /** The sent bytes of orders, for the meter. */
+  readonly sent = new Map<string, number>();
+  override async meter(): Promise<Reading[]> {
+    if (this.down) throw new DriverError('unreachable', `${this.name} does not answer.`);
+    const rest = { receivedBytes: 0, sentPackets: 0, cpuNs: null, memoryBytes: null, diskBytes: null, portMbps: null };
+    const epoch = `${this.name}-1`;
+    return [...this.sent].map(([order, sentBytes]) => ({ order, generation: 1, epoch, sentBytes, ...rest }));
   }
   async about(): Promise<EngineReport> {
     return { product: 'INCUS', version: '6.0.4', images: this.images };

@@ -22,8 +22,6 @@ class LyingDriver extends SimulatedDriver {
   hidden: 'all' | 'listed' | undefined;
   down = false;
   hosts: HostReport[] = [];
-  /** Orders whose machines it cannot reach, such as those with a broken BMC. */
-  readonly unreachable = new Set<string>();
   /** Runs while it lists. */
   meanwhile = async () => {};
   /** Runs before each answer about one machine. */
@@ -38,7 +36,6 @@ class LyingDriver extends SimulatedDriver {
   }
   override async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
     await this.slowly();
-    if (this.unreachable.has(key.order)) throw new DriverError('unreachable', 'no answer of the BMC');
     if (this.hidden === 'listed') return { ...key, phase: 'unknown', proven: false };
     return super.observe(key, signal);
   }
@@ -94,22 +91,6 @@ describe('The observer', () => {
     await db.query(`update finding set resolved_at = now() - interval '91 days'`);
     await look();
     expect(await findings()).toEqual([]);
-  });
-
-  it('still looks at the other machines while it cannot reach one that was given up', async () => {
-    const [lost, stuck, removed] = await servers(20);
-    const givenUp = [stuck!, removed!].map((order) => ({ kind: 'STUCK' as const, order, generation: 2, detail: '' }));
-    await db.transaction((tx) => report(tx, driver.name, givenUp));
-    driver.unreachable.add(stuck!);
-    await gone(lost!);
-    await look();
-    expect((await findings()).toSorted()).toEqual(
-      [
-        ['LOST', lost, 'open'],
-        ['STUCK', removed, 'resolved'],
-        ['STUCK', stuck, 'open'],
-      ].toSorted(),
-    );
   });
 
   it('does not report unknown machines as missing, and nothing while the engine is unreachable', async () => {

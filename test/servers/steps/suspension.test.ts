@@ -1,6 +1,7 @@
 /** The machine of a server that is suspended and resumed, with interruptions. */
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
+import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 
@@ -49,6 +50,26 @@ describe('A suspended server', () => {
     expect((await seen(order)).power).toBe('on');
     expect(await shop.read(order)).toMatchObject({ status: 'SUSPENDED', failureCode: null });
     driver.refused = [];
+    await later();
+    await shop.work();
+    expect((await seen(order)).power).toBe('off');
+  });
+
+  it('is turned off by another call, if its engine or an operator refused the first ones', async () => {
+    const { power } = driver;
+    const ids: string[] = [];
+    driver.power = async (_key, _want, id) => {
+      ids.push(id);
+      throw new DriverError('rejected', 'The operator could not do the job POWER.');
+    };
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'power'));
+    const { order } = await suspended();
+    for (let i = 0; i < 4; i++) {
+      await later();
+      await shop.work();
+    }
+    expect(new Set(ids).size).toBe(5);
+    driver.power = power;
     await later();
     await shop.work();
     expect((await seen(order)).power).toBe('off');

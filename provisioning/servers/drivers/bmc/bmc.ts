@@ -29,8 +29,8 @@ export interface BmcOptions extends Partial<Patience> {
   controller?: (host: BareMetalHost) => Controller;
 }
 
-/** The states in which a host installs or wipes, so it must be on. */
-const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'INSTALLED', 'WIPING']);
+/** The states in which a host installs or wipes, so it must be on. An installed system may never report, so its power counts. */
+const AT_WORK: ReadonlySet<HostDeployment['state']> = new Set(['WAITING', 'INSTALLING', 'WIPING']);
 const LEAVING: ReadonlySet<HostDeployment['state']> = new Set(['WIPING', 'WIPED']);
 const SILENCE_SECONDS_MAX = 6 * 3600;
 /** Controllers that a look at all hosts asks at once. */
@@ -165,7 +165,9 @@ export class BmcDriver implements HardwareDriver {
       try {
         if (host.unready) throw new DriverError('failed', host.unready);
         await this.#requireController(host, signal);
-        users = await usersOf(this.#controller(host), signal);
+        const controller = this.#controller(host);
+        await disableNewUsers(controller, host.bmcUsers ?? null, signal);
+        users = await usersOf(controller, signal);
       } catch (error) {
         signal.throwIfAborted();
         reason = error;
@@ -266,7 +268,7 @@ const observation = (found: HostDeployment, power: Power): Observation => ({
   ...keyOf(found),
   phase: phaseOf(found),
   power,
-  busy: found.state !== 'BOOTED' || found.cycle !== null,
+  busy: AT_WORK.has(found.state) || found.cycle !== null,
   proven: found.state === 'BOOTED' && power === 'on' && !found.cycle,
   host: found.box,
   detail: found.state,

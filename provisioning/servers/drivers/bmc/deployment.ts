@@ -9,8 +9,8 @@ export interface HostDeployment {
   generation: number;
   box: string;
   /**
-   * WAITING until the machine has its installer, BOOTED when its system has phoned home. RETIRED: the operator vouches that
-   * the machine is gone, and the host gets no other.
+   * WAITING until the machine has its installer, BOOTED when its system has phoned home. The customer may replace that call,
+   * so an INSTALLED machine may run as well. RETIRED: the operator vouches that the machine is gone, and the host gets no other.
    */
   state: 'WAITING' | 'INSTALLING' | 'INSTALLED' | 'BOOTED' | 'WIPING' | 'WIPED' | 'RETIRED';
   /** Grows with each installation, and with the wipe. */

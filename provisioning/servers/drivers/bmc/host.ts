@@ -26,6 +26,11 @@ export interface BareMetalHost {
   boot: 'NETWORK' | 'MEDIUM';
   /** A sentence that says why the driver neither installs nor wipes it. Default: it does. */
   unready?: string;
+  /**
+   * The users that its controller had before its last machine, as `id:name:privilege`. Absent if the driver has compared them.
+   * Others may be users of that machine's customer.
+   */
+  bmcUsers?: string[];
   size: MachineSize;
   /** The firmware that starts it. Default: BIOS. */
   firmware?: 'BIOS' | 'UEFI';

@@ -11,15 +11,27 @@ export const usersOf = async (controller: Controller, signal: AbortSignal): Prom
 /**
  * Takes their access from users that are not among the known ones, or that have another privilege now.
  * @param known null: all are
- * @throws DriverError if the controller does not list them any more
+ * @throws DriverError if the controller does not list them any more, or if several could be the service's own
  */
 export async function disableNewUsers(controller: Controller, known: string[] | null, signal: AbortSignal) {
   if (!known) return;
   const users = await controller.users(signal);
   if (!users) throw new DriverError('failed', 'The controller listed its users at the order, and refuses it now.');
-  for (const user of users) if (!isKnown(user, known)) await controller.disable(user, signal);
+  const ours = ownOf(users, known);
+  for (const user of users) if (user !== ours && !known.includes(noteOf(user))) await controller.disable(user, signal);
 }
 
-/** The privilege of the service's own user does not matter: without that user, the service loses the host. */
-const isKnown = (user: BmcUser, known: string[]): boolean =>
-  user.own ? known.some((note) => note.startsWith(`${user.id}:${user.name}:`)) : known.includes(noteOf(user));
+/**
+ * The service's own user, whose privilege does not matter: without that user, the service loses the host. The operator may have
+ * given the service another user since the order. The only one of that name is ours, because we have logged in as it.
+ */
+function ownOf(users: BmcUser[], known: string[]): BmcUser | undefined {
+  const named = users.filter(({ own }) => own);
+  const noted = named.find(({ id, name }) => known.some((note) => note.startsWith(`${id}:${name}:`)));
+  if (named.length > 1 && !noted)
+    throw new DriverError(
+      'failed',
+      `The controller has ${named.length} users named ${named[0]!.name}. Remove the others.`,
+    );
+  return noted ?? named[0];
+}

@@ -1,10 +1,21 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
-import { DriverError, type EngineReport, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
-import { EngineFacts, type Facts } from './facts.ts';
+import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
-import { aliasOf, type Instance, instanceOf, isOf, isReady, MARK, namesOf, type Place, presentOf } from './instance.ts';
+import {
+  aliasOf,
+  answering,
+  type Instance,
+  instanceOf,
+  isOf,
+  MARK,
+  namesOf,
+  type Place,
+  presentOf,
+} from './instance.ts';
 import { ROOT, rootOf, TRAITS } from './limits.ts';
+import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
@@ -25,41 +36,29 @@ export interface EngineOptions {
 export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
-  readonly #facts: EngineFacts;
+  readonly facts: EngineFacts;
   /** Until a start fails for it, the kernel is taken to limit what machines send. */
   #polices = true;
 
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
     this.#options = options;
-    this.#facts = new EngineFacts(client, { openMail: false, ...options });
-  }
-
-  /** Facts about the engine. @throws UnsafeEngine, DriverError unreachable */
-  facts(signal: AbortSignal): Promise<Facts> {
-    return this.#facts.read(signal);
+    this.facts = new EngineFacts(client, { openMail: false, ...options });
   }
 
   /** Whether the engine knows us, and is safe. @throws DriverError unreachable */
   async reachable(signal: AbortSignal): Promise<boolean> {
-    await this.#facts.trusted(signal);
-    await this.facts(signal);
+    await this.facts.trusted(signal);
+    await this.facts.read(signal);
     return true;
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
-    return hostsOf(this.#client, await this.facts(signal), this.#options.pool, signal);
-  }
-
-  /** Its product, its version and the aliases of its images, from one answer. */
-  async about(signal: AbortSignal): Promise<EngineReport> {
-    const { product, version } = await this.facts(signal);
-    const aliases = await this.#client.get<{ name: string }[]>('/1.0/images/aliases?recursion=1', signal);
-    return { product, version, images: aliases.map(({ name }) => name) };
+    return hostsOf(this.#client, await this.facts.read(signal), this.#options.pool, signal);
   }
 
   async #place(signal: AbortSignal): Promise<Place> {
-    const { network } = await this.facts(signal);
+    const { network } = await this.facts.read(signal);
     return { ...this.#options, network, polices: this.#polices };
   }
 
@@ -67,14 +66,14 @@ export class LxcEngine {
     return this.#client.get('/1.0/instances?recursion=1', signal);
   }
 
+  /** All instances with the state of those that are on. */
+  states(signal: AbortSignal): Promise<StatedInstance[]> {
+    return this.#client.get('/1.0/instances?recursion=2', signal);
+  }
+
   /** The machine's instance; undefined if none has our mark. */
   async find(key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
-    const [first, second] = namesOf(key);
-    if ((await this.facts(signal)).clustered) return presentOf(await this.#listed(key, signal));
-    const found = await this.#named(first, key, signal);
-    // A finished machine needs no look at its predecessor.
-    if (found && isReady(found)) return found;
-    return presentOf([found, await this.#named(second, key, signal)].flatMap((one) => one ?? []));
+    return presentOf(await this.#allOf(key, signal));
   }
 
   /** Like `find`. @throws DriverError unreachable if its member does not answer */
@@ -85,18 +84,20 @@ export class LxcEngine {
 
   /** All instances of the machine, with those of a rebuild. @throws DriverError unreachable */
   async all(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    if ((await this.facts(signal)).clustered) return (await this.#listed(key, signal)).map(answering);
-    const found = await Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
-    return found.flatMap((one) => one ?? []);
+    return (await this.#allOf(key, signal)).map(answering);
+  }
+
+  /** Those of its two names. Without any, those with its mark: the operator may have renamed one. */
+  async #allOf(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
+    const { clustered } = await this.facts.read(signal);
+    const each = () => Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
+    const found = clustered ? await this.#listed(key, signal) : (await each()).flatMap((one) => one ?? []);
+    return found.length ? found : (await this.instances(signal)).filter((one) => isOf(one, key));
   }
 
   /** Each member can list instances, but only their own member can show one. */
   async #listed(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    const filter = encodeURIComponent(
-      namesOf(key)
-        .map((name) => `name eq ${name}`)
-        .join(' or '),
-    );
+    const filter = encodeURIComponent(`name eq ${namesOf(key).join(' or name eq ')}`);
     const found = await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal);
     return found.filter((one) => isOf(one, key));
   }
@@ -117,7 +118,7 @@ export class LxcEngine {
 
   /** Whether the pool has room for the disk of a machine beside that of another. */
   async hasRoomFor({ size }: MachineSpec, { location }: Instance, signal: AbortSignal): Promise<boolean> {
-    const { clustered } = await this.facts(signal);
+    const { clustered } = await this.facts.read(signal);
     const { total, used } = await spaceOf(this.#client, this.#options.pool, clustered ? location : undefined, signal);
     return total - used >= size.diskGb * 2 ** 30;
   }
@@ -143,7 +144,7 @@ export class LxcEngine {
    * @throws DriverError rejected if the engine cannot make such an instance; no_capacity if its member is offline
    */
   async make(spec: MachineSpec, name: string, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    const { clustered } = await this.facts(signal);
+    const { clustered } = await this.facts.read(signal);
     const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
     const made = instanceOf(spec, await this.#place(signal));
     const body = { ...made, name, config: { ...made.config, ...marks } };
@@ -285,11 +286,6 @@ export class LxcEngine {
       if (!busy) return;
     }
   }
-}
-
-function answering(instance: Instance): Instance {
-  if (instance.status !== 'Error') return instance;
-  throw new DriverError('unreachable', `${instance.location} does not answer.`);
 }
 
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 /** The facts about an engine, and the check of its set-up. The driver reads them again each minute. */
-import { DriverError } from '../driver.ts';
+import { DriverError, type EngineReport } from '../driver.ts';
 import type { Engine, LxcClient } from './client.ts';
 import { isolate, type Network } from './network.ts';
 import { openProject } from './project.ts';
@@ -56,6 +56,13 @@ export class EngineFacts {
     const value: Facts = { product, version, clustered, serverName, network, warnings };
     this.#facts = { value, until: Date.now() + FACTS_MS };
     return value;
+  }
+
+  /** Its product, its version and the aliases of its images. @throws UnsafeEngine, DriverError unreachable */
+  async about(signal: AbortSignal): Promise<EngineReport> {
+    const { product, version } = await this.read(signal);
+    const aliases = await this.#client.get<{ name: string }[]>('/1.0/images/aliases?recursion=1', signal);
+    return { product, version, images: aliases.map(({ name }) => name) };
   }
 
   /** Asks the engine whether it knows us. @throws DriverError unreachable */

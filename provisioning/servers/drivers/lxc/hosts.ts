@@ -21,8 +21,7 @@ export async function hostsOf(
     members.map(async ({ server_name: name, status }) => {
       const size = status === 'Online' ? await sizeOf(client, pool, name, signal).catch(() => null) : null;
       signal.throwIfAborted();
-      const state = size ? 'online' : status === 'Evacuated' ? 'drained' : 'offline';
-      return { name, state, size: size ?? { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
+      return { name, state: size ? 'online' : 'offline', size: size ?? { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
     }),
   );
 }

@@ -1,5 +1,6 @@
 /** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
 import {
+  DriverError,
   digestOf,
   type MachineKey,
   type MachineSize,
@@ -14,7 +15,7 @@ import { isLoose, type Network, NIC, nicOf } from './network.ts';
 /** An instance as the engine shows it. */
 export interface Instance {
   name: string;
-  /** `Running`, `Stopped`, …; `Error` if its member does not answer. */
+  /** `Running`, `Stopped`, …; `Error` if its member does not answer, or its virtual machine hangs or has failed. */
   status: string;
   /** Its member; `none` outside of clusters. */
   location: string;
@@ -49,12 +50,12 @@ export const nameOf = ({ order, generation }: MachineKey): string => `${order.to
 export const namesOf = (key: MachineKey): [string, string] => [nameOf(key), `${nameOf(key)}-b`];
 
 /** The key of the machine; undefined for instances without our mark. */
-export function keyOf({ name, status, config }: Instance): MachineKey | undefined {
+export function keyOf(instance: Instance): MachineKey | undefined {
+  const { config } = instance;
   const order = config?.[MARK.order];
   if (order) return { order, generation: Number(config[MARK.generation]) };
   // For a member that does not answer, only the name is known.
-  const [, named, generation] =
-    (status === 'Error' && !config?.[MARK.order] && /^(srv-\w+)-(\d+)(-b)?$/.exec(name)) || [];
+  const [, named, generation] = (isSilent(instance) && /^(srv-\w+)-(\d+)(-b)?$/.exec(instance.name)) || [];
   return named ? { order: named.toUpperCase(), generation: Number(generation) } : undefined;
 }
 
@@ -124,11 +125,20 @@ export function observationOf(instance: Instance, key: MachineKey, serverName: s
     host: location === 'none' || !location ? serverName : location,
     detail: config?.[MARK.stuck] ? `${status}, cannot be removed` : status,
   };
-  if (status === 'Error') return { ...seen, phase: 'unknown' };
+  if (isSilent(instance)) return { ...seen, phase: 'unknown' };
   const power: Power = status === 'Stopped' ? 'off' : 'on';
   const [size, image] = [sizeOf(instance), config?.[MARK.image]];
   const phase = isReady(instance) ? ('present' as const) : ('incomplete' as const);
   return { ...seen, power, phase, ...(size && { size }), ...(image && { image }) };
+}
+
+/** Whether its member does not answer. A member that answers reports our mark, also of a virtual machine that hangs. */
+const isSilent = ({ status, config }: Instance): boolean => status === 'Error' && !config?.[MARK.order];
+
+/** @throws DriverError unreachable if its member does not answer */
+export function answering(instance: Instance): Instance {
+  if (!isSilent(instance)) return instance;
+  throw new DriverError('unreachable', `${instance.location} does not answer.`);
 }
 
 /** Whether it is a finished machine, and no rebuild is replacing it. */
@@ -138,8 +148,18 @@ export const isReady = (instance: Instance): boolean => instance.config?.[MARK.r
 export const isParked = ({ config }: Instance): boolean => Boolean(config?.[MARK.parked]);
 
 /** The instance of a machine among those of its two names: the finished one, or the unfinished, or the replaced. */
-export const presentOf = (instances: readonly Instance[]): Instance | undefined =>
+export const presentOf = <One extends Instance>(instances: readonly One[]): One | undefined =>
   instances.find(isReady) ?? instances.find((one) => !isParked(one)) ?? instances[0];
+
+/** The machines among instances, each by its present one. */
+export function machinesIn<One extends Instance>(instances: readonly One[]): One[] {
+  const machines = Map.groupBy(instances, (one) => {
+    const key = keyOf(one);
+    return key && nameOf(key);
+  });
+  machines.delete(undefined);
+  return [...machines.values()].map((alike) => presentOf(alike)!);
+}
 
 /** Whether it is an instance of that machine. */
 export const isOf = (instance: Instance, key: MachineKey): boolean => {

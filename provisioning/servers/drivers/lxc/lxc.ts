@@ -4,9 +4,7 @@
  */
 import {
   DriverError,
-  type EngineReport,
   type HardwareDriver,
-  type HostReport,
   type MachineKey,
   type MachineSpec,
   type Observation,
@@ -23,13 +21,14 @@ import {
   keyOf,
   looseCards,
   MARK,
+  machinesIn,
   nameOf,
   namesOf,
   observationOf,
-  presentOf,
   specDigestOf,
 } from './instance.ts';
 import { limitsOf } from './limits.ts';
+import { readingOf, speedOf } from './meter.ts';
 import { park, predecessorIn, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
@@ -61,12 +60,12 @@ export class LxcDriver implements HardwareDriver {
     this.#probe = probe;
   }
 
-  capacity(signal: AbortSignal): Promise<HostReport[]> {
+  capacity(signal: AbortSignal) {
     return this.#engine.hosts(signal);
   }
 
-  about(signal: AbortSignal): Promise<EngineReport> {
-    return this.#engine.about(signal);
+  about(signal: AbortSignal) {
+    return this.#engine.facts.about(signal);
   }
 
   reachable(_region: string, signal: AbortSignal): Promise<boolean> {
@@ -74,7 +73,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   async check(signal: AbortSignal): Promise<readonly string[]> {
-    const { warnings } = await this.#engine.facts(signal).catch((error) => {
+    const { warnings } = await this.#engine.facts.read(signal).catch((error) => {
       throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
     });
     return [...warnings, ...looseCards(await this.#engine.instances(signal))];
@@ -82,20 +81,23 @@ export class LxcDriver implements HardwareDriver {
 
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
-    const { serverName } = await this.#engine.facts(signal);
-    const machines = Map.groupBy(await this.#engine.instances(signal), (instance) => {
-      const key = keyOf(instance);
-      return key && nameOf(key);
-    });
-    machines.delete(undefined);
-    return [...machines.values()].map((instances) => {
-      const instance = presentOf(instances)!;
-      return observationOf(instance, keyOf(instance)!, serverName);
+    const { serverName } = await this.#engine.facts.read(signal);
+    return machinesIn(await this.#engine.instances(signal)).map((one) => observationOf(one, keyOf(one)!, serverName));
+  }
+
+  async meter(signal: AbortSignal) {
+    return machinesIn(await this.#engine.states(signal)).flatMap(readingOf);
+  }
+
+  async setSpeed(key: MachineKey, portMbps: number, signal: AbortSignal): Promise<void> {
+    await this.#exclusive(key, signal, async () => {
+      const found = await this.#existing(key, signal);
+      await this.#engine.mark(found.name, {}, signal, speedOf(found, portMbps));
     });
   }
 
   async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    const { serverName } = await this.#engine.facts(signal);
+    const { serverName } = await this.#engine.facts.read(signal);
     const found = await this.#engine.find(key, signal);
     if (!found) return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
     const seen = observationOf(found, key, serverName);

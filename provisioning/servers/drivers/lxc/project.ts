@@ -73,9 +73,11 @@ const restricted = ({ managed }: Network): Config => ({
 
 /** In a new project the driver would find no earlier machine, and take all of them for lost. */
 async function refuseMove(client: LxcClient, signal: AbortSignal): Promise<void> {
-  const earlier = await client.get<Instance[]>('/1.0/instances?recursion=1', signal, 'default');
-  if (earlier.some(({ config }) => config?.[MARK.order]))
-    throw new UnsafeEngine([`The project default has machines of the service. Set LXC_PROJECT=default.`]);
+  for (const { name } of await client.get<{ name: string }[]>('/1.0/projects?recursion=1', signal, 'default')) {
+    const earlier = await client.get<Instance[]>('/1.0/instances?recursion=1', signal, name);
+    if (earlier.some(({ config }) => config?.[MARK.order]))
+      throw new UnsafeEngine([`The project ${name} has machines of the service. Set LXC_PROJECT=${name}.`]);
+  }
 }
 
 function faultsOf({ client, command, clustered }: Engine, config: Config): string[] {

@@ -30,15 +30,10 @@ alter table engine
   add constraint engine_client_key_check check (client_key is null or connection is not null),
   add constraint engine_trouble_check check ((trouble is null) = (trouble_at is null));
 
--- An engine says that the operator has evacuated a host.
-alter table host
-  drop constraint host_state_check,
-  add constraint host_state_check check (state in ('ACTIVE', 'DRAINING', 'OFFLINE', 'EVACUATED'));
-
 alter table finding
   drop constraint finding_kind_check,
   add constraint finding_kind_check
-    check (kind in ('ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'MISPLACED', 'CAPACITY', 'INCOMPLETE', 'STUCK'));
+    check (kind in ('ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'MISPLACED', 'CAPACITY', 'INCOMPLETE', 'STUCK', 'TRAFFIC'));
 
 -- The operator's engine that has the machine of a server. Null: the engine of the environment.
 alter table server add column engine text;

@@ -1,0 +1,64 @@
+/** The counters of instances, as the engine shows them with their state, and the speed of their network cards. */
+import type { Reading } from '../driver.ts';
+import { type Instance, isReady, keyOf } from './instance.ts';
+import { EGRESS, NIC, ratesOf } from './network.ts';
+
+/** `GET /1.0/instances?recursion=2`. */
+export interface StatedInstance extends Instance {
+  type: string;
+  /** Null: its member does not answer. */
+  state: {
+    /** Of its init, or of the emulator; 0 if it is off. */
+    pid: number;
+    cpu?: { usage: number };
+    memory?: { usage: number };
+    disk?: Record<string, { usage: number }> | null;
+    /** Interfaces by the names that root in the machine chose. */
+    network?: Record<string, Interface> | null;
+  } | null;
+}
+
+interface Interface {
+  /** The other end on the host. Root in the machine cannot choose it. */
+  host_name: string;
+  counters: { bytes_sent: number; bytes_received: number; packets_sent: number };
+}
+
+/** The reading of a finished machine that is on. */
+export function readingOf(instance: StatedInstance): Reading[] {
+  const { name, status, location, state, devices } = instance;
+  if (status !== 'Running' || !state?.pid || !isReady(instance)) return [];
+  const counters = cardOf(instance)?.counters;
+  const rate = /^(\d+)Mbit$/.exec(devices?.[NIC]?.['limits.ingress'] ?? '')?.[1];
+  return [
+    {
+      ...keyOf(instance)!,
+      epoch: `${name} ${location} ${state.pid}`,
+      sentBytes: counters?.bytes_sent ?? null,
+      receivedBytes: counters?.bytes_received ?? null,
+      sentPackets: counters?.packets_sent ?? null,
+      // Without an agent in it, the engine shows zeros for a virtual machine.
+      cpuNs: state.cpu?.usage || null,
+      memoryBytes: state.memory?.usage || null,
+      diskBytes: state.disk?.root?.usage || null,
+      portMbps: rate ? Number(rate) : null,
+    },
+  ];
+}
+
+/**
+ * The card that the engine gave to the machine. Root in the machine can rename it, change its MAC, and add others that look
+ * alike. Only the card with the most traffic has carried it all.
+ */
+function cardOf({ config, state }: StatedInstance): Interface | undefined {
+  const host = config?.[`volatile.${NIC}.host_name`];
+  return Object.values(state?.network ?? {})
+    .filter((one) => host !== undefined && one.host_name === host)
+    .sort((a, b) => b.counters.bytes_sent - a.counters.bytes_sent)[0];
+}
+
+/** The network card with another speed. */
+export function speedOf({ devices }: Instance, portMbps: number): NonNullable<Instance['devices']> {
+  const nic = devices?.[NIC];
+  return nic ? { [NIC]: { ...nic, ...ratesOf({ portMbps, polices: EGRESS in nic }) } } : {};
+}
