@@ -12,12 +12,13 @@ const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels } } }';
 const CHANGES = 10;
 
-/** Opens ten subscriptions with each of so many new keys, and waits for them. */
+/** Opens ten subscriptions with each of so many new keys. It waits for each ten, because an account may begin 32 at once. */
 async function tenEach(account: TestAccount, keys: number, query: string) {
-  const all = [];
+  const all: ReturnType<typeof listen>[] = [];
   for (let n = 0; n < keys; n++) {
     const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: `key ${n}`, scope: 'read' });
     all.push(...Array.from({ length: 10 }, () => listen(graphqlUrl, body.plaintext, query)));
+    await eventually(async () => all.every(({ messages }) => messages.length));
   }
   return all;
 }
