@@ -107,7 +107,8 @@ export const LIST_DEPOSIT_ADDRESSES = statement({ address: column.text() })`
   order by 1`;
 /**
  * The units of each coin of the gateway $1 in the books, and those by which its chain may differ. A reversed payment may come
- * again, and so may a dropped one that a task still watches. The transaction of an exported payout may be under way.
+ * again, and so may a dropped one that a task still watches. A block may have a written-off one again. The transaction of an
+ * exported payout may be under way.
  */
 export const READ_GATEWAY = statement({
   coin: column.text(),
@@ -120,6 +121,7 @@ export const READ_GATEWAY = statement({
     union all
     select coin, 0, units::numeric, 0 from payment
       where $1 = ${GATEWAY_SQL} and (status in ('OBSERVED', 'CONFIRMING', 'REVERSED')
+        or status = 'WRITTEN_OFF' and block_hash is not null and (reversals > 0 or missing_since is not null)
         or status = 'DROPPED' and exists (select from task where subject = payment.id))
     union all
     select coin, 0, 0, units::numeric from payout where source = $1 and status in ('EXPORTED', 'BROADCAST')) as legs

@@ -22,11 +22,12 @@ const TEXTS = new WeakMap<object, { text?: string }>();
  * Shares the answers of an operation with `sharedSeconds`. They depend on nothing of their callers but whether they have a
  * credential. Callers with a credential and callers without share apart.
  */
-export function sharing({ kind, noun, http }: Operation, run: Run): Run {
+export function sharing(operation: Operation, run: Run): Run {
+  const { kind, noun, http } = operation;
   if (kind === 'mutation')
     return async (values, body, context) => {
       const answer = await run(values, body, context);
-      CHANGES.set(noun, (CHANGES.get(noun) ?? 0) + 1);
+      endSharing(operation);
       return answer;
     };
   const seconds = http?.sharedSeconds;
@@ -49,6 +50,11 @@ export function sharing({ kind, noun, http }: Operation, run: Run): Run {
     }, forget);
     return answer;
   };
+}
+
+/** Ends the sharing of answers that a mutation has changed. Call it after the commit. */
+export function endSharing({ noun }: Operation): void {
+  CHANGES.set(noun, (CHANGES.get(noun) ?? 0) + 1);
 }
 
 /** Renders an answer as JSON, a shared one only once. */

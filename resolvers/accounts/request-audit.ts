@@ -48,9 +48,8 @@ interface Caller {
 }
 /** An entry that waits. A refusal stays for a minute after its writing, and counts the same refusals meanwhile. */
 interface Entry {
-  /** Absent: the entry is written, and the next one has not begun. */
-  id: string | undefined;
-  /** By the monotonic clock. The database computes the time. */
+  id: string;
+  /** The time of the first of these requests, by the monotonic clock. The database computes the time. */
   atMs: number;
   /** How often the request came since it was written. */
   count: number;
@@ -70,7 +69,7 @@ interface Entry {
 /**
  * Writes requests into the audit log in batches, after their answers. So no request waits for the log or fails with it.
  * Changes have entries of their own in their transactions, and those are never lost. A killed process loses the requests
- * of its last fifth of a second.
+ * of its last fifth of a second. It also loses the repeated refusals of its last minute.
  */
 export class RequestAudit {
   readonly #db: Database;
@@ -78,7 +77,7 @@ export class RequestAudit {
   /** The time of the last entry of each kind of read, the oldest first. */
   readonly #reads = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
-  #nextMinute: NodeJS.Timeout | undefined;
+  #nextDue: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(db: Database) {
@@ -99,7 +98,7 @@ export class RequestAudit {
         actor: [accountId, kind, credentialId, name],
         resource: [account && 'account', account],
       });
-    else if (!known.count++) known.requestId = requestId;
+    else if (!known.count++) Object.assign(known, { id, atMs: now, requestId });
     this.#timer ??= setTimeout(() => void this.#flush(), FLUSH_MS).unref();
   }
 
@@ -175,22 +174,21 @@ export class RequestAudit {
       for (const [i, entry] of batch.entries()) this.#written(entry, rows[i]!.at(-1) as number);
     }
     if (!this.#entries.size) return;
-    this.#nextMinute ??= setTimeout(() => {
-      this.#nextMinute = undefined;
-      void this.#flush();
-    }, MINUTE_MS).unref();
+    const nextMs = this.#entries.all().reduce((first, { dueMs }) => Math.min(first, dueMs), Number.POSITIVE_INFINITY);
+    clearTimeout(this.#nextDue);
+    this.#nextDue = setTimeout(() => void this.#flush(), Math.max(FLUSH_MS, nextMs - performance.now())).unref();
   }
 
-  /** Removes an entry that is written. A refusal begins its next minute. */
+  /** Removes an entry that is written. A refusal begins its next minute, in which it may have come already. */
   #written(entry: Entry, count: number): void {
     entry.count -= count;
-    if (isRefusal(entry.request[2])) Object.assign(entry, { id: undefined, dueMs: performance.now() + MINUTE_MS });
+    const now = performance.now();
+    if (isRefusal(entry.request[2])) Object.assign(entry, { id: newId('aud'), atMs: now, dueMs: now + MINUTE_MS });
     else this.#entries.remove(entry.accountId, entry.key, entry);
   }
 }
 
 function rowOf(entry: Entry): unknown[] {
-  if (!entry.id) Object.assign(entry, { id: newId('aud'), atMs: performance.now() });
   const { id, atMs, actor, requestId, request, resource, count } = entry;
   return [id, performance.now() - atMs, ...actor, requestId, ...request, ...resource, count];
 }

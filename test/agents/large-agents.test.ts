@@ -92,6 +92,25 @@ describe('A page of the directory', () => {
     }
   });
 
+  it('shows a change with an idempotency key at once, although others read meanwhile', async () => {
+    const [{ rest }] = accounts;
+    const listed = async () => (await rest('GET', '/v1/agents/directory?q=keyed')).body.data.length;
+    let isOver = false;
+    const readers = Array.from({ length: 4 }, async () => {
+      while (!isOver) await listed();
+    });
+    try {
+      for (let n = 0; n < 20; n++) {
+        const change = card('keyed', { listed: n % 2 === 0 });
+        await rest('POST', '/v1/agents/directory', change, { 'idempotency-key': `keyed-${n}` });
+        expect(await listed()).toBe(n % 2 === 0 ? 1 : 0);
+      }
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(readers);
+  });
+
   it('is shorter when entries of an older version are large, and shows each of them', async () => {
     const { rest } = await newAccount();
     for (let i = 0; i < 12; i++) await rest('POST', '/v1/agents/directory', card(`older-${i}`));

@@ -1,4 +1,5 @@
 /** The writing of requests into the audit log, after their answers. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import { RequestAudit } from '../../resolvers/accounts/request-audit.ts';
@@ -81,6 +82,22 @@ describe('Writing requests into the audit log', () => {
     expect(await entries(5)).toEqual(first);
     await audit.flush();
     expect(await entries(6)).toEqual([...first, ['/x', 404, 7]].sort());
+  });
+
+  it('gives repeated refusals the time of the first of them, and not that of their writing', async () => {
+    const audit = new RequestAudit(db);
+    const refuse = () => audit.add(caller, { method: 'POST', path: '/dated', status: 404 });
+    refuse();
+    await audit.flush();
+    refuse();
+    await sleep(300);
+    const [{ now }] = (await db.query<{ now: Date }>('select now()')) as [{ now: Date }];
+    await audit.flush();
+    const entries = await db.query<{ createdAt: Date }>(
+      `select created_at from audit_entry where path = '/dated' order by created_at`,
+    );
+    expect(entries).toHaveLength(2);
+    expect(entries.at(-1)!.createdAt.getTime()).toBeLessThan(now.getTime() - 200);
   });
 
   it('leaves out requests that the rate limit refused', async () => {

@@ -27,14 +27,16 @@ export const isOverdrawn = async (tx: Queryable, source: string, coin: string): 
  */
 export async function recordMovement(tx: Transaction, given: GivenMovement, actor: Actor): Promise<Movement> {
   const { source, target, coin, units } = given;
-  // Tools spell hexadecimal transactions in any case.
+  // Tools spell hexadecimal transactions in any case, with and without a prefix.
   const txId = /^(0x)?[0-9a-f]+$/i.test(given.txId) ? given.txId.toLowerCase() : given.txId;
   if (!HOLDER.test(source)) throw refuse('source', 'source is a gateway or a wallet, such as gateway:bitcoin.');
   if (target !== FEES && (!HOLDER.test(target) || target === source))
     throw refuse('target', 'target is fees, or another gateway or wallet, such as wallet:bitcoin.');
   if (!/^[1-9][0-9]{0,77}$/.test(units)) throw refuse('units', 'units is a whole number above 0.');
   await lockOperator(tx);
-  const known = await find(tx, Movement, { source, target, coin, txId });
+  const other = txId.startsWith('0x') ? txId.slice(2) : `0x${txId}`;
+  const same = { source, target, coin };
+  const known = (await find(tx, Movement, { ...same, txId })) ?? (await find(tx, Movement, { ...same, txId: other }));
   if (known && known.units !== units) throw new ApiError('idempotency_key_reused');
   if (known) return known;
   const holding = await FIND_HOLDING.first(tx, [source, coin]);

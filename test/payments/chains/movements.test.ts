@@ -100,7 +100,7 @@ describe('A movement', () => {
     expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
   });
 
-  it('is recorded once for a transaction in upper and lower case', async () => {
+  it('is recorded once for a transaction in upper and lower case, with and without 0x', async () => {
     const [context] = await unmatched(300n);
     const given = {
       source: 'gateway:testnet',
@@ -111,6 +111,7 @@ describe('A movement', () => {
     };
     const { id } = await move(context, { ...given, txId: '0xC0FFEE' });
     expect(await move(context, { ...given, txId: '0xc0ffee' })).toMatchObject({ id, txId: '0xc0ffee' });
+    expect((await move(context, { ...given, txId: 'C0FFEE' })).id).toBe(id);
     swept += 300n;
     expect([await verdict(), await faults()]).toEqual(['RIGHT', []]);
   });
@@ -137,11 +138,19 @@ describe('The comparison with the chain', () => {
     const { txId } = chain.pay(walletAddress!, HALF);
     chain.mine(2);
     await sync();
+    const lost = structuredClone(chain.blocks.slice(-2)).flatMap(({ payments }) => payments);
     chain.reorganise(2, { lost: true });
     chain.mine(3);
     await sync();
     const [reversed] = await db.query<Payment>('select * from payment where tx_id = $1', [txId]);
     await writeOff(context, reversed!.id, 'Gone');
+    expect([await verdict('TST'), await faults()]).toEqual(['RIGHT', []]);
+    chain.pool = lost;
+    chain.mine(1);
+    await sync();
+    expect([await verdict('TST'), await faults()]).toEqual(['PENDING', []]);
+    chain.mine(2);
+    await sync();
     expect([await verdict('TST'), await faults()]).toEqual(['RIGHT', []]);
   });
 

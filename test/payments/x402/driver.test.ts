@@ -165,6 +165,16 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     expect(await driver.observe(lost.key, next)).toEqual({ state: 'settled', txId: next });
   });
 
+  it('sends nothing while no node knows whether its transaction is pending', async ({ onTestFinished }) => {
+    const node = await startRpcProxy(anvil.url);
+    onTestFinished(() => node.stop());
+    const driver = driverOf(anvil, { rpcUrls: [node.url] });
+    const { authorization, signature } = await signedPayment(driver);
+    node.refuse = (method) => (method === 'eth_getTransactionByHash' ? 'internal error' : undefined);
+    const again = { txId: `0x${'1'.repeat(64)}` };
+    expect(await driver.settle(authorization, signature, { signal, exclusive, again })).toEqual({ unsent: true });
+  });
+
   it('ignores a payment with another payer, payee or amount', async () => {
     const driver = driverOf(anvil);
     const { key, txId } = await settled(driver);

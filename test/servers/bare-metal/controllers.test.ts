@@ -11,6 +11,11 @@ import { missing, newIpmiRack } from './ipmi-rack.ts';
 import { NEVER, newRack } from './room.ts';
 
 const db = await newDatabase(afterAll);
+const ends: (() => Promise<void>)[] = [];
+const onEnd = (end: () => Promise<void>) => void ends.push(end);
+afterAll(async () => {
+  for (const end of ends) await end();
+});
 
 describe('A look at 500 hosts', () => {
   it('asks 16 controllers at once, although some of them hang', async () => {
@@ -67,7 +72,7 @@ describe.skipIf(missing())('A controller with IPMI', () => {
   it('works with suite 3 if it refuses suite 17, and loses only its new users', async () => {
     const model = await newRack('box-1', 1);
     await model.disconnect();
-    const rack = await newIpmiRack(model, (end) => void afterAll(end));
+    const rack = await newIpmiRack(model, onEnd);
     const controller = new IpmiController(rack.box);
     expect(await controller.power(NEVER)).toBe('off');
     const known = await usersOf(controller, NEVER);

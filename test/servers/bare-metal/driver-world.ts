@@ -7,6 +7,7 @@ import { newOrderNumber } from '../../../entities/ids.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
+import { eventually } from '../../setup/freehold.ts';
 import { freePort } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
 import type { DriverUnderTest } from '../drivers/contract.ts';
@@ -45,6 +46,11 @@ class PlayedHost {
 
   get isUp(): boolean {
     return this.rack.isOn() && this.#up === this.boots;
+  }
+
+  /** Whether the machine is on and worked through its boot. */
+  get isReady(): boolean {
+    return this.rack.isOn() && this.#idle === this.boots;
   }
 
   /** Takes the next step of the boot. */
@@ -141,6 +147,8 @@ export async function bmcWorld(
     },
     opens: async (spec) => {
       const box = await boxOf(spec);
+      // A proof covers later boots too, so a login after a restart may have to wait for the boot.
+      await eventually(async () => box?.isReady, 10);
       return box?.isUp === true && box.system?.keys[0] === spec.sshPublicKeys[0];
     },
     bootSeconds: 30,

@@ -79,7 +79,9 @@ export function localFacilitator(
     },
     async settle(authorization, signature, { exclusive, again }) {
       if (again) {
-        if (again.txId !== undefined && (await wallet.isPending(again.txId as Hex))) return { unsent: true };
+        // Without an answer it may still be pending.
+        if (again.txId !== undefined && (await wallet.isPending(again.txId as Hex).catch(() => true)))
+          return { unsent: true };
         // A nonce after a lost one would wait for ever, and so would each later one.
         wallet.forgetNonce();
       }
