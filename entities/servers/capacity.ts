@@ -7,7 +7,7 @@ import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
 import { kindsSql, pickAddressSql } from './ip-address.ts';
 import { pickPlaceSql } from './place.ts';
-import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
+import { type ClaimSql, GIVEN, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
 
 /**
  * CTEs that claim a place, room on a host, and addresses. The relation `room` has one row with host, engine, ipv4,
@@ -48,7 +48,7 @@ const ROOM = {
 };
 /** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
 export const CLAIM_CAPACITY = statement(ROOM)`
-  with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
+  with ${claimSql(GIVEN)}
   select host, engine, ipv4, ipv6, ipv6_prefix from room`;
 /** A claim, as the columns of its server. */
 export type Room = Row<typeof ROOM>;

@@ -11,6 +11,8 @@ import type { Lifecycle } from '../history/lifecycle.ts';
 export const ENGINE_STATES = ['ACTIVE', 'DRAINED'] as const;
 export type EngineState = (typeof ENGINE_STATES)[number];
 export const ENGINE_PRODUCTS = ['LXD', 'INCUS'] as const;
+/** Virtual machines boot from images of their own, whose names in an engine end so. */
+const VM_SUFFIX = '-vm';
 
 /** The way to an engine of the operator, and the parts of it that machines use. */
 export interface EngineConnection {
@@ -131,10 +133,22 @@ export const ENGINE_OF_HOST_SQL = `(
 export const OWN_HOST_SQL = `(
   exists (select from engine where engine.name = host.driver and host.kind = any(engine.kinds))
   or not exists (select from engine where host.kind = any(engine.kinds)))`;
-/** Whether orders can go to the engine of a host, in a query that calls it `host`. */
-export const OPEN_ENGINE_SQL = `not exists (
+/** Whether an engine has an image for machines of the tier `tier`, as far as it told. @param image its code, as an expression */
+export const hasImageSql = (image: string): string => `(
+  engine.images is null
+  or ${image} || case tier.details->>'virtualization' when 'kvm' then '${VM_SUFFIX}' else '' end = any(engine.images))`;
+/** Whether an active engine has an image for containers or virtual machines. Before the first worker, all do. */
+export const isOnEngineSql = (image: string): string => `coalesce((
+  select bool_or(engine.images is null or engine.images && array[${image}, ${image} || '${VM_SUFFIX}'])
+  from engine where engine.state = 'ACTIVE'), true)`;
+/**
+ * Whether orders can go to the engine of a host, in a query that calls it `host`.
+ * @param image the code of the image that it needs to have; absent: any
+ */
+export const openEngineSql = (image?: string): string => `not exists (
   select from engine where engine.name = host.driver
-    and (engine.state <> 'ACTIVE' or (engine.connection is not null and engine.seen_at is null)))`;
+    and (engine.state <> 'ACTIVE' or (engine.connection is not null and engine.seen_at is null)
+      ${image ? `or not ${hasImageSql(image)}` : ''}))`;
 
 /** The kind of servers of a tier, which the query calls by that name. */
 export const kindOfTierSql = (tier: string): string => `case ${tier}.kind when 'vps' then 'VPS' else 'DEDICATED' end`;
@@ -154,7 +168,10 @@ export const COUNT_SIMULATED_SERVERS = statement({ servers: column.int() })`
   where $1 = any(engine.kinds) and engine.simulated and server.kind = $1 and server.status <> 'DELETED'
     and (server.status <> 'FAILED' or server.ipv4 is not null)`;
 
-/** Whether machines of the tier `tier` are on the operator's hosts alone: no active engine picks a host by itself. */
-export const NEEDS_HOSTS_SQL = `coalesce((
-  select bool_and(engine.needs_hosts or engine.state <> 'ACTIVE') from engine
+/**
+ * Whether machines of the tier `tier` are on the operator's hosts alone: no active engine picks a host by itself.
+ * @param image the code of the image that such an engine needs to have; absent: any
+ */
+export const needsHostsSql = (image?: string): string => `coalesce((
+  select bool_and(engine.needs_hosts or engine.state <> 'ACTIVE' ${image ? `or not ${hasImageSql(image)}` : ''}) from engine
   where ${kindOfTierSql('tier')} = any(engine.kinds)), false)`;

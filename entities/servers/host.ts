@@ -9,7 +9,7 @@ import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
-import { kindOfTierSql, NEEDS_HOSTS_SQL, OPEN_ENGINE_SQL, OWN_HOST_SQL } from './engine.ts';
+import { kindOfTierSql, needsHostsSql, OWN_HOST_SQL, openEngineSql } from './engine.ts';
 import { freePlacesSql } from './place.ts';
 
 export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
@@ -121,18 +121,21 @@ export const ROOM_SQL = `
 export const hostsSql = (region: string): string =>
   `host.region_code = ${region} and host.kind = ${kindOfTierSql('tier')} and ${OWN_HOST_SQL}`;
 
-/** Whether a host can get machines: it is active, and its engine as well. */
-export const OPEN_HOST_SQL = `host.state = 'ACTIVE' and ${OPEN_ENGINE_SQL}`;
+/**
+ * Whether a host can get machines: it is active, and its engine as well.
+ * @param image the code of the image that the engine needs to have; absent: any
+ */
+export const openHostSql = (image?: string): string => `host.state = 'ACTIVE' and ${openEngineSql(image)}`;
 
 /**
  * The number of machines that can still be ordered, in a query with `stock` and `tier`. Free places limit it. Active hosts
  * limit it, too, where the region has hosts of that kind or the engine needs them. The query counts places up to `most`, by
- * default as far as a level of stock needs it.
+ * default as far as a level of stock needs it. With an image, it counts those whose engine has it.
  */
-export const freeSql = (most?: 'all'): string => `
+export const freeSql = ({ most, image }: { most?: 'all'; image?: string } = {}): string => `
   least(${freePlacesSql(most)}, coalesce((
-    select sum(case when ${OPEN_HOST_SQL} then ${ROOM_SQL} else 0 end)::int
-    from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
+    select sum(case when ${openHostSql(image)} then ${ROOM_SQL} else 0 end)::int
+    from host where ${hostsSql('stock.region_code')}), case when ${needsHostsSql(image)} then 0 else 2147483647 end))`;
 
 /** The hosts of the engine $1, as the operator sells them. */
 export const FIND_HOSTS_OF_ENGINE = statement(Host.columns)`

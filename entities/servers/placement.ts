@@ -7,8 +7,8 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
-import { ENGINE_OF_HOST_SQL, NEEDS_HOSTS_SQL } from './engine.ts';
-import { hostsSql, needSql, OPEN_HOST_SQL, ROOM_SQL } from './host.ts';
+import { ENGINE_OF_HOST_SQL, needsHostsSql } from './engine.ts';
+import { hostsSql, needSql, openHostSql, ROOM_SQL } from './host.ts';
 
 /** A generation that was given up keeps its placement until it is confirmed absent. */
 export const Placement = entity('placement', {
@@ -29,8 +29,14 @@ export interface ClaimSql {
   serviceCode: string;
   orderNumber: string;
   generation: string;
+  /** The code of the image that its engine needs to have. */
+  image: string;
 }
-const GIVEN: ClaimSql = { region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' };
+/** The claim of a server. $1 region, $2 service code, $3 order number, $4 generation. */
+export const GIVEN: ClaimSql = {
+  ...{ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' },
+  image: '(select os from server where order_number = $3)',
+};
 
 /** Hosts of a region that can hold the tier, by their kind and engine. */
 const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode'>): string =>
@@ -39,7 +45,7 @@ const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode
 /** Whether a machine has to be on a host. Otherwise places alone limit it. */
 export const needsHostSql = (claim: ClaimSql): string => `(
   exists (select ${hostsOf(claim)})
-  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${NEEDS_HOSTS_SQL}))`;
+  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${needsHostsSql(claim.image)}))`;
 
 /**
  * Picks an active host with room, and locks it. It prefers free memory, with some chance, so that simultaneous orders
@@ -48,7 +54,7 @@ export const needsHostSql = (claim: ClaimSql): string => `(
 export const pickHostSql = (claim: ClaimSql, wait: '' | 'skip locked', { first = '', where = 'true' } = {}): string => `
   select host.name as host, ${ENGINE_OF_HOST_SQL} as engine, ${needSql('vcpus')} as vcpus,
     ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
-  ${hostsOf(claim)} and ${OPEN_HOST_SQL} and ${ROOM_SQL} > 0 and ${where}
+  ${hostsOf(claim)} and ${openHostSql(claim.image)} and ${ROOM_SQL} > 0 and ${where}
   order by ${first} (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
   limit 1 for update of host ${wait}`;
 
