@@ -10,6 +10,7 @@ import {
   Engine,
   type EngineConnection,
   type EngineState,
+  FIND_SERVER_OF_ENGINE,
   FIND_USE_OF_ENGINE,
   IS_VPS_SIMULATED,
   UPDATE_ENGINE,
@@ -57,11 +58,12 @@ export async function addEngine(context: Context, given: NewEngine): Promise<Eng
   });
 }
 
-/** Changes the given settings. The engine gets orders again after a worker has reached it. @throws ApiError not_found, validation_failed */
+/** Changes the given settings. The workers use the engine again after a look. @throws ApiError not_found, validation_failed */
 export async function updateEngine(context: Context, name: string, settings: EngineSettings): Promise<Engine> {
   return context.db.transaction(async (tx) => {
     const before = await lockAdded(tx, name);
     const connection = connectionOf(before.connection!, settings, before.clientKey);
+    if (connection.project !== before.connection!.project) await requireEmpty(tx, name);
     const key = sealedKey(context, name, settings) ?? before.clientKey;
     const engine = (await UPDATE_ENGINE.first(tx, [name, JSON.stringify(connection), key]))!;
     await recordEngine(tx, context, name, { updated: Object.keys(settings) });
@@ -99,6 +101,12 @@ async function lockAdded(tx: Transaction, name: string): Promise<Engine> {
   const engine = found(await lock(tx, Engine, { name }));
   if (!engine.connection) throw invalid('name', 'The environment of the workers configures this engine.');
   return engine;
+}
+
+/** Another project has none of the machines. @throws ApiError validation_failed if there may be some */
+async function requireEmpty(tx: Transaction, name: string): Promise<void> {
+  const server = await FIND_SERVER_OF_ENGINE.first(tx, [name]);
+  if (server) throw invalid('project', `The project has the machine of ${server.used}. Remove all servers first.`);
 }
 
 const recordEngine = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>

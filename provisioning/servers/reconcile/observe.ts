@@ -10,6 +10,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
   DELETE_RESOLVED,
+  FIND_CHANGING_MACHINES,
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
@@ -141,8 +142,11 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
   const missing = expected.filter((machine) => !seen.has(nameOf(machine)));
   const { reported, unreported } = await splitByReport(db, driver.name, missing);
-  const news = unreported.filter((machine) => !heard.has(nameOf(machine))).length;
-  await guardDestroyer(db, driver.name, { expected: expected.length, listed: listed.length, news });
+  const changing = of.isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
+  const missed = [...unreported, ...changing.filter((machine) => !seen.has(nameOf(machine)))];
+  const news = missed.filter((machine) => !heard.has(nameOf(machine))).length;
+  const counts = { expected: expected.length + changing.length, listed: listed.length, news, isChecked: of.isChecked };
+  await guardDestroyer(db, driver.name, counts);
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
@@ -162,7 +166,7 @@ async function observe(db: Database, look: Look): Promise<Commit> {
     ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
-  const gone = await removedSince(db, driver, signal);
+  const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
   const about = await driver.about?.(signal);
   return {
     findings: async (tx) => {
