@@ -60,7 +60,7 @@ export const SIZE = { vcpus: 8, memoryMb: 65_536, diskGb: 1000 };
 export const ELSEWHERE = 'unix:/elsewhere';
 
 /** Opens a shop whose environment has one engine, `lxc`, with addresses in Zürich and Amsterdam. */
-export async function openEngines(onEnd: OnEnd) {
+export async function openEngines(onEnd: OnEnd, options: Parameters<typeof openCustomerShop>[1] = {}) {
   const made = new Map<string, PretendEngine>();
   const connected: string[] = [];
   const connect = ({ name, connection }: Engine) => {
@@ -68,7 +68,7 @@ export async function openEngines(onEnd: OnEnd) {
     return engine(name, connection!.endpoints[0] === ELSEWHERE ? 'elsewhere' : name);
   };
   const driver = (folder: string) => new PretendEngine(folder);
-  const shop = await openCustomerShop(onEnd, { driver, connect, fundsMicros: 1_000_000_000n });
+  const shop = await openCustomerShop(onEnd, { driver, connect, fundsMicros: 1_000_000_000n, ...options });
   made.set('lxc', shop.driver as PretendEngine);
   /** @param place the machines that it has */
   function engine(name: string, place = name): PretendEngine {
