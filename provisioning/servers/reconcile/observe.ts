@@ -61,24 +61,27 @@ const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK' && kind !== 'TR
 /** By machine without a server: when it was first seen, in milliseconds since the epoch. */
 type Orphans = Record<string, number>;
 
+/** A look leaves it to the next look at the same engine. */
+interface Memory {
+  /** The machines without a server. */
+  orphans: Orphans;
+  /** Names of missing machines about which the time was too short to ask. */
+  unasked: readonly string[];
+}
+
 interface Look {
   of: ConnectedEngine;
-  known: Orphans;
-  /** Receives the present orphans. */
-  orphans: Orphans;
-  /** Names of machines that were missing in the last round, when the time was too short to ask about them. */
-  heard: ReadonlySet<string>;
-  /** Receives the names of such machines of this round. */
-  unasked: string[];
-  /** Receives the machines of suspended servers that are on. */
-  awake: ExpectedMachine[];
+  memory: Memory;
   signal: AbortSignal;
   /** The time of the database. */
   now: Date;
 }
 
-/** The parts of the commit of a look. All looks commit each part together, in the order of the locks. */
-interface Commit {
+/** The result of a look. All looks commit each part together, in the order of the locks. */
+interface Seen {
+  memory: Memory;
+  /** The machines of suspended servers that are on. */
+  awake: ExpectedMachine[];
   findings?(tx: Transaction): Promise<void>;
   hosts?(tx: Transaction): Promise<void>;
   engine(tx: Transaction): Promise<unknown>;
@@ -92,34 +95,34 @@ export const observerProcess = (
 ): Process =>
   periodic({
     start: async ({ aborted, data, now }) => {
-      const known = (data.orphans ?? {}) as Orphans;
-      const heard = new Set((data.unasked ?? []) as string[]);
-      const [orphans, unasked, awake]: [Orphans, string[], ExpectedMachine[]] = [{}, [], []];
+      const orphans = (data.orphans ?? {}) as Record<string, Orphans>;
+      const unasked = (data.unasked ?? {}) as Record<string, string[]>;
       const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
       const all = await engines.all();
-      const lookAt = async (of: ConnectedEngine): Promise<Commit> => {
-        const look = { of, known, orphans, heard, unasked, awake, signal, now: now() };
-        return observe(db, look).catch((error: unknown) => {
+      const lookAt = async (of: ConnectedEngine): Promise<Seen> => {
+        const memory = { orphans: orphans[of.name] ?? {}, unasked: unasked[of.name] ?? [] };
+        return observe(db, { of, memory, signal, now: now() }).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
-          Object.assign(orphans, known);
-          unasked.push(...heard);
-          return { engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, wordsOf(error)]) };
+          return { memory, awake: [], engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, wordsOf(error)]) };
         });
       };
-      const commits = await Promise.all(all.map(lookAt));
+      const looks = await Promise.all(all.map(lookAt));
+      const awake = looks.flatMap((look) => look.awake);
+      const kept = <K extends keyof Memory>(key: K) =>
+        Object.fromEntries(looks.map(({ memory }, index) => [all[index]!.name, memory[key]]));
       aborted.throwIfAborted();
       await DELETE_OLD_SAMPLES.all(db);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
-        data: { orphans, unasked },
+        data: { orphans: kept('orphans'), unasked: kept('unasked') },
         commit: async (tx) => {
           const names = all.map(({ name }) => name);
           await LOCK_FINDINGS.all(tx, [names]);
-          for (const commit of commits) await commit.findings?.(tx);
+          for (const look of looks) await look.findings?.(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
-          for (const commit of commits) await commit.hosts?.(tx);
-          for (const commit of commits) await commit.engine(tx);
+          for (const look of looks) await look.hosts?.(tx);
+          for (const look of looks) await look.engine(tx);
           for (const { order, ...machine } of awake.toSorted((a, b) => (a.order < b.order ? -1 : 1)))
             await startTask(tx, serverTask({ orderNumber: order, ...machine }));
         },
@@ -127,9 +130,8 @@ export const observerProcess = (
     },
   });
 
-/** Observes one engine, and opens its circuit breaker if necessary. @returns the commit of its findings @throws DriverError */
-async function observe(db: Database, look: Look): Promise<Commit> {
-  const { of, known, orphans, heard, signal, now } = look;
+/** Observes one engine, and opens its circuit breaker if necessary. @throws DriverError */
+async function observe(db: Database, { of, memory, signal, now }: Look): Promise<Seen> {
   const { kinds, engine } = of;
   const driver = of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
@@ -144,31 +146,34 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   const { reported, unreported } = await splitByReport(db, driver.name, missing);
   const changing = of.isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
   const missed = [...unreported, ...changing.filter((machine) => !seen.has(nameOf(machine)))];
+  const heard = new Set(memory.unasked);
   const news = missed.filter((machine) => !heard.has(nameOf(machine))).length;
   const counts = { expected: expected.length + changing.length, listed: listed.length, news, isChecked: of.isChecked };
   await guardDestroyer(db, driver.name, counts);
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
-  look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
-  look.awake.push(...asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))));
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
+  const unowned = await findUnowned(db, engine, listed);
+  const orphans = orphansOf(unowned, memory.orphans, now.getTime());
   const found: Found[] = [
     ...misplaced,
     ...oversold(await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]), hosts),
     ...absent,
     ...differing,
     ...(await unconfirmed(db, of, differing)),
-    ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
+    ...old(unowned, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
   const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
   const about = await driver.about?.(signal);
   return {
+    memory: { orphans, unasked: unasked.map(nameOf) },
+    awake: asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))),
     findings: async (tx) => {
       await report(tx, driver.name, found);
       await resolve(tx, driver.name, COMPARED, [...found, ...still]);
@@ -208,14 +213,16 @@ function differences(
   ];
 }
 
-/** The orphans that were seen for long enough. `noted` receives when each was first seen. */
-function old(found: Found[], known: Orphans, noted: Orphans, nowMs: number): Found[] {
-  for (const one of found.slice(0, ORPHANS_MAX)) noted[nameOf(one)] = known[nameOf(one)] ?? nowMs;
-  return found.filter((one) => nowMs - (noted[nameOf(one)] ?? nowMs) >= ORPHAN_SECONDS * 1000);
-}
+/** When each machine without a server was first seen. */
+const orphansOf = (unowned: Found[], known: Orphans, nowMs: number): Orphans =>
+  Object.fromEntries(unowned.slice(0, ORPHANS_MAX).map((one) => [nameOf(one), known[nameOf(one)] ?? nowMs]));
+
+/** The orphans that were seen for long enough. */
+const old = (unowned: Found[], orphans: Orphans, nowMs: number): Found[] =>
+  unowned.filter((one) => nowMs - (orphans[nameOf(one)] ?? nowMs) >= ORPHAN_SECONDS * 1000);
 
 /** Machines with our mark that belong to no server. Given-up generations belong to their server. */
-async function unowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
+async function findUnowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
   const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order), engine]);
   const generations = new Map(owned.map(({ order, generation }) => [order, generation]));
   return listed

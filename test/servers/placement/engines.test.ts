@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
+import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
 import { closeBreaker } from '../../../resolvers/servers/findings.ts';
@@ -84,6 +85,34 @@ describe('An engine that the operator adds', () => {
     await shop.work();
     expect((await shop.read(kept![0]!)).status).toBe('DELETED');
     expect((await shop.read(lost![0]!)).status).toBe('DELETING');
+  });
+
+  it('opens the circuit breaker of another while it is silent, for machines that were missing long ago', async () => {
+    const shop = await open();
+    await shop.add('north');
+    await shop.look();
+    const south = [await shop.running('ams'), await shop.running('ams')];
+    // The last look had no time to ask about these machines. They are back.
+    await shop.db.query('update task set data = $2 where process = $1', [
+      OBSERVER_PROCESS,
+      {
+        unasked: { lxc: south.map((order) => `${order}.1`), north: ['SRV-1.1'] },
+        orphans: { north: { 'SRV-2.1': 5 } },
+      },
+    ]);
+    shop.engine('north').down = true;
+    await shop.look();
+    const [task] = await shop.db.query<{ data: object }>('select data from task where process = $1', [
+      OBSERVER_PROCESS,
+    ]);
+    expect(task!.data).toEqual({
+      unasked: { lxc: [], north: ['SRV-1.1'] },
+      orphans: { lxc: {}, north: { 'SRV-2.1': 5 } },
+    });
+    const { signal } = new AbortController();
+    for (const order of south) await shop.driver.destroy({ order, generation: 1 }, signal);
+    await shop.look();
+    expect((await shop.db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver)).toEqual(['lxc']);
   });
 
   it('has a new driver after a change of its connection, without a restart, and waits for a look', async () => {
