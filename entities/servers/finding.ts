@@ -82,9 +82,11 @@ export const WRITE_FINDINGS = statement({
     do update set last_seen_at = now(), detail = excluded.detail
   returning id, kind, order_number as "order", generation, xmax = 0 as is_new`;
 
-/** Locks the open findings of the engines $1, since a look writes and resolves them in any order. */
+/** Whether the engine of a row was removed, perhaps while a look at it was under way. Before the first worker, none was. */
+const IS_REMOVED = '(driver not in (select name from engine) and exists (select from engine))';
+/** Locks the open findings of the engines $1 and of removed ones. A look writes and resolves them in any order. */
 export const LOCK_FINDINGS = statement({ id: column.text() })`
-  select id from finding where driver = any($1) and resolved_at is null
+  select id from finding where (driver = any($1) or ${IS_REMOVED}) and resolved_at is null
   order by kind, order_number, generation for update`;
 const resolveSql = (which: string) => `
   with over as (
@@ -101,6 +103,13 @@ export const RESOLVE_ALL = statement({})`
   with over as (
     select id from finding where driver = $1 and resolved_at is null order by kind, order_number, generation for update)
   update finding set resolved_at = now() from over where finding.id = over.id`;
+/** Resolves the findings of removed engines, under LOCK_FINDINGS. */
+export const RESOLVE_REMOVED = statement({})`
+  update finding set resolved_at = now() where resolved_at is null and ${IS_REMOVED}`;
+/** Closes the circuit breakers of removed engines. */
+export const CLOSE_REMOVED = statement({})`
+  with over as (select driver from brake where ${IS_REMOVED} order by driver for update)
+  delete from brake using over where brake.driver = over.driver`;
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 

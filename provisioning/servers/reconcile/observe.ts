@@ -9,6 +9,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
+  CLOSE_REMOVED,
   DELETE_RESOLVED,
   FIND_CHANGING_MACHINES,
   FIND_EXPECTED_MACHINES,
@@ -19,6 +20,7 @@ import {
   type FindingKind,
   isBreakerOpen,
   LOCK_FINDINGS,
+  RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
@@ -117,8 +119,10 @@ export const observerProcess = (
         data: { orphans: kept('orphans'), unasked: kept('unasked') },
         commit: async (tx) => {
           const names = all.map(({ name }) => name);
+          await CLOSE_REMOVED.all(tx);
           await LOCK_FINDINGS.all(tx, [names]);
           for (const look of looks) await look.findings?.(tx);
+          await RESOLVE_REMOVED.all(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
           for (const look of looks) await look.hosts?.(tx);

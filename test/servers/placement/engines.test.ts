@@ -9,6 +9,7 @@ import { closeBreaker } from '../../../resolvers/servers/findings.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish } from '../../setup/customer-shop.ts';
+import { reportsOf } from '../../setup/lock-order.ts';
 import { ELSEWHERE, openEngines } from './engine-world.ts';
 
 const open = () => openEngines(onTestFinished);
@@ -190,6 +191,26 @@ describe('An engine that the operator adds', () => {
     );
     expect(told.map(({ data }) => data)).toEqual([{ added: true }, { removed: true }]);
   });
+});
+
+it('A look under way leaves no finding and no circuit breaker of an engine that is removed meanwhile', async () => {
+  const shop = await open();
+  await shop.add('north');
+  const north = shop.engine('north');
+  const told = await north.about();
+  const size = { vcpus: 4, memoryMb: 1000, diskGb: 100 };
+  north.hosts = ['a', 'b'].map((name) => ({ name, state: 'online', size }));
+  north.about = async () => {
+    await removeHost(shop.operator, 'north-1');
+    await removeEngine(shop.operator, 'north');
+    await shop.db.query(`insert into brake (driver, reason) values ('north', 'for the test')`);
+    return told;
+  };
+  expect(await reportsOf(shop.look)).toEqual([]);
+  await shop.look();
+  const findings = await shop.db.source.manager.find(Finding);
+  expect(findings.map(({ kind, resolvedAt }) => [kind, resolvedAt])).toEqual([['CAPACITY', expect.any(Date)]]);
+  expect(await shop.db.source.manager.find(CircuitBreaker)).toEqual([]);
 });
 
 describe('The next machine of an order', () => {
