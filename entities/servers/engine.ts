@@ -109,6 +109,10 @@ export const UPDATE_ENGINE = statement(Engine.columns)`
 /** The engines of the operator. $1 a name, or null for all. */
 export const FIND_ADDED_ENGINES = statement(Engine.columns)`
   select ${columnsOf(Engine)} from engine where connection is not null and ($1::text is null or name = $1) order by name`;
+/** Another engine with one of the endpoints $3 and the project $2, under LOCK_ENGINES. $1 the name of this one. */
+export const FIND_SAME_ENGINE = statement({ name: column.text() })`
+  select name from engine
+  where name <> $1 and connection->>'project' = $2 and connection->'endpoints' ?| $3::text[] order by name limit 1`;
 const SERVERS_OF_ENGINE = `
   select order_number as used from server
   where engine = $1 and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;

@@ -146,8 +146,7 @@ export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
   where status = 'SUSPENDED' and kind = any($1) and engine is not distinct from $2
     and case when change is not null then failure_code = 'resume_failed'
       else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
-/** Of these orders, the newest generations that belong to a server of that engine. $1 order numbers, $2 as above. */
-export const FIND_OWNED_MACHINES = statement(MACHINE)`
-  select order_number as "order", generation from server
-  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)
-    and engine is not distinct from $2`;
+/** Of these orders, the newest generations that belong to a server, and the engine of each as above. $1 order numbers. */
+export const FIND_OWNED_MACHINES = statement({ ...MACHINE, engine: nullable(column.text()) })`
+  select order_number as "order", generation, engine from server
+  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;

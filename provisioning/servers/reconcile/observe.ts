@@ -227,16 +227,19 @@ const old = (unowned: Found[], orphans: Orphans, nowMs: number): Found[] =>
 
 /** Machines with our mark that belong to no server. Given-up generations belong to their server. */
 async function findUnowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
-  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order), engine]);
-  const generations = new Map(owned.map(({ order, generation }) => [order, generation]));
-  return listed
-    .filter(({ order, generation }) => generation > (generations.get(order) ?? 0))
-    .map(({ order, generation, phase, host }) => ({
-      kind: 'ORPHAN' satisfies FindingKind,
-      order,
-      generation,
-      detail: `The machine belongs to no server. ${phase}${host ? ` on ${host}` : ''}`,
-    }));
+  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order)]);
+  const servers = new Map(owned.map((one) => [one.order, one]));
+  return listed.flatMap(({ order, generation, phase, host }) => {
+    const server = servers.get(order);
+    const isHere = server?.engine === engine;
+    if (isHere && generation <= server.generation) return [];
+    const reason =
+      server && !isHere
+        ? `The machine of that server is on the engine ${server.engine ?? 'of the environment'}.`
+        : 'The machine belongs to no server.';
+    const detail = `${reason} ${phase}${host ? ` on ${host}` : ''}`;
+    return [{ kind: 'ORPHAN' satisfies FindingKind, order, generation, detail }];
+  });
 }
 
 /** Machines of suspended servers that do not follow, without those that are reported for their power already. */

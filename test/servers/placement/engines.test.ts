@@ -213,6 +213,20 @@ it('A look under way leaves no finding and no circuit breaker of an engine that 
   expect(await shop.db.source.manager.find(CircuitBreaker)).toEqual([]);
 });
 
+it('The finding about a machine without a server names the other engine that has its order', async () => {
+  const shop = await open();
+  await shop.add('north');
+  await shop.look();
+  const orderNumber = await shop.running();
+  shop.driver.list = () => shop.engine('north').list();
+  const orphans = { lxc: { [`${orderNumber}.1`]: 1 } };
+  await shop.db.query('update task set data = $2 where process = $1', [OBSERVER_PROCESS, { orphans }]);
+  await shop.look();
+  expect(await shop.db.source.manager.find(Finding)).toMatchObject([
+    { kind: 'ORPHAN', driver: 'lxc', orderNumber, detail: expect.stringContaining('on the engine north') },
+  ]);
+});
+
 describe('The next machine of an order', () => {
   it('can be on another engine after the first one is gone', async () => {
     const shop = await open();
