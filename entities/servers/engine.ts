@@ -86,8 +86,8 @@ export const ENGINE_LIFECYCLE: Lifecycle<Engine, EngineState> = {
   transitions: { ACTIVE: ['DRAINED'], DRAINED: ['ACTIVE'] },
 };
 
-/** Locks all engines. */
-export const LOCK_ENGINES = statement({})`select from engine order by name for update`;
+/** Locks all engines, in the order in which a look notes them. */
+export const LOCK_ENGINES = statement({})`select from engine order by name collate "C" for update`;
 /** Writes an engine of the environment. $1 name, $2 kinds, $3 whether it needs hosts, $4 whether its machines are simulated. */
 export const WRITE_ENGINE = statement({})`
   insert into engine (name, kinds, needs_hosts, simulated) values ($1, $2, $3, $4)
@@ -130,9 +130,9 @@ export const NOTE_ENGINE = statement({})`
   update engine set product = $3, version = $4, members = $5, images = $6, trouble = null, trouble_at = null,
     seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
   where name = $1 and ($2::int is null or revision = $2)`;
-/** Notes the error $2 of a look that failed. $1 name. */
+/** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */
 export const NOTE_ENGINE_TROUBLE = statement({})`
-  update engine set trouble = $2, trouble_at = now() where name = $1`;
+  update engine set trouble = $3, trouble_at = now() where name = $1 and ($2::int is null or revision = $2)`;
 
 /** The engine of a host, in a query that calls it `host`: null if the environment configures it. */
 export const ENGINE_OF_HOST_SQL = `(

@@ -105,7 +105,11 @@ export const observerProcess = (
         const memory = { orphans: orphans[of.name] ?? {}, unasked: unasked[of.name] ?? [] };
         return observe(db, { of, memory, signal, now: now() }).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
-          return { memory, awake: [], engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, wordsOf(error)]) };
+          return {
+            memory,
+            awake: [],
+            engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, of.revision, wordsOf(error)]),
+          };
         });
       };
       const looks = await Promise.all(all.map(lookAt));

@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
+import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
@@ -225,6 +226,27 @@ it('The finding about a machine without a server names the other engine that has
   expect(await shop.db.source.manager.find(Finding)).toMatchObject([
     { kind: 'ORPHAN', driver: 'lxc', orderNumber, detail: expect.stringContaining('on the engine north') },
   ]);
+});
+
+it('A look that began before a change of the connection notes neither its answers nor its error', async () => {
+  const shop = await open();
+  await shop.add('north');
+  const north = shop.engine('north');
+  const told = await north.about();
+  let index = 0;
+  const change = () => updateEngine(shop.operator, 'north', { network: `br${index++}` });
+  north.about = async () => {
+    await change();
+    return told;
+  };
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, product: null, trouble: null });
+  north.list = async () => {
+    await change();
+    throw new DriverError('unreachable', 'for the test');
+  };
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, trouble: null });
 });
 
 describe('The next machine of an order', () => {
