@@ -41,7 +41,7 @@ import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { serverTask } from '../task.ts';
-import { type Found, nameOf, report, resolve } from './findings.ts';
+import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
@@ -196,11 +196,18 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   };
 }
 
+/** 0 for an odd size, as for an unknown one. */
+const countOf = (size: number): number => (Number.isInteger(size) && size >= 0 && size < 2 ** 31 ? size : 0);
+
 /** The parameters that note what an engine told. */
 function noteOf({ name, revision }: ConnectedEngine, hosts: HostReport[], about: EngineReport | undefined): unknown[] {
-  const members = hosts.map(({ size, ...host }): Member => ({ ...host, ...size }));
-  const { product = null, version = null, images = null } = about ?? {};
-  return [name, revision, product, version, JSON.stringify(members), images];
+  const members = hosts.map(({ name, state, size: { vcpus, memoryMb, diskGb } }): Member => {
+    const size = { vcpus: countOf(vcpus), memoryMb: countOf(memoryMb), diskGb: countOf(diskGb) };
+    return { name: storable(name), state, ...size };
+  });
+  const { product = null, version = null, images } = about ?? {};
+  const told = [product, version && storable(version), JSON.stringify(members), images?.map(storable) ?? null];
+  return [name, revision, ...told];
 }
 
 /** How a machine differs from its server. */

@@ -2,7 +2,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
-import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
@@ -10,7 +9,6 @@ import { closeBreaker } from '../../../resolvers/servers/findings.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish } from '../../setup/customer-shop.ts';
-import { reportsOf } from '../../setup/lock-order.ts';
 import { ELSEWHERE, openEngines } from './engine-world.ts';
 
 const open = () => openEngines(onTestFinished);
@@ -192,61 +190,6 @@ describe('An engine that the operator adds', () => {
     );
     expect(told.map(({ data }) => data)).toEqual([{ added: true }, { removed: true }]);
   });
-});
-
-it('A look under way leaves no finding and no circuit breaker of an engine that is removed meanwhile', async () => {
-  const shop = await open();
-  await shop.add('north');
-  const north = shop.engine('north');
-  const told = await north.about();
-  const size = { vcpus: 4, memoryMb: 1000, diskGb: 100 };
-  north.hosts = ['a', 'b'].map((name) => ({ name, state: 'online', size }));
-  north.about = async () => {
-    await removeHost(shop.operator, 'north-1');
-    await removeEngine(shop.operator, 'north');
-    await shop.db.query(`insert into brake (driver, reason) values ('north', 'for the test')`);
-    return told;
-  };
-  expect(await reportsOf(shop.look)).toEqual([]);
-  await shop.look();
-  const findings = await shop.db.source.manager.find(Finding);
-  expect(findings.map(({ kind, resolvedAt }) => [kind, resolvedAt])).toEqual([['CAPACITY', expect.any(Date)]]);
-  expect(await shop.db.source.manager.find(CircuitBreaker)).toEqual([]);
-});
-
-it('The finding about a machine without a server names the other engine that has its order', async () => {
-  const shop = await open();
-  await shop.add('north');
-  await shop.look();
-  const orderNumber = await shop.running();
-  shop.driver.list = () => shop.engine('north').list();
-  const orphans = { lxc: { [`${orderNumber}.1`]: 1 } };
-  await shop.db.query('update task set data = $2 where process = $1', [OBSERVER_PROCESS, { orphans }]);
-  await shop.look();
-  expect(await shop.db.source.manager.find(Finding)).toMatchObject([
-    { kind: 'ORPHAN', driver: 'lxc', orderNumber, detail: expect.stringContaining('on the engine north') },
-  ]);
-});
-
-it('A look that began before a change of the connection notes neither its answers nor its error', async () => {
-  const shop = await open();
-  await shop.add('north');
-  const north = shop.engine('north');
-  const told = await north.about();
-  let index = 0;
-  const change = () => updateEngine(shop.operator, 'north', { network: `br${index++}` });
-  north.about = async () => {
-    await change();
-    return told;
-  };
-  await shop.look();
-  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, product: null, trouble: null });
-  north.list = async () => {
-    await change();
-    throw new DriverError('unreachable', 'for the test');
-  };
-  await shop.look();
-  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, trouble: null });
 });
 
 describe('The next machine of an order', () => {
