@@ -165,6 +165,12 @@ export const kindOfTierSql = (tier: string): string => `case ${tier}.kind when '
 export const isSimulatedSql = (kind: string): string =>
   `coalesce((select bool_and(engine.simulated) from engine where ${kind} = any(engine.kinds)), true)`;
 
+/** An active engine with hosts in the region $1 that waits for a look, since its connection has changed. */
+export const FIND_CHANGED_ENGINE = statement({ name: column.text() })`
+  select name from engine
+  where state = 'ACTIVE' and connection is not null and seen_at is null and product is not null
+    and exists (select from host where host.driver = engine.name and host.region_code = $1) order by name limit 1`;
+
 /** Whether VPS are simulated. */
 export const IS_VPS_SIMULATED = statement({
   simulated: column.boolean(),
