@@ -147,6 +147,7 @@ describe('An engine that the operator adds', () => {
     };
     // Before the first look, and after it: the engine answers, and has none of the machines.
     expect(await work()).toEqual(['DELETING', 'REBUILDING']);
+    expect((await shop.read(rebuilt)).trouble).toBe('No look has reached the engine north yet.');
     await shop.look();
     expect(await work()).toEqual(['DELETING', 'REBUILDING']);
     expect((await shop.db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver)).toEqual(['north']);
