@@ -113,14 +113,18 @@ export const FIND_ADDED_ENGINES = statement(Engine.columns)`
 export const FIND_SAME_ENGINE = statement({ name: column.text() })`
   select name from engine
   where name <> $1 and connection->>'project' = $2 and connection->'endpoints' ?| $3::text[] order by name limit 1`;
-const SERVERS_OF_ENGINE = `
+const serversSql = (engine: string) => `
   select order_number as used from server
-  where engine = $1 and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+  where engine = ${engine} and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
 /** One server whose machines an engine may have. $1 engine. */
-export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${SERVERS_OF_ENGINE} limit 1`;
+export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${serversSql('$1')} limit 1`;
+/** The added engines without servers that get no orders: drained ones, and those that wait for a look. */
+export const FIND_IDLE_ENGINES = statement({ name: column.text() })`
+  select name from engine
+  where connection is not null and (state = 'DRAINED' or seen_at is null) and not exists (${serversSql('engine.name')})`;
 /** One host or server that keeps an engine from being removed. $1 engine. */
 export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
-  select name as used from host where driver = $1 union all ${SERVERS_OF_ENGINE} limit 1`;
+  select name as used from host where driver = $1 union all ${serversSql('$1')} limit 1`;
 
 /**
  * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
