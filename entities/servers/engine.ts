@@ -128,10 +128,12 @@ export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
 
 /**
  * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
- * $1 name, $2 revision, $3 product, $4 version, $5 members as JSON, $6 images.
+ * The engine may not tell of itself, and its old answers then stay. $1 name, $2 revision, $3 product, $4 version, $5 members as
+ * JSON, $6 images, $7 the error about these answers.
  */
 export const NOTE_ENGINE = statement({})`
-  update engine set product = $3, version = $4, members = $5, images = $6, trouble = null, trouble_at = null,
+  update engine set product = coalesce($3, product), version = coalesce($4, version), members = $5,
+    images = coalesce($6, images), trouble = $7, trouble_at = case when $7::text is not null then now() end,
     seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
   where name = $1 and ($2::int is null or revision = $2)`;
 /** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */

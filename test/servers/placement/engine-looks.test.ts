@@ -109,3 +109,17 @@ it('The status of a region does not follow an engine without customers that is n
   await setEngineState(shop.operator, 'north', 'DRAINED');
   expect(await zurich()).toBe('partial_outage');
 });
+
+it('A look counts although the engine does not tell of itself, and its old answers stay', async () => {
+  const shop = await open();
+  await shop.add('north');
+  await shop.look();
+  const north = shop.engine('north');
+  north.hosts = [{ name: 'n1', state: 'online', size: { vcpus: 8, memoryMb: 1000, diskGb: 100 } }];
+  north.about = () => Promise.reject(new DriverError('failed', 'No images for the test.'));
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({
+    ...{ product: 'INCUS', version: '6.0.4', images: ['debian-13'], trouble: 'No images for the test.' },
+    members: [{ name: 'n1' }],
+  });
+});
