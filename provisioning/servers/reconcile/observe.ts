@@ -89,7 +89,7 @@ interface Seen {
   engine(tx: Transaction): Promise<unknown>;
 }
 
-/** Asks all engines at once, so a silent one delays no other. */
+/** Asks all engines at once. Their looks commit together, so a silent one delays the others, by a minute at most. */
 export const observerProcess = (
   db: Database,
   engines: Pick<Engines, 'all'>,
