@@ -115,7 +115,7 @@ export const FIND_SAME_ENGINE = statement({ name: column.text() })`
   where name <> $1 and connection->>'project' = $2 and connection->'endpoints' ?| $3::text[] order by name limit 1`;
 const serversSql = (engine: string) => `
   select order_number as used from server
-  where engine = ${engine} and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+  where coalesce(engine, '') = ${engine} and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
 /** One server whose machines an engine may have. $1 engine. */
 export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${serversSql('$1')} limit 1`;
 /** The added engines without servers that get no orders: drained ones, and those that wait for a look. */
