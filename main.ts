@@ -16,7 +16,7 @@ import { newWebhookSecret, Provisioning, type ProvisioningOptions } from './prov
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
 import { readGateways } from './provisioning/payments/gateways.ts';
-import { hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
+import { connectBy, hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
 import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { schema } from './schema/index.ts';
@@ -126,6 +126,7 @@ async function prepareProvisioning(
     db,
     vault,
     drivers: hardwareDriversOf(config, db, vault),
+    connect: connectBy(config, vault),
     ...(config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config)),
     pollSeconds,
     packetsPerSecondMax: config.packetsPerSecondMax,

@@ -87,8 +87,8 @@ export class Provisioning {
 
   /** Creates a worker for all lanes. Any number of processes may have one. */
   newWorker(options: { leaseSeconds?: number } = {}): Worker {
-    const { db, drivers, payments, x402 } = this.#options;
-    const health = driverHealthProcess(db, { machines: Object.values(drivers), payments, x402 });
+    const { db, payments, x402 } = this.#options;
+    const health = driverHealthProcess(db, { engines: this.servers.engines, payments, x402 });
     const processes = this.#parts.flatMap((part) => Object.entries(part.processes));
     const lanes = this.#parts.flatMap((part) => Object.entries(part.lanes));
     return new Worker(db, Object.fromEntries([[DRIVER_HEALTH_PROCESS, health], ...processes]), {

@@ -24,6 +24,7 @@ import './planned.ts';
 import './servers/address-pools.ts';
 import './servers/changes.ts';
 import './servers/deployments.ts';
+import './servers/engines.ts';
 import './servers/findings.ts';
 import './servers/hosts.ts';
 import './servers/manual-jobs.ts';

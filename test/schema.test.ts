@@ -22,7 +22,11 @@ const LISTS = [
   'disks',
   'disks',
   'endpoints',
+  'endpoints',
+  'endpoints',
   'grantTypes',
+  'nameservers',
+  'nameservers',
   'redirectUris',
   'resource',
   'responseTypes',
@@ -102,7 +106,7 @@ describe('The schema', () => {
     });
     expect(unbounded.map(({ name }) => name)).toEqual([]);
     const lists = [...mutations, ...inputs].filter(({ type }) => isListType(getNullableType(type)));
-    // Resolvers count these entries, or store none. Only the operator sends codes, components and disks.
+    // Resolvers count these entries, or store none. Only the operator sends codes, components, disks and nameservers.
     expect(lists.map(({ name }) => name).sort()).toEqual(LISTS);
   });
 

@@ -47,7 +47,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['incident', 'id'],
   ['peering', 'id'],
   ['deposit', 'source'],
-  ['engine', 'kind'],
+  ['engine', 'name'],
   ['audit_unlinked', 'entry_id'],
   ['task', 'subject'],
 ];

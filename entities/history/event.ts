@@ -63,6 +63,7 @@ export const EVENT_TYPES = [
   'catalog.updated',
   'task.updated',
   'finding.reported',
+  'engine.updated',
   'engine.braked',
   'engine.released',
   'manual_job.closed',

@@ -7,11 +7,11 @@ import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
 import { kindsSql, pickAddressSql } from './ip-address.ts';
 import { pickPlaceSql } from './place.ts';
-import { type ClaimSql, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
+import { type ClaimSql, GIVEN, holdHostSql, needsHostSql, pickHostSql } from './placement.ts';
 
 /**
- * CTEs that claim a place, room on a host, and addresses. The relation `room` has one row with host, ipv4, ipv6 and
- * ipv6_prefix, or none if nothing was claimed. They skip rows that other orders are claiming, so they never wait.
+ * CTEs that claim a place, room on a host, and addresses. The relation `room` has one row with host, engine, ipv4,
+ * ipv6 and ipv6_prefix, or none if nothing was claimed. They skip rows that other orders are claiming, so they never wait.
  */
 export const claimSql = (claim: ClaimSql): string => `
   free_place as (${pickPlaceSql(claim.region, claim.serviceCode, 'skip locked')}),
@@ -38,6 +38,8 @@ export const claimSql = (claim: ClaimSql): string => `
 const ROOM = {
   /** Null where the region has no hosts of that kind and the engine needs none. */
   host: nullable(column.text()),
+  /** Null: the environment configures the engine. */
+  engine: nullable(column.text()),
   ipv4: column.inet(),
   /** Null where the operator has no network of IPv6 for that kind. */
   ipv6: nullable(column.inet()),
@@ -46,8 +48,8 @@ const ROOM = {
 };
 /** Claims capacity for a server; no row without any. $1 region, $2 service code, $3 order number, $4 generation. */
 export const CLAIM_CAPACITY = statement(ROOM)`
-  with ${claimSql({ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' })}
-  select host, ipv4, ipv6, ipv6_prefix from room`;
+  with ${claimSql(GIVEN)}
+  select host, engine, ipv4, ipv6, ipv6_prefix from room`;
 /** A claim, as the columns of its server. */
 export type Room = Row<typeof ROOM>;
 

@@ -11,18 +11,34 @@ import type { Queryable } from '../database/transaction.ts';
  * - POWER: a machine that is off though its server runs, or on though its server is stopped. Or the worker cannot turn the
  *   machine of a suspended server off or on;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
+ * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room;
+ * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed;
  * - TRAFFIC: a machine that sends very many packets, or hides its network card from the engine.
  */
-export const FINDING_KINDS = ['ORPHAN', 'LOST', 'POWER', 'SIZE', 'IMAGE', 'INCOMPLETE', 'STUCK', 'TRAFFIC'] as const;
+export const FINDING_KINDS = [
+  'ORPHAN',
+  'LOST',
+  'POWER',
+  'SIZE',
+  'IMAGE',
+  'MISPLACED',
+  'CAPACITY',
+  'INCOMPLETE',
+  'STUCK',
+  'TRAFFIC',
+] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export const Finding = entity('finding', {
   id: column.key(),
   kind: column.oneOf(...FINDING_KINDS),
+  /** The name of the engine. */
   driver: column.text(),
+  /** The order of the machine. CAPACITY: the name of the host. */
   orderNumber: column.text(),
+  /** CAPACITY: 0. */
   generation: column.int(),
   detail: column.text(),
   firstSeenAt: column.now(),
@@ -32,7 +48,7 @@ export const Finding = entity('finding', {
 });
 export type Finding = RowOf<typeof Finding>;
 
-/** An open circuit breaker: the worker destroys no machine of that driver while the row exists. */
+/** An open circuit breaker: the worker destroys no machine of that engine while the row exists. */
 export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
@@ -66,9 +82,11 @@ export const WRITE_FINDINGS = statement({
     do update set last_seen_at = now(), detail = excluded.detail
   returning id, kind, order_number as "order", generation, xmax = 0 as is_new`;
 
-/** Locks the open findings of the engines $1, since a look writes and resolves them in any order. */
+/** Whether the engine of a row was removed, perhaps while a look at it was under way. Before the first worker, none was. */
+const IS_REMOVED = '(driver not in (select name from engine) and exists (select from engine))';
+/** Locks the open findings of the engines $1 and of removed ones. A look writes and resolves them in any order. */
 export const LOCK_FINDINGS = statement({ id: column.text() })`
-  select id from finding where driver = any($1) and resolved_at is null
+  select id from finding where (driver = any($1) or ${IS_REMOVED}) and resolved_at is null
   order by kind, order_number, generation for update`;
 const resolveSql = (which: string) => `
   with over as (
@@ -80,10 +98,25 @@ export const RESOLVE_OTHERS = statement({})`
   ${resolveSql(`kind || '.' || order_number || '.' || generation <> all($3)`)}`;
 /** Resolves the findings of machines. $1 driver, $2 kinds, $3 the `order.generation` of the machines. */
 export const RESOLVE_MACHINES = statement({})`${resolveSql(`order_number || '.' || generation = any($3)`)}`;
+/** Resolves all findings of the engine $1. */
+export const RESOLVE_ALL = statement({})`
+  with over as (
+    select id from finding where driver = $1 and resolved_at is null order by kind, order_number, generation for update)
+  update finding set resolved_at = now() from over where finding.id = over.id`;
+/** Resolves the findings of removed engines, under LOCK_FINDINGS. */
+export const RESOLVE_REMOVED = statement({})`
+  update finding set resolved_at = now() where resolved_at is null and ${IS_REMOVED}`;
+/** Closes the circuit breakers of removed engines. */
+export const CLOSE_REMOVED = statement({})`
+  with over as (select driver from brake where ${IS_REMOVED} order by driver for update)
+  delete from brake using over where brake.driver = over.driver`;
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
-/** The machines that stable servers should have, with the details of their tiers. `idle`: no task. $1 kinds of servers. */
+/**
+ * The machines that stable servers should have, with the details of their tiers. `idle`: no task. $1 kinds of servers, $2 the
+ * engine of the operator, or null for that of the environment.
+ */
 export const FIND_EXPECTED_MACHINES = statement({
   ...MACHINE,
   kind: column.oneOf('VPS', 'DEDICATED'),
@@ -97,13 +130,23 @@ export const FIND_EXPECTED_MACHINES = statement({
   select order_number as "order", generation, server.kind, account_id, host, status, os as image, details,
     not exists (select from task where subject = order_number) as idle
   from server join catalog_item on code = service_code
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)`;
-/** Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers. */
+  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
+    and coalesce(server.engine, '') = coalesce($2, '')`;
+/** The machines of servers that change or go, on the engine $1 of the operator. */
+export const FIND_CHANGING_MACHINES = statement(MACHINE)`
+  select order_number as "order", generation from server
+  where coalesce(engine, '') = $1 and status <> 'DELETED'
+    and (status = 'DELETING' or change is not null and status not in ('PENDING', 'PROVISIONING', 'FAILED'))`;
+/**
+ * Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers, $2 as
+ * above.
+ */
 export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
-  where status = 'SUSPENDED' and kind = any($1) and case when change is not null then failure_code = 'resume_failed'
-    else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
-/** Of these orders, the newest generations that belong to a server. $1 order numbers. */
-export const FIND_OWNED_MACHINES = statement(MACHINE)`
-  select order_number as "order", generation from server
+  where status = 'SUSPENDED' and kind = any($1) and coalesce(engine, '') = coalesce($2, '')
+    and case when change is not null then failure_code = 'resume_failed'
+      else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
+/** Of these orders, the newest generations that belong to a server, and the engine of each as above. $1 order numbers. */
+export const FIND_OWNED_MACHINES = statement({ ...MACHINE, engine: nullable(column.text()) })`
+  select order_number as "order", generation, engine from server
   where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;

@@ -2,14 +2,14 @@
 import * as column from '../database/column.ts';
 import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 import { record } from '../history/record.ts';
 import { transition } from '../history/transition.ts';
-import { kindOfTierSql, NEEDS_HOSTS_SQL, OWN_HOST_SQL } from './engine.ts';
+import { kindOfTierSql, needsHostsSql, OWN_HOST_SQL, openEngineSql } from './engine.ts';
 import { freePlacesSql } from './place.ts';
 
 export const BMC_PROTOCOLS = ['IPMI', 'REDFISH'] as const;
@@ -33,6 +33,7 @@ export const Host = entity('host', {
   name: column.key(),
   regionCode: column.text(),
   kind: column.oneOf('VPS', 'DEDICATED'),
+  /** The name of its engine. */
   driver: column.text(),
   state: defaulting(column.oneOf(...HOST_STATES), "'ACTIVE'"),
   vcpus: column.int(),
@@ -121,18 +122,28 @@ export const hostsSql = (region: string): string =>
   `host.region_code = ${region} and host.kind = ${kindOfTierSql('tier')} and ${OWN_HOST_SQL}`;
 
 /**
+ * Whether a host can get machines: it is active, and its engine as well.
+ * @param image the code of the image that the engine needs to have; absent: any
+ */
+export const openHostSql = (image?: string): string => `host.state = 'ACTIVE' and ${openEngineSql(image)}`;
+
+/**
  * The number of machines that can still be ordered, in a query with `stock` and `tier`. Free places limit it. Active hosts
  * limit it, too, where the region has hosts of that kind or the engine needs them. The query counts places up to `most`, by
- * default as far as a level of stock needs it.
+ * default as far as a level of stock needs it. With an image, it counts those whose engine has it.
  */
-export const freeSql = (most?: 'all'): string => `
+export const freeSql = ({ most, image }: { most?: 'all'; image?: string } = {}): string => `
   least(${freePlacesSql(most)}, coalesce((
-    select sum(case host.state when 'ACTIVE' then ${ROOM_SQL} else 0 end)::int
-    from host where ${hostsSql('stock.region_code')}), case when ${NEEDS_HOSTS_SQL} then 0 else 2147483647 end))`;
+    select sum(case when ${openHostSql(image)} then ${ROOM_SQL} else 0 end)::int
+    from host where ${hostsSql('stock.region_code')}), case when ${needsHostsSql(image)} then 0 else 2147483647 end))`;
 
-/** The states of the hosts of the driver $1. */
-export const FIND_HOST_STATES = statement({ name: column.key(), state: column.oneOf(...HOST_STATES) })`
-  select name, state from host where driver = $1 order by name`;
+const { name, kind, state, vcpus, memoryMb, diskGb } = Host.columns;
+const SOLD = { name, kind, state, vcpus, memoryMb, diskGb };
+/** A host as the operator sells it. */
+export type SoldHost = Row<typeof SOLD>;
+/** The hosts of the engine $1, as the operator sells them. */
+export const FIND_HOSTS_OF_ENGINE = statement(SOLD)`
+  select name, kind, state, vcpus, memory_mb, disk_gb from host where driver = $1 order by name`;
 /** The regions with a host that its engine reports offline. */
 export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
   select distinct region_code from host where state = 'OFFLINE'`;

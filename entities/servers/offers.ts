@@ -3,6 +3,7 @@ import { CatalogItem, columnsOfCatalog, Stock } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
+import { isOnEngineSql } from './engine.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 
@@ -20,7 +21,7 @@ const offersSql = (which: string, order = ''): string => `
     left join catalog_item tier on tier.code = stock.service_code
     left join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
     ${JOIN_ROOM_SQL}
-  where ${which} and item.offered group by item.code ${order}`;
+  where ${which} and item.offered and (item.kind <> 'image' or ${isOnEngineSql('item.code')}) group by item.code ${order}`;
 /** The offered items of the kind $1, in their order. */
 export const LIST_OFFERS = statement(OFFER)`${offersSql('item.kind = $1', 'order by item.position')}`;
 /** The offered items with the codes $1, in any order. */
@@ -40,7 +41,7 @@ export const LIST_STOCK = statement(STOCK)`
   select stock.region_code, stock.service_code, stock.total,
     (select count(*)::int from place where place.region_code = stock.region_code
       and place.service_code = stock.service_code and place.order_number is not null) as claimed,
-    greatest(least(${freeSql('all')}, room.free), 0) as free
+    greatest(least(${freeSql({ most: 'all' })}, room.free), 0) as free
   from stock join catalog_item tier on tier.code = stock.service_code
     ${JOIN_ROOM_SQL}
   where ($1::text is null or stock.region_code = $1) and ($2::text is null or stock.service_code = $2)

@@ -8,6 +8,7 @@ import { holdSql } from '../payments/ledger.ts';
 import { START_TASK_PARAMETERS, startTaskSql } from '../tasks/start.ts';
 import { WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { claimSql } from './capacity.ts';
+import { hasImageSql, isOnEngineSql } from './engine.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 import { Server } from './server.ts';
@@ -46,22 +47,27 @@ export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
     case when $6::boolean then (${SERVERS_SQL}) else 0 end as servers,
     (select json_build_object('kind', kind, 'priceMonthMicros', price_month_micros::text, 'setupFeeMicros', setup_fee_micros::text)
       from catalog_item where code = $2 and kind in ('vps', 'dedicated') and offered) as tier,
-    case when $6::boolean then (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position), '[]')
+    case when $6::boolean then (select coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql({ image: '$3' })}, room.free)) order by bastion.position), '[]')
       from stock join catalog_item tier on tier.code = stock.service_code
         join catalog_item bastion on bastion.code = stock.region_code and bastion.offered
         ${JOIN_ROOM_SQL}
       where stock.service_code = $2 and ($5::text is null or stock.region_code = $5)) else '[]' end as regions,
     (select coalesce(array_agg(code), '{}') from catalog_item where kind = 'bastion' and offered) as bastions,
-    exists (select from catalog_item where code = $3 and kind = 'image' and offered) as image_offered,
+    exists (select from catalog_item where code = $3 and kind = 'image' and offered) and ${isOnEngineSql('$3')} as image_offered,
     ${keysSql('($4::text[] is null or id = any($4))')} as keys`;
 
 /**
  * The facts that a rebuild depends on. Without a new image it may keep one that is no longer offered. $1 account, $2 the new
- * image, or null, $3 ids of SSH keys.
+ * image, or null, $3 ids of SSH keys, $4 order number.
  */
-export const READ_REBUILD_FACTS = statement({ imageOffered: column.boolean(), keys })`
+export const READ_REBUILD_FACTS = statement({ imageOffered: column.boolean(), hasImage: column.boolean(), keys })`
   select
     $2::text is null or exists (select from catalog_item where code = $2 and kind = 'image' and offered) as image_offered,
+    not exists (
+      select from server join catalog_item tier on tier.code = service_code
+        join engine on engine.name = server.engine
+          or (server.engine is null and engine.connection is null and server.kind = any(engine.kinds))
+      where order_number = $4 and not ${hasImageSql('coalesce($2, server.os)')}) as has_image,
     ${keysSql('id = any($3::text[])')} as keys`;
 
 /**
@@ -75,9 +81,9 @@ const orderSql = (head: string, starts: string, first: number): string => `
   with ${head},
     ordered as (
       insert into server (account_id, order_number, service_code, id, kind, status, hostname, region, os, ssh_key_ids, ssh_public_keys,
-        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host)
+        user_data, root_password, labels, auto_renew, price_month_micros, setup_fee_micros, ipv4, ipv6, ipv6_prefix, host, engine)
       select account_id, $4, $5, $6, $7, 'PENDING', $8, $9, $10, $11::text[], $12::text[],
-        $13::bytea, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host
+        $13::bytea, $14::bytea, $15::jsonb, $16::boolean, $17::bigint, $18::bigint, ipv4, ipv6, ipv6_prefix, host, engine
       from paid cross join room
       returning ${columnsOf(Server)}, order_number as subject),
     ${starts}
@@ -93,7 +99,7 @@ const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
  */
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
-    `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1' })},
+    `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1', image: '$10' })},
   ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or (${isOpenCredentialSql('$22')} and not exists (select from account where account.id = $1 and suspended_at is not null)))`)}`,
     `${startTaskSql('ordered', TASK, 'host')},`,
     AFTER_TASK,
@@ -102,7 +108,7 @@ export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
 export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
   ${orderSql(
     `paid as (select $1::text as account_id, $2::bigint, $3::text),
-  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host)`,
+  room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host, null::text as engine)`,
     '',
     19,
   )}`;

@@ -7,8 +7,8 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
-import { NEEDS_HOSTS_SQL } from './engine.ts';
-import { hostsSql, needSql, ROOM_SQL } from './host.ts';
+import { ENGINE_OF_HOST_SQL, needsHostsSql } from './engine.ts';
+import { hostsSql, needSql, openHostSql, ROOM_SQL } from './host.ts';
 
 /** A generation that was given up keeps its placement until it is confirmed absent. */
 export const Placement = entity('placement', {
@@ -29,8 +29,14 @@ export interface ClaimSql {
   serviceCode: string;
   orderNumber: string;
   generation: string;
+  /** The code of the image that its engine needs to have. */
+  image: string;
 }
-const GIVEN: ClaimSql = { region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' };
+/** The claim of a server. $1 region, $2 service code, $3 order number, $4 generation. */
+export const GIVEN: ClaimSql = {
+  ...{ region: '$1', serviceCode: '$2', orderNumber: '$3', generation: '$4' },
+  image: '(select os from server where order_number = $3)',
+};
 
 /** Hosts of a region that can hold the tier, by their kind and engine. */
 const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode'>): string =>
@@ -39,15 +45,16 @@ const hostsOf = ({ region, serviceCode }: Pick<ClaimSql, 'region' | 'serviceCode
 /** Whether a machine has to be on a host. Otherwise places alone limit it. */
 export const needsHostSql = (claim: ClaimSql): string => `(
   exists (select ${hostsOf(claim)})
-  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${NEEDS_HOSTS_SQL}))`;
+  or exists (select from catalog_item tier where tier.code = ${claim.serviceCode} and ${needsHostsSql(claim.image)}))`;
 
 /**
  * Picks an active host with room, and locks it. It prefers free memory, with some chance, so that simultaneous orders
- * spread out. `first` sorts before that.
+ * spread out. `first` sorts before that, and `where` leaves hosts out.
  */
-export const pickHostSql = (claim: ClaimSql, wait: '' | 'skip locked', first = ''): string => `
-  select host.name as host, ${needSql('vcpus')} as vcpus, ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
-  ${hostsOf(claim)} and host.state = 'ACTIVE' and ${ROOM_SQL} > 0
+export const pickHostSql = (claim: ClaimSql, wait: '' | 'skip locked', { first = '', where = 'true' } = {}): string => `
+  select host.name as host, ${ENGINE_OF_HOST_SQL} as engine, ${needSql('vcpus')} as vcpus,
+    ${needSql('memoryMb')} as memory_mb, ${needSql('diskGb')} as disk_gb
+  ${hostsOf(claim)} and ${openHostSql(claim.image)} and ${ROOM_SQL} > 0 and ${where}
   order by ${first} (host.memory_mb - host.claimed_memory_mb) * (0.75 + random() / 2) desc
   limit 1 for update of host ${wait}`;
 
@@ -67,19 +74,56 @@ export const LOCK_HOSTS = statement({})`
   select from host
   where name in (select host.name ${hostsOf(GIVEN)}) or name in (select host from placement where order_number = $3)
   order by name for update`;
-/** Locks all hosts of the driver $1. */
-export const LOCK_HOSTS_OF_DRIVER = statement({})`select from host where driver = $1 order by name for update`;
+/** Locks all hosts of the engines $1. */
+export const LOCK_HOSTS_OF_ENGINES = statement({})`select from host where driver = any($1) order by name for update`;
+
+/** Locks the hosts with the names $1. */
+export const LOCK_NAMED_HOSTS = statement({})`select from host where name = any($1) order by name for update`;
+/**
+ * Moves the claims of a machine to another host of its engine with room, under LOCK_NAMED_HOSTS. $1 order number, $2 generation,
+ * $3 the new host, $4 engine.
+ */
+export const MOVE_PLACEMENT = statement({ moved: column.boolean() })`
+  with needed as (
+      select host as before, sum(vcpus)::int as vcpus, sum(memory_mb)::int as memory_mb, sum(disk_gb)::int as disk_gb,
+        count(*) filter (where not resizing)::int as machines
+      from placement where order_number = $1 and generation = $2 and host <> $3 group by host),
+    target as (
+      select name from host, needed
+      where name = $3 and driver = $4 and kind = 'VPS'
+        and claimed_vcpus + needed.vcpus <= host.vcpus * vcpu_overcommit
+        and claimed_memory_mb + needed.memory_mb <= host.memory_mb and claimed_disk_gb + needed.disk_gb <= host.disk_gb),
+    changes as (
+      select target.name, vcpus, memory_mb, disk_gb, machines from target, needed
+      union all select before, -vcpus, -memory_mb, -disk_gb, -machines from target, needed),
+    counted as (
+      update host set machines = host.machines + changes.machines, claimed_vcpus = claimed_vcpus + changes.vcpus,
+        claimed_memory_mb = claimed_memory_mb + changes.memory_mb, claimed_disk_gb = claimed_disk_gb + changes.disk_gb
+      from changes where host.name = changes.name),
+    placed as (
+      update placement set host = target.name from target
+      where order_number = $1 and generation = $2),
+    told as (update server set host = target.name from target where order_number = $1 and generation = $2)
+  select exists (select from target) as moved`;
 
 /** Hosts with a given-up machine of the same order come last, and of those the host $5. */
 const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
   exists (select from placement where placement.order_number = $3 and placement.host = host.name),`;
 /**
  * Claims room for the next machine of an order, under LOCK_HOSTS. `needed` says whether it has to be on a host. $1 region,
- * $2 service code, $3 order number, $4 generation, $5 the host to avoid.
+ * $2 service code, $3 order number, $4 generation, $5 the host to avoid. $6 says whether it has to be on the
+ * engine of the order.
  */
-export const CLAIM_NEXT_HOST = statement({ host: nullable(column.text()), needed: column.boolean() })`
-  with free_host as (${pickHostSql(GIVEN, '', GIVEN_UP_LAST)}), ${holdHostSql(GIVEN, 'free_host')}
-  select (select host from placed) as host, ${needsHostSql(GIVEN)} as needed`;
+export const CLAIM_NEXT_HOST = statement({
+  host: nullable(column.text()),
+  engine: nullable(column.text()),
+  needed: column.boolean(),
+})`
+  with free_host as (${pickHostSql(GIVEN, '', {
+    first: GIVEN_UP_LAST,
+    where: `(not $6::boolean or (select server.engine from server where order_number = $3) is not distinct from ${ENGINE_OF_HOST_SQL})`,
+  })}), ${holdHostSql(GIVEN, 'free_host')}
+  select (select host from placed) as host, (select engine from free_host) as engine, ${needsHostSql(GIVEN)} as needed`;
 
 /**
  * Claims the additional need of a larger tier on the host of the machine. `placed` says whether the machine has a placement:

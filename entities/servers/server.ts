@@ -68,6 +68,8 @@ export const Server = entity('server', {
   os: column.text(),
   /** The host of its machine; null if the driver uses no hosts. */
   host: nullable(column.text()),
+  /** The operator's engine that has its machine. Null: the engine of the environment for its kind. */
+  engine: nullable(column.text()),
   /** The number of the machine of this order. It grows when the worker gives a machine up. */
   generation: defaulting(column.int(), 1),
   ipv4: nullable(column.inet()),

@@ -2,14 +2,21 @@
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Vault } from '../../entities/secrets.ts';
-import { COUNT_SIMULATED_SERVERS, WRITE_ENGINE } from '../../entities/servers/engine.ts';
+import {
+  COUNT_SIMULATED_SERVERS,
+  FIND_ADDED_ENGINES,
+  LOCK_ENGINES,
+  REMOVE_OTHER_ENGINES,
+  WRITE_ENGINE,
+} from '../../entities/servers/engine.ts';
 import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import { retrySuspended } from './billing/resume.ts';
-import { DriverError, type HardwareDriver } from './drivers/driver.ts';
+import { DriverError } from './drivers/driver.ts';
+import { type Connect, type Drivers, Engines } from './engines.ts';
 import { METER_PROCESSES, meterProcess } from './metering/meter.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
@@ -22,7 +29,10 @@ const CHECK_MS = 10_000;
 export interface ServersOptions {
   db: Database;
   vault: Vault;
-  drivers: Record<Server['kind'], HardwareDriver>;
+  /** The drivers of the environment. */
+  drivers: Drivers;
+  /** Makes the drivers of other engines. Absent: this process reaches none. */
+  connect?: Connect;
   /** Seconds until a worker observes a machine again. */
   pollSeconds: number;
   /** Seconds that a machine has to give proof before the worker tries to recover it. Default: 300; dedicated: 3600. */
@@ -37,30 +47,29 @@ export interface ServersOptions {
 
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
+  readonly engines: Engines;
   /** A step that waits for its engine or BMC gives its place away. */
   readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 } };
 
   constructor(options: ServersOptions) {
     this.#options = options;
-  }
-
-  get #engines(): HardwareDriver[] {
-    return Object.values(this.#options.drivers);
+    this.engines = new Engines(options.db, options.drivers, options.connect);
   }
 
   get simulated(): boolean {
-    return this.#engines.some(({ simulated }) => simulated);
+    return Object.values(this.#options.drivers).some(({ simulated }) => simulated);
   }
 
   get processes() {
-    const { db, vault, drivers, pollSeconds, proofSeconds, reverseDns, log } = this.#options;
+    const { db, vault, pollSeconds, proofSeconds, reverseDns, log } = this.#options;
     const { packetsPerSecondMax = 50_000 } = this.#options;
+    const { engines } = this;
     const meter = (kind: Server['kind']) =>
-      meterProcess({ db, kind, driver: drivers[kind], packetsPerSecondMax, log: log ?? console.error });
+      meterProcess({ db, kind, engines, packetsPerSecondMax, log: log ?? console.error });
     return {
-      [SERVER_PROCESS]: serverProcess({ db, vault, drivers, pollSeconds, proofSeconds, log }),
+      [SERVER_PROCESS]: serverProcess({ db, vault, engines, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
-      [OBSERVER_PROCESS]: observerProcess(db, drivers, console.error),
+      [OBSERVER_PROCESS]: observerProcess(db, engines, console.error),
       [METER_PROCESSES.VPS]: meter('VPS'),
       [METER_PROCESSES.DEDICATED]: meter('DEDICATED'),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),
@@ -72,14 +81,15 @@ export class Servers implements WorkerPart {
     return [...always, ...(this.#options.reverseDns ? [REVERSE_DNS_PROCESS] : [])];
   }
 
-  /** The name of the engine that makes machines of a kind. */
+  /** The name of the engine of the environment that makes machines of a kind. */
   engineOf(kind: Server['kind']): string {
     return this.#options.drivers[kind].name;
   }
 
   /** Seeds addresses before the first order, if all machines are simulated. Real ones never get them. */
   async prepare(): Promise<void> {
-    if (this.#engines.every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
+    if (Object.values(this.#options.drivers).every(({ simulated }) => simulated))
+      await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
   }
 
   /**
@@ -89,30 +99,45 @@ export class Servers implements WorkerPart {
    */
   async check(): Promise<string[]> {
     const signal = AbortSignal.timeout(CHECK_MS);
-    const checked = [...new Set(this.#engines)].map(async (driver) =>
-      driver.check?.(signal).catch((error: unknown) => {
-        if (error instanceof DriverError && error.code === 'rejected') throw error;
-        return [`The driver ${driver.name} cannot check its engine. ${error instanceof Error ? error.message : error}`];
-      }),
-    );
+    const checked = (await this.engines.all()).map(async ({ name, engine, driver }) => {
+      try {
+        return await driver().check?.(signal);
+      } catch (error) {
+        // Work on an unsafe engine stops by itself. Others must not wait for it.
+        if (error instanceof DriverError && error.code === 'rejected' && engine === null) throw error;
+        return [`The engine ${name} cannot be checked. ${error instanceof Error ? error.message : error}`];
+      }
+    });
     return (await Promise.all(checked)).flatMap((warnings) => warnings ?? []);
   }
 
   /**
-   * Writes the engine of each kind of machine, for queries that count hosts and addresses.
-   * @throws Error if a real engine would take over simulated servers
+   * Writes the engines of the environment, for queries that count hosts and addresses.
+   * @throws Error if a real engine would take over simulated servers, or a simulated one would be beside real ones
    */
   async writeEngines(): Promise<void> {
-    const engines = Object.entries(this.#options.drivers);
-    for (const [kind, { name, simulated }] of engines) {
-      const { servers } = (await COUNT_SIMULATED_SERVERS.first(this.#options.db, [kind]))!;
+    const { db, drivers } = this.#options;
+    for (const [kind, { name, simulated }] of Object.entries(drivers)) {
+      const { servers } = (await COUNT_SIMULATED_SERVERS.first(db, [kind]))!;
       if (servers && !simulated)
         throw new Error(
           `${servers} servers of the kind ${kind} are simulated, and the driver ${name} cannot run them. Start with another DATA_DIR or database, or delete them with the simulated driver first.`,
         );
     }
-    for (const [kind, { name, needsHosts = false, simulated }] of engines)
-      await WRITE_ENGINE.all(this.#options.db, [kind, name, needsHosts, simulated]);
+    const added = await FIND_ADDED_ENGINES.first(db, [null]);
+    if (added && drivers.VPS.simulated)
+      throw new Error(
+        `The engine ${added.name} is real, so VPS cannot be simulated. Set LXC_ENDPOINTS, or remove the engine.`,
+      );
+    const engines = this.engines.configured;
+    await db.transaction(async (tx) => {
+      await LOCK_ENGINES.all(tx);
+      await REMOVE_OTHER_ENGINES.all(tx, [engines.map(({ name }) => name)]);
+      for (const { name, kinds, driver } of engines) {
+        const { needsHosts = false, simulated } = driver();
+        await WRITE_ENGINE.all(tx, [name, kinds, needsHosts, simulated]);
+      }
+    });
   }
 
   /** Starts the task that brings the machine of a server to the state of its row. */

@@ -1,10 +1,11 @@
 /** The operator's hosts. A bare-metal host has a controller, a network card and a disk, too. */
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
-import { exists, findAll, lock, remove, update } from '../../entities/database/table.ts';
+import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
+import { Engine } from '../../entities/servers/engine.ts';
 import { BMC_PASSWORD, type Bmc, type FIRMWARES, Host, type HostState, moveHost } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { actorOf, type Context } from '../context.ts';
@@ -32,12 +33,16 @@ export interface HostSettings extends BareMetal {
   vcpuOvercommit?: number | null | undefined;
 }
 
+type Size = Pick<Host, 'vcpus' | 'memoryMb' | 'diskGb'>;
+
 export interface NewHost extends HostSettings {
   name: string;
   region: string;
   kind: Host['kind'];
   /** DEDICATED only: the tier as which the host is sold. */
   serviceCode?: string | null | undefined;
+  /** Default: the engine of the environment that makes this kind. */
+  engine?: string | null | undefined;
 }
 
 export const listHosts = ({ db }: Context, region?: string | null): Promise<Host[]> =>
@@ -46,17 +51,19 @@ export const listHosts = ({ db }: Context, region?: string | null): Promise<Host
 /** @throws ApiError unknown_region, unknown_service_code, or validation_failed */
 export async function addHost(context: Context, given: NewHost): Promise<Host> {
   const { name, region, kind, serviceCode = null } = given;
-  const engine = context.provisioning.servers.engineOf(kind);
+  const engine = given.engine ?? context.provisioning.servers.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
+    if (given.engine) await requireEngine(tx, given.engine, given);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
     if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');
     const bareMetal = await bareMetalColumns(tx, context, { name, kind }, given);
     if (engine === 'bmc') requireWhole(given);
     const { vcpus, memoryMb, diskGb } = serviceCode
       ? { ...(await sizeOfTier(tx, serviceCode)), ...known(given) }
-      : given;
-    if (!vcpus || !memoryMb || !diskGb) throw invalid('vcpus', 'State the vCPUs, the memory and the disk of the host.');
+      : { ...(await toldSize(tx, engine, name)), ...known(given) };
+    if (!vcpus || !memoryMb || !diskGb)
+      throw invalid('vcpus', 'State the vCPUs, the memory and the disk of the host. Its engine has not told them yet.');
     const added = await ADD_HOST.first(tx, [
       name,
       region,
@@ -127,6 +134,14 @@ export async function requireRegion(tx: Transaction, code: string): Promise<void
   if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
+/** Locks the engine, so that it is not removed meanwhile. @throws ApiError validation_failed if it can have no such host */
+async function requireEngine(tx: Transaction, name: string, { kind, region }: NewHost): Promise<void> {
+  const engine = await lock(tx, Engine, { name });
+  if (!engine?.kinds.includes(kind)) throw invalid('engine', `There is no engine ${name} for ${kind}.`);
+  if (engine.regionCode && engine.regionCode !== region)
+    throw invalid('engine', `The hosts of ${name} are in ${engine.regionCode}.`);
+}
+
 /** The deployment on a host goes on with a new card. A retired deployment keeps its card, which identifies unwiped hardware. */
 async function moveToCard(tx: Transaction, box: string, mac: string): Promise<void> {
   const deployment = await lock(tx, Deployment, { box });
@@ -146,8 +161,15 @@ async function sizeOfTier(tx: Transaction, code: string) {
   return { vcpus: threads, memoryMb, diskGb: disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0) };
 }
 
+/** The size of a host as its engine told it; empty if it has not. A single server has only one host, under any name. */
+async function toldSize(tx: Transaction, engine: string, name: string): Promise<Partial<Size>> {
+  const { members = [] } = (await find(tx, Engine, { name: engine })) ?? {};
+  const member = members.length === 1 ? members[0] : members.find((one) => one.name === name);
+  return member ? { vcpus: member.vcpus, memoryMb: member.memoryMb, diskGb: member.diskGb } : {};
+}
+
 /** The given members of a size. */
-const known = ({ vcpus, memoryMb, diskGb }: HostSettings) =>
+const known = ({ vcpus, memoryMb, diskGb }: HostSettings): Partial<Size> =>
   Object.fromEntries(Object.entries({ vcpus, memoryMb, diskGb }).filter(([, value]) => value != null));
 
 const recordHost = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
@@ -226,17 +248,18 @@ function normalized({ protocol, address, user, password, certificate }: Bmc): Pi
   if (user.includes(':')) throw invalid('bmc.user', 'Redfish allows no colon in the user (RFC 7617).');
   if (!certificate) return { address: url.origin };
   if (url.protocol !== 'https:') throw invalid('bmc.certificate', 'Only https uses a certificate.');
-  return { address: url.origin, certificate: certificateOf(certificate).toString() };
+  return { address: url.origin, certificate: certificateOf(certificate, 'bmc.certificate').toString() };
 }
 
-/** The SHA-256 of the certificate of a host's controller, in hex with colons; null without one. */
-export const fingerprintOf = ({ bmcCertificate }: Host): string | null =>
-  bmcCertificate && certificateOf(bmcCertificate).fingerprint256;
+/** The SHA-256 of a stored certificate, in hex with colons; null without one. */
+export const sha256Of = (pem: string | null | undefined): string | null =>
+  pem ? new X509Certificate(pem).fingerprint256 : null;
 
-function certificateOf(pem: string): X509Certificate {
+/** @throws ApiError validation_failed if the text is no certificate in PEM */
+export function certificateOf(pem: string, field: string): X509Certificate {
   try {
     return new X509Certificate(pem);
   } catch {
-    throw invalid('bmc.certificate', 'It is not a certificate in PEM.');
+    throw invalid(field, 'It is not a certificate in PEM.');
   }
 }

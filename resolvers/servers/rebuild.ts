@@ -16,9 +16,12 @@ export interface Rebuild {
 
 /** @throws ApiError unknown_os or unknown_ssh_key */
 export async function planRebuild(tx: Transaction, server: Server, asked: Operation): Promise<Rebuild> {
-  const facts = await READ_REBUILD_FACTS.first(tx, [server.accountId, asked.os ?? null, asked.sshKeyIds ?? []]);
-  const { imageOffered, keys } = facts!;
+  const { accountId, orderNumber, os } = server;
+  const facts = await READ_REBUILD_FACTS.first(tx, [accountId, asked.os ?? null, asked.sshKeyIds ?? [], orderNumber]);
+  const { imageOffered, hasImage, keys } = facts!;
   if (!imageOffered) throw new ApiError('unknown_os');
+  if (!hasImage)
+    throw new ApiError('unknown_os', `The engine of this server has no image ${asked.os ?? os}. Choose another one.`);
   if (keys.length < (asked.sshKeyIds?.length ?? 0)) throw new ApiError('unknown_ssh_key');
   const [sshKeyIds, sshPublicKeys] = asked.sshKeyIds
     ? [keys.map(({ id }) => id), keys.map(({ publicKey }) => publicKey)]

@@ -13,7 +13,7 @@ import { ServerKind, ServerStatus } from './servers.ts';
 
 const FindingKind = enumType(
   'FindingKind',
-  'Orphan: a machine without a server. Lost: a server whose machine is absent. Power, size, image: a machine that differs from its server in that. Incomplete: a machine that was never finished. Stuck: a machine that was given up and cannot be removed. Traffic: a machine that sends very many packets, or hides its network card.',
+  'Orphan: a machine without a server. Lost: a server whose machine is absent. Power, size, image: a machine that differs from its server in that. Misplaced: a machine on another host than its claim, because that host is unknown or has no room. Capacity: a host that the operator sells as larger than it is. Incomplete: a machine that was never finished. Stuck: a machine that was given up and cannot be removed. Traffic: a machine that sends very many packets, or hides its network card.',
   FINDING_KINDS,
 );
 const FindingType = objectType<Finding>(
@@ -22,9 +22,11 @@ const FindingType = objectType<Finding>(
   (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: FindingKind }),
-    engine: t.exposeString('driver', { description: 'The driver that found it.' }),
-    orderNumber: t.exposeString('orderNumber'),
-    generation: t.exposeInt('generation', { description: 'The number of the machine of this order.' }),
+    engine: t.exposeString('driver', { description: 'The name of the engine.' }),
+    orderNumber: t.exposeString('orderNumber', {
+      description: 'The order of the machine. Capacity: the name of the host.',
+    }),
+    generation: t.exposeInt('generation', { description: 'The number of the machine of this order. Capacity: 0.' }),
     detail: t.exposeString('detail'),
     firstSeenAt: t.expose('firstSeenAt', { type: 'DateTime' }),
     lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime' }),

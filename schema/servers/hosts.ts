@@ -4,11 +4,11 @@ import {
   addHost,
   BMC_PROTOCOLS,
   FIRMWARES,
-  fingerprintOf,
   HOST_STATES,
   listHosts,
   removeHost,
   setHostState,
+  sha256Of,
   updateHost,
 } from '../../resolvers/servers/hosts.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
@@ -23,7 +23,7 @@ const BmcType = objectType<Host>('Bmc', 'The access to a management controller.'
   certificateSha256: t.string({
     nullable: true,
     description: 'The SHA-256 of its certificate. Null: a public authority vouches for it.',
-    resolve: (host) => fingerprintOf(host),
+    resolve: ({ bmcCertificate }) => sha256Of(bmcCertificate),
   }),
 }));
 
@@ -105,6 +105,7 @@ const AddHostInput = inputType('AddHostInput', (t) => ({
   region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
   kind: t.field({ type: ServerKind, required: true }),
   serviceCode: t.field({ type: 'Code', description: 'DEDICATED only: the tier as which the host is sold.' }),
+  engine: t.field({ type: 'HostName', description: 'Default: the engine of the environment for that kind.' }),
   ...sizeOf(t),
 }));
 const UpdateHostInput = inputType('UpdateHostInput', sizeOf);

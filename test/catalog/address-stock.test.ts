@@ -90,7 +90,8 @@ it("Only addresses of the operator's networks for that kind of server count wher
 });
 
 it('Simulated addresses are not free for a real driver, so it sells nothing before the operator adds a network', async () => {
-  await db.query(`update engine set simulated = false where kind = 'VPS'`);
+  await db.query(`update engine set kinds = '{DEDICATED}'`);
+  await db.query(`insert into engine (name, kinds, needs_hosts, simulated) values ('real', '{VPS}', false, false)`);
   try {
     expect([await stockOf('zrh'), await stockOf('zrh', 'ded-1')]).toEqual(['none', 'available']);
     expect((await order('zrh')).body.code).toBe('out_of_stock');
@@ -102,7 +103,8 @@ it('Simulated addresses are not free for a real driver, so it sells nothing befo
     await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
     await operator(`mutation { removeAddressPool(id: "${id}") { id } }`);
   } finally {
-    await db.query('update engine set simulated = true');
+    await db.query(`delete from engine where name = 'real'`);
+    await db.query(`update engine set kinds = '{VPS,DEDICATED}'`);
   }
 });
 
@@ -112,12 +114,12 @@ it('A real driver refuses to start beside simulated servers of its kind, and tak
   const { body } = await order('zrh');
   await settled(body.order_number);
   await expect(servers.writeEngines()).rejects.toThrow(/1 servers of the kind VPS are simulated.*another DATA_DIR/);
-  expect(await db.query('select from engine where simulated')).toHaveLength(2);
+  expect(await db.query('select from engine where simulated')).toHaveLength(1);
   await account.rest('DELETE', `/v1/servers/${body.order_number}`);
   await eventually(async () => !(await db.query(`select 1 from server where status <> 'DELETED'`)).length);
   await servers.writeEngines();
   expect(await stockOf('zrh')).toBe('none');
-  await db.query(`update engine set simulated = true, driver = 'simulated'`);
+  await db.query(`update engine set simulated = true, name = 'simulated'`);
 });
 
 it('One of many orders at once gets the last address, and the refused ones claim nothing', async () => {

@@ -110,6 +110,15 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
   describeMeter(name, bench);
 
   describe(`The lxc driver on ${name}`, () => {
+    it('tells the product, the version and the images of the engine, and the size of its host', async () => {
+      const about = await newDriver().about(never);
+      expect(about).toMatchObject({ product: name.includes('Incus') ? 'INCUS' : 'LXD', version: expect.any(String) });
+      expect(about.images).toContain('debian-13');
+      const [host, ...others] = await newDriver().capacity(never);
+      expect([host!.state, others]).toEqual(['online', []]);
+      for (const size of Object.values(host!.size)) expect(size).toBeGreaterThan(0);
+    });
+
     it('permanently refuses a machine that the engine cannot make', async () => {
       const driver = newDriver();
       expect(await codeOf(driver.create({ ...newSpec(), image: 'no-such-image' }, never))).toBe('rejected');

@@ -29,6 +29,7 @@ const FAULTS: Record<Fault['kind'], Fault[]> = {
 type Made = 'create' | 'observe' | 'power' | 'rebuild' | 'restore' | 'resize' | 'destroy';
 /** The calls of observers, which belong to no way: see watched-faults.test.ts. */
 const WATCHED: Record<Exclude<Call, Made>, true> = {
+  about: true,
   capacity: true,
   check: true,
   list: true,

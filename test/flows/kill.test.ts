@@ -5,6 +5,7 @@ import { verifyBooks } from '../../entities/payments/books.ts';
 import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
+import { Engines } from '../../provisioning/servers/engines.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { RECONCILE, UNDO } from '../../provisioning/servers/task.ts';
 import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
@@ -57,7 +58,7 @@ it('The ways have every step of a server', async () => {
   const process = serverProcess({
     db: context.db,
     vault: context.vault,
-    drivers: { VPS: driver, DEDICATED: driver },
+    engines: new Engines(context.db, { VPS: driver, DEDICATED: driver }),
     pollSeconds: 1,
   });
   const covered = new Set(Object.values(WAYS).flatMap(({ steps }) => steps.map((step) => step.replace(/ \d$/, ''))));

@@ -17,6 +17,7 @@ const FAULTS: Record<Fault['kind'], Fault> = {
   lie: { kind: 'lie', observation: {} },
 };
 const WATCHED = {
+  about: OBSERVER_PROCESS,
   list: OBSERVER_PROCESS,
   capacity: OBSERVER_PROCESS,
   reachable: DRIVER_HEALTH_PROCESS,

@@ -27,6 +27,7 @@ const BEYOND: EventType[] = [
     'catalog.updated',
     'task.updated',
     'finding.reported',
+    'engine.updated',
     'engine.braked',
     'engine.released',
     'manual_job.closed',

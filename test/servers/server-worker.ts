@@ -2,6 +2,7 @@
 import type { Database } from '../../entities/database/database.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
 import type { HardwareDriver } from '../../provisioning/servers/drivers/driver.ts';
+import { Engines } from '../../provisioning/servers/engines.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { SERVER_LANE, SERVER_PROCESS } from '../../provisioning/servers/task.ts';
 import { PERIODIC_LANE } from '../../provisioning/tasks/schedule.ts';
@@ -13,10 +14,10 @@ import { VAULT } from '../setup/vault.ts';
 export const die = (): void => void process.kill(process.pid, 'SIGKILL');
 
 export function processesOf(db: Database, driver: HardwareDriver, proofSeconds?: number): Record<string, Process> {
-  const drivers = { VPS: driver, DEDICATED: driver };
+  const engines = new Engines(db, { VPS: driver, DEDICATED: driver });
   const proof = proofSeconds === undefined ? undefined : { VPS: proofSeconds, DEDICATED: proofSeconds };
   return {
-    [SERVER_PROCESS]: serverProcess({ db, vault: VAULT, drivers, pollSeconds: 0.02, proofSeconds: proof }),
+    [SERVER_PROCESS]: serverProcess({ db, vault: VAULT, engines, pollSeconds: 0.02, proofSeconds: proof }),
     [RENEWAL_PROCESS]: renewalProcess(db),
   };
 }

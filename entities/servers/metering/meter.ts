@@ -5,6 +5,8 @@ import { defaulting, entity, nullable, type Row } from '../../database/table.ts'
 
 /** Days that samples are kept, and meters of machines that are off or gone. */
 const [MINUTE_DAYS, HOUR_DAYS] = [1, 60];
+/** The most packets a second of a row. */
+const INT_MAX = 2 ** 31 - 1;
 
 export const Meter = entity('meter', {
   orderNumber: column.key(),
@@ -71,19 +73,23 @@ const ofMonthSql = (counted: string) => `case meter.month when excluded.month th
 const SUMMED = ['sent_bytes', 'received_bytes', 'cpu_ns'];
 
 /**
- * Counts readings, and takes samples. A reading that is not newer than the last one changes nothing. $1 the readings as JSON,
+ * Counts readings, and takes samples. A reading that is not newer than the last one changes nothing. Readings of other engines
+ * than that of the server do not count. $1 the readings as JSON, with the `engine` of the server; null for the environment.
  * $2 their time, $3 the kind of servers. It returns the machines that counted, and whether each hides its network card.
  */
 export const COUNT_READINGS = statement({
   order: column.text(),
   generation: column.int(),
+  engine: nullable(column.text()),
   packetsPerSecond: column.int(),
   isHidden: column.boolean(),
 })`
   with given as (
       select given.* from jsonb_to_recordset($1::jsonb) as given("order" text, generation int, epoch text, "sentBytes" bigint,
-          "receivedBytes" bigint, "sentPackets" bigint, "cpuNs" bigint, "memoryBytes" bigint, "diskBytes" bigint, "portMbps" int)
+          "receivedBytes" bigint, "sentPackets" bigint, "cpuNs" bigint, "memoryBytes" bigint, "diskBytes" bigint, "portMbps" int,
+          engine text)
         join server on server.order_number = given."order" and server.generation = given.generation
+          and server.engine is not distinct from given.engine
       where server.kind = $3 and server.status not in ('FAILED', 'DELETED')),
     counted as (
       insert into meter (order_number, epoch, read_at, sent_bytes, received_bytes, sent_packets, cpu_ns, port_mbps, month)
@@ -93,7 +99,7 @@ export const COUNT_READINGS = statement({
       on conflict (order_number) do update set
         epoch = excluded.epoch, read_at = excluded.read_at, port_mbps = excluded.port_mbps, month = excluded.month,
         ${[...SUMMED, 'sent_packets'].map(keptSql).join(', ')}, ${SUMMED.map(totalSql).join(', ')},
-        packets_per_second = ${grownSql('sent_packets')} / greatest(1, extract(epoch from excluded.read_at - meter.read_at)),
+        packets_per_second = least(${INT_MAX}, ${grownSql('sent_packets')} / greatest(1, extract(epoch from excluded.read_at - meter.read_at))),
         used_bytes = ${ofMonthSql('used_bytes')} + ${grownSql('sent_bytes')},
         warned_percent = ${ofMonthSql('warned_percent')}, charged_tb = ${ofMonthSql('charged_tb')}
       where meter.read_at < excluded.read_at
@@ -105,7 +111,7 @@ export const COUNT_READINGS = statement({
       from counted join given on "order" = order_number
         cross join (values (60, 'minute'), (3600, 'hour')) as steps(step, unit)
       order by order_number, step on conflict do nothing)
-  select order_number as "order", generation, packets_per_second, "sentBytes" is null as is_hidden
+  select order_number as "order", generation, given.engine, packets_per_second, "sentBytes" is null as is_hidden
   from counted join given on "order" = order_number`;
 
 /** The use since the sample before, with the memory and disk of that time. */

@@ -51,11 +51,14 @@ export const NOTE_TRAFFIC = statement({})`
   from unnest($1::text[], $2::int[], $3::int[]) as given(order_number, percent, tb)
   where meter.order_number = given.order_number`;
 
-/** Machines of the kind $1 with another speed than their traffic allows. Machines within their traffic keep any but the slow one. */
+/**
+ * Machines of the kind $1 on the engine $2 with another speed than their traffic allows. Null is the engine of the environment.
+ * Machines within their traffic keep any but the slow one.
+ */
 export const FIND_WRONG_SPEEDS = statement({ order: column.text(), generation: column.int(), portMbps: column.int() })`
   select order_number as "order", generation, case when is_over then slow_mbps else tier_mbps end as port_mbps
   from ${METERED_SQL}
-  where server.kind = $1 and status = 'RUNNING' and port_mbps <> case when is_over then slow_mbps else tier_mbps end
+  where server.kind = $1 and server.engine is not distinct from $2 and status = 'RUNNING' and port_mbps <> case when is_over then slow_mbps else tier_mbps end
     and (is_over or port_mbps = slow_mbps)`;
 
 /** Whether the server $1 is slow, because its traffic is used up; no row without a reading. */

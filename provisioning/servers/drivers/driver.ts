@@ -126,8 +126,16 @@ export interface HostReport {
   size: MachineSize;
 }
 
+/** An engine, as it tells of itself. */
+export interface EngineReport {
+  product: 'LXD' | 'INCUS';
+  version: string;
+  /** The names of its images. */
+  images: string[];
+}
+
 export interface HardwareDriver {
-  /** Its name in the configuration. */
+  /** The name of its engine. Drivers of the environment have their own name. */
   readonly name: string;
   /** Whether its machines are simulated. */
   readonly simulated: boolean;
@@ -135,6 +143,8 @@ export interface HardwareDriver {
   readonly needsHosts?: boolean;
   /** The hosts for machines; empty if the driver has only one host. @throws DriverError unreachable */
   capacity(signal: AbortSignal): Promise<HostReport[]>;
+  /** Asks the engine about itself. Drivers whose engine tells nothing have no such call. @throws DriverError unreachable */
+  about?(signal: AbortSignal): Promise<EngineReport>;
   /** All machines with our mark, in every state. @throws DriverError unreachable */
   list(signal: AbortSignal): Promise<Observation[]>;
   /**

@@ -43,8 +43,8 @@ interface Machine {
 }
 
 export class SimulatedDriver implements HardwareDriver {
-  readonly name = 'simulated';
-  readonly simulated = true;
+  readonly name: string = 'simulated';
+  readonly simulated: boolean = true;
   readonly #folder: string;
   readonly #bootSeconds: number;
 

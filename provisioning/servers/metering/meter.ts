@@ -1,6 +1,6 @@
 /**
  * Counts what machines use, once a minute, and sets the speed of those that have used up their traffic. Each kind of server has
- * a process of its own, so an engine that does not answer delays no other.
+ * a process of its own, which asks all its engines at once.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -10,7 +10,8 @@ import { FIND_DUE_TRAFFIC, FIND_WRONG_SPEEDS } from '../../../entities/servers/m
 import type { Server } from '../../../entities/servers/server.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { DriverError, type HardwareDriver, type Reading } from '../drivers/driver.ts';
+import { DriverError, type Reading } from '../drivers/driver.ts';
+import type { ConnectedEngine, Engines } from '../engines.ts';
 import { type Found, nameOf, report, resolve } from '../reconcile/findings.ts';
 import { chargeTraffic } from './traffic.ts';
 
@@ -24,19 +25,35 @@ const CHUNK = 200;
 export interface MeterOptions {
   db: Database;
   kind: Server['kind'];
-  driver: HardwareDriver;
+  engines: Pick<Engines, 'all'>;
   /** Packets a second of one machine from which on the operator hears of it. */
   packetsPerSecondMax: number;
   log: (line: string) => void;
 }
 
-export const meterProcess = ({ db, kind, driver, packetsPerSecondMax, log }: MeterOptions): Process =>
-  periodic({
+/** The readings of one engine. */
+interface Answer {
+  of: ConnectedEngine;
+  readings: Reading[];
+}
+
+export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: MeterOptions): Process => {
+  const ours = async () => (await engines.all()).filter(({ kinds }) => kinds.includes(kind));
+  return periodic({
     start: async ({ aborted, now }) => {
       const at = now();
-      const readings = await driver.meter?.(within(aborted)).catch(ignoreOutage(aborted));
-      if (!readings) return hop('start', { afterSeconds: TICK_SECONDS });
-      return hop('charge', { commit: (tx) => count(tx, { kind, driver, packetsPerSecondMax }, readings, at) });
+      const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
+        const readings = await of.driver().meter?.(within(aborted));
+        return readings ? [{ of, readings: readings.filter(isSound) }] : [];
+      };
+      const skip = (of: ConnectedEngine) => (error: unknown) => {
+        aborted.throwIfAborted();
+        if (!isOutage(error)) log(`The engine ${of.name} was not metered. ${error}`);
+        return [];
+      };
+      const answers = (await Promise.all((await ours()).map((of) => ask(of).catch(skip(of))))).flat();
+      if (!answers.length) return hop('start', { afterSeconds: TICK_SECONDS });
+      return hop('charge', { commit: (tx) => count(tx, { kind, packetsPerSecondMax }, answers, at) });
     },
     charge: async () => {
       const due = await FIND_DUE_TRAFFIC.all(db, [CHUNK, kind]);
@@ -44,48 +61,62 @@ export const meterProcess = ({ db, kind, driver, packetsPerSecondMax, log }: Met
     },
     limit: async ({ aborted }) => {
       const signal = within(aborted);
-      for (const { portMbps, ...key } of await FIND_WRONG_SPEEDS.all(db, [kind])) {
-        // The next minute tries again.
-        await driver.setSpeed?.(key, portMbps, signal).catch((error) => {
-          ignoreOutage(aborted)(error);
-          log(`${key.order}: its speed stays, instead of ${portMbps} Mbit/s. ${error.message}`);
-        });
-        if (signal.aborted) break;
-      }
+      const setAll = async ({ engine, driver }: ConnectedEngine) => {
+        for (const { portMbps, ...key } of await FIND_WRONG_SPEEDS.all(db, [kind, engine])) {
+          const set = async () => driver().setSpeed?.(key, portMbps, signal);
+          // The next minute tries again.
+          await set().catch((error) => {
+            aborted.throwIfAborted();
+            log(`${key.order}: its speed stays, instead of ${portMbps} Mbit/s. ${error.message}`);
+          });
+          if (signal.aborted) break;
+        }
+      };
+      await Promise.all((await ours()).map(setAll));
       return hop('start', { afterSeconds: TICK_SECONDS });
     },
   });
+};
 
 const within = (aborted: AbortSignal) => AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
 
-/** An engine that fails or is silent counts nothing. Its counters wait. */
-const ignoreOutage = (aborted: AbortSignal) => (error: unknown) => {
-  aborted.throwIfAborted();
-  if (error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError'))
-    return undefined;
-  throw error;
-};
+/** Whether an engine failed or is silent. Its counters wait. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError');
+
+const INT_MAX = 2 ** 31 - 1;
+/** Whether the database can store a reading. A single other one would fail those of all engines. */
+function isSound({ order, generation, epoch, portMbps, ...counters }: Reading): boolean {
+  const isCount = (most: number) => (value: number | null) =>
+    value === null || (Number.isSafeInteger(value) && value >= 0 && value <= most);
+  const isNamed = !`${order}${epoch}`.includes('\0') && [generation, portMbps].every(isCount(INT_MAX));
+  return isNamed && Object.values(counters).every(isCount(Number.MAX_SAFE_INTEGER));
+}
 
 /** Counts the readings, and reports machines that abuse the network. */
 async function count(
   tx: Transaction,
-  { kind, driver, packetsPerSecondMax }: Pick<MeterOptions, 'kind' | 'driver' | 'packetsPerSecondMax'>,
-  readings: Reading[],
+  { kind, packetsPerSecondMax }: Pick<MeterOptions, 'kind' | 'packetsPerSecondMax'>,
+  answers: Answer[],
   at: Date,
 ): Promise<void> {
-  const counted = await COUNT_READINGS.all(tx, [JSON.stringify(readings), at, kind]);
-  const found = counted.flatMap(({ order, generation, packetsPerSecond, isHidden }): Found[] => {
-    const detail = isHidden
-      ? 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.'
-      : `The machine sent ${packetsPerSecond} packets a second.`;
-    return isHidden || packetsPerSecond > packetsPerSecondMax ? [{ kind: 'TRAFFIC', order, generation, detail }] : [];
-  });
-  await LOCK_FINDINGS.all(tx, [[driver.name]]);
-  await report(tx, driver.name, found);
-  // Machines that are on and did not count belong to servers of the other kind.
-  const [read, quiet] = [new Set(readings.map(nameOf)), new Set(counted.map(nameOf))];
-  const open = await FIND_REPORTED_MACHINES.all(tx, [driver.name, 'TRAFFIC' satisfies FindingKind]);
-  for (const one of found) quiet.delete(nameOf(one));
-  const over = open.filter((one) => quiet.has(nameOf(one)) || !read.has(nameOf(one)));
-  await resolve(tx, driver.name, ['TRAFFIC'], [], over);
+  const given = answers.flatMap(({ of: { engine }, readings }) => readings.map((one) => ({ ...one, engine })));
+  const counted = await COUNT_READINGS.all(tx, [JSON.stringify(given), at, kind]);
+  await LOCK_FINDINGS.all(tx, [answers.map(({ of }) => of.name)]);
+  for (const { of, readings } of answers) {
+    const ofEngine = counted.filter(({ engine }) => engine === of.engine);
+    const found = ofEngine.flatMap(({ order, generation, packetsPerSecond, isHidden }): Found[] => {
+      const detail = isHidden
+        ? 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.'
+        : `The machine sent ${packetsPerSecond} packets a second.`;
+      return isHidden || packetsPerSecond > packetsPerSecondMax ? [{ kind: 'TRAFFIC', order, generation, detail }] : [];
+    });
+    await report(tx, of.name, found);
+    // Machines that are on and did not count belong to servers of the other kind.
+    const [read, quiet] = [new Set(readings.map(nameOf)), new Set(ofEngine.map(nameOf))];
+    const open = await FIND_REPORTED_MACHINES.all(tx, [of.name, 'TRAFFIC' satisfies FindingKind]);
+    for (const one of found) quiet.delete(nameOf(one));
+    const over = open.filter((one) => quiet.has(nameOf(one)) || !read.has(nameOf(one)));
+    await resolve(tx, of.name, ['TRAFFIC'], [], over);
+  }
 }

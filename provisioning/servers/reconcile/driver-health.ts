@@ -8,6 +8,7 @@ import { findAll } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
+import { FIND_IDLE_ENGINES } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker } from '../../../entities/servers/finding.ts';
 import { FIND_OFFLINE_REGIONS } from '../../../entities/servers/host.ts';
 import {
@@ -23,7 +24,7 @@ import type { PaymentDriver } from '../../payments/drivers/driver.ts';
 import type { X402Driver, X402Health } from '../../payments/drivers/x402/driver.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import type { HardwareDriver } from '../drivers/driver.ts';
+import type { Engines } from '../engines.ts';
 
 export const DRIVER_HEALTH_PROCESS = 'driver-health';
 const TICK_SECONDS = 30;
@@ -33,19 +34,21 @@ const ANSWER_SECONDS = 10;
 type Found = Omit<Health, 'checkedAt'>;
 
 interface Drivers {
-  machines: readonly HardwareDriver[];
+  engines: Pick<Engines, 'all'>;
   payments: readonly PaymentDriver[];
   x402?: X402Driver | undefined;
 }
 
-export const driverHealthProcess = (db: Database, { machines, payments, x402 }: Drivers): Process =>
+export const driverHealthProcess = (db: Database, { engines, payments, x402 }: Drivers): Process =>
   periodic({
     start: async ({ aborted }) => {
       const ask = (asked: (signal: AbortSignal) => Promise<boolean>) => answered(asked, aborted);
       const regions = await findAll(db, CatalogItem, { kind: 'bastion', offered: true });
+      // They have no customers, and get none.
+      const idle = new Set((await FIND_IDLE_ENGINES.all(db)).map(({ name }) => name));
+      const all = (await engines.all()).filter(({ name }) => !idle.has(name));
       const breakers = await findAll(db, CircuitBreaker, {});
       const offline = await FIND_OFFLINE_REGIONS.all(db);
-      const isBreakerOpen = machines.some(({ name }) => breakers.some(({ driver }) => driver === name));
       let x402Health: X402Health | undefined;
       const askX402 = async (signal: AbortSignal) => {
         x402Health = await x402!.health!(signal);
@@ -57,9 +60,11 @@ export const driverHealthProcess = (db: Database, { machines, payments, x402 }: 
           ...(x402?.health ? [ask(askX402)] : []),
         ]),
         ...regions.map(async ({ code }): Promise<Found> => {
-          const answers = [...new Set(machines)].map((driver) =>
-            ask(async (signal) => (await driver.reachable?.(code, signal)) ?? true),
+          const here = all.filter(({ region }) => region === null || region === code);
+          const answers = here.map(({ driver }) =>
+            ask(async (signal) => (await driver().reachable?.(code, signal)) ?? true),
           );
+          const isBreakerOpen = here.some(({ name }) => breakers.some((breaker) => breaker.driver === name));
           const { component, status } = await statusOf(machinesComponent(code), answers);
           const isPartlyOut = isBreakerOpen || offline.some(({ regionCode }) => regionCode === code);
           return { component, status: isPartlyOut && status === 'operational' ? 'partial_outage' : status };

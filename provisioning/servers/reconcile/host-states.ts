@@ -1,14 +1,49 @@
-/** Syncs the states of hosts with the reports of their engine. Draining hosts, and hosts without a report, stay as they are. */
+/** Compares hosts with the reports of their engine. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { FIND_HOST_STATES, moveHost } from '../../../entities/servers/host.ts';
+import { FIND_HOSTS_OF_ENGINE, type HostState, moveHost, type SoldHost } from '../../../entities/servers/host.ts';
 import type { HostReport } from '../drivers/driver.ts';
+import type { Found } from './findings.ts';
 
-export async function syncHostStates(tx: Transaction, driver: string, reports: HostReport[]): Promise<void> {
-  const hosts = await FIND_HOST_STATES.all(tx, [driver]);
+const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE' };
+
+/** Syncs the states of hosts. Draining hosts, and hosts without a report, stay as they are. */
+export async function syncHostStates(tx: Transaction, engine: string, reports: HostReport[]): Promise<void> {
+  const hosts = await FIND_HOSTS_OF_ENGINE.all(tx, [engine]);
   for (const { name, state } of hosts) {
     const reported = reports.find((report) => report.name === name)?.state;
-    if (state === 'ACTIVE' && reported === 'offline') await moveHost(tx, name, 'OFFLINE', SYSTEM);
-    if (state === 'OFFLINE' && reported === 'online') await moveHost(tx, name, 'ACTIVE', SYSTEM);
+    if (!reported || state === 'DRAINING' || state === STATES[reported]) continue;
+    await moveHost(tx, name, STATES[reported], SYSTEM);
   }
+}
+
+/** Findings about hosts of VPS that the operator sells as larger than they are. The overcommit of vCPUs is the operator's. */
+export function oversold(hosts: SoldHost[], reports: HostReport[]): Found[] {
+  return hosts.flatMap((host) => {
+    if (host.kind !== 'VPS' || !reports.length) return [];
+    const report = reportOf(host, hosts, reports);
+    const detail = report ? excess(host, report) : `The engine has no host ${host.name}.`;
+    return detail ? [{ kind: 'CAPACITY' as const, order: host.name, generation: 0, detail }] : [];
+  });
+}
+
+/** The findings that an offline host may have. They stay, because its engine cannot tell its size now. */
+export const untold = (hosts: SoldHost[], reports: HostReport[]): Found[] =>
+  hosts
+    .filter((host) => reportOf(host, hosts, reports)?.state === 'offline')
+    .map(({ name }) => ({ kind: 'CAPACITY', order: name, generation: 0, detail: '' }));
+
+/** A single server has only one host, under any name. */
+const reportOf = ({ name }: SoldHost, hosts: SoldHost[], reports: HostReport[]): HostReport | undefined =>
+  reports.length === 1 && hosts.length === 1 ? reports[0] : reports.find((report) => report.name === name);
+
+/** Empty if the host is as large as its operator says, or its engine cannot tell now. */
+function excess(host: SoldHost, { state, size }: HostReport): string {
+  if (state !== 'online') return '';
+  const parts = [
+    host.vcpus > size.vcpus && `${host.vcpus} vCPUs of ${size.vcpus}`,
+    host.memoryMb > size.memoryMb && `${host.memoryMb} MB of memory of ${size.memoryMb}`,
+    host.diskGb > size.diskGb && `${host.diskGb} GB of disk of ${size.diskGb}`,
+  ].filter(Boolean);
+  return parts.length ? `The host sells ${parts.join(', ')}.` : '';
 }

@@ -7,7 +7,7 @@ import { CHANGING, ROOT_PASSWORD, type Server, USER_DATA } from '../../../entiti
 import { Conflict, done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from '../billing/change.ts';
 import { reportUnresumed } from '../billing/resume.ts';
-import type { HardwareDriver } from '../drivers/driver.ts';
+import type { Engines } from '../engines.ts';
 import { specOf } from '../placement/spec.ts';
 import { ATTEMPTS_MAX, partyOf, pauseSeconds, RECONCILE, SERVER_LANE, UNDO } from '../task.ts';
 import { abandon } from './outcome.ts';
@@ -17,7 +17,7 @@ import { isOutage, noteTrouble } from './trouble.ts';
 interface Options {
   db: Database;
   vault: Vault;
-  drivers: Record<Server['kind'], HardwareDriver>;
+  engines: Engines;
   pollSeconds: number;
   /** Seconds. Default: five minutes, and an hour for dedicated servers. */
   proofSeconds?: Record<Server['kind'], number> | undefined;
@@ -30,7 +30,7 @@ const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 360
 const EARLIER = 'claim create prove replace clean change confirm restore suspend resume destroy'.split(' ');
 
 export function serverProcess(options: Options): Process {
-  const { db, vault, drivers, pollSeconds, proofSeconds = PROOF_SECONDS, log = console.error } = options;
+  const { db, vault, engines, pollSeconds, proofSeconds = PROOF_SECONDS, log = console.error } = options;
   const toSpec = (server: Server) => {
     const { orderNumber, rootPassword, userData } = server;
     return specOf(db, server, {
@@ -43,13 +43,13 @@ export function serverProcess(options: Options): Process {
     if (!server || server.status === 'DELETED') return done();
     const { kind } = server;
     const common = { db, server, log, pollSeconds, specOf: toSpec };
-    const work = { ...common, driver: drivers[kind], proofSeconds: proofSeconds[kind] };
     try {
+      const work = { ...common, driver: await engines.driverOf(server), proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
       const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
       return underLock(server, outcome);
     } catch (error) {
-      await noteTrouble(work, error);
+      await noteTrouble({ ...common, driver: { name: engines.nameOf(server) } }, error);
       throw error;
     }
   };

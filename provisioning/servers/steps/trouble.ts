@@ -12,13 +12,16 @@ const CHARACTERS_MAX = 500;
 /** Whether the engine did not answer, so its machines are unknown. */
 export const isOutage = (error: unknown): boolean => error instanceof DriverError && error.code === 'unreachable';
 
+/** The message of an error, as it is stored. */
+export const wordsOf = (error: unknown): string => textOf(error).replaceAll('\0', '').slice(0, CHARACTERS_MAX);
+
 /** Notes an error of a driver. Errors of the service itself belong to the worker. */
 export async function noteTrouble(
-  { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'driver' | 'log'>,
+  { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'log'> & { driver: Pick<Work['driver'], 'name'> },
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof DriverError)) return;
-  const text = textOf(error).replaceAll('\0', '').slice(0, CHARACTERS_MAX);
+  const text = wordsOf(error);
   log(`${server.orderNumber}, ${server.status}, engine "${driver.name}": ${error.code}: ${text}`);
   await NOTE_TROUBLE.all(db, [server.orderNumber, text]);
 }

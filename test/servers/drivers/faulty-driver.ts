@@ -4,6 +4,7 @@
 import {
   DriverError,
   type DriverErrorCode,
+  type EngineReport,
   type HardwareDriver,
   type HostReport,
   type MachineKey,
@@ -41,6 +42,10 @@ export class FaultyDriver implements HardwareDriver {
 
   check(signal: AbortSignal): Promise<readonly string[]> {
     return this.#answer('check', signal, async (its) => (await this.#driver.check?.(its)) ?? [], []);
+  }
+  about(signal: AbortSignal): Promise<EngineReport> {
+    const report: EngineReport = { product: 'LXD', version: '5.0.2', images: [] };
+    return this.#answer('about', signal, async (its) => (await this.#driver.about?.(its)) ?? report, report);
   }
   capacity(signal: AbortSignal): Promise<HostReport[]> {
     return this.#answer('capacity', signal, (its) => this.#driver.capacity(its), []);

@@ -58,7 +58,7 @@ it('the operator gets one warning while payments by x402 are at risk', async () 
   const db = await newDatabase(afterAll);
   let health: X402Health = { reachable: true };
   const x402 = { health: async () => health } as unknown as X402Driver;
-  const { steps } = driverHealthProcess(db, { machines: [], payments: [], x402 });
+  const { steps } = driverHealthProcess(db, { engines: { all: async () => [] }, payments: [], x402 });
   const tick = async () => {
     const outcome = await steps.start!({ aborted: new AbortController().signal } as never);
     await db.transaction(async (tx) => (outcome as { commit: (tx: Transaction) => unknown }).commit(tx));

@@ -1,7 +1,6 @@
 /** The observer of machines that differ from their servers, and the circuit breaker. The tests wait for no clock. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
-import { Host } from '../../../entities/servers/host.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import {
   DriverError,
@@ -113,7 +112,7 @@ describe('The observer', () => {
     await look();
     expect(await findings()).toEqual([]);
     await db.query(
-      `update task set data = jsonb_set(data, array['orphans', $1], to_jsonb(extract(epoch from now())::bigint * 1000 - 601000)) where process = $2`,
+      `update task set data = jsonb_set(data, array['orphans', 'simulated', $1], to_jsonb(extract(epoch from now())::bigint * 1000 - 601000)) where process = $2`,
       [`${orphan}.1`, OBSERVER_PROCESS],
     );
     await look();
@@ -128,10 +127,10 @@ describe('The observer', () => {
     await asSuperuser(db, 'delete from server where order_number = $1', [orphan]);
     const since = async () =>
       (
-        await db.query<{ since: string }>(`select data->'orphans'->>$1 as since from task where process = $2`, [
-          `${orphan}.1`,
-          OBSERVER_PROCESS,
-        ])
+        await db.query<{ since: string }>(
+          `select data->'orphans'->'simulated'->>$1 as since from task where process = $2`,
+          [`${orphan}.1`, OBSERVER_PROCESS],
+        )
       )[0]!.since;
     await look();
     const noted = await since();
@@ -169,21 +168,6 @@ describe('The observer', () => {
     await db.transaction((tx) => report(tx, driver.name, [lost]));
     expect(await reportsOf(look)).toEqual([]);
     expect((await findings()).sort()).toEqual([['LOST', lost.order, 'resolved'], ...power]);
-  });
-
-  it('marks hosts as offline when their engine does, but keeps drained hosts as they are', async () => {
-    const size = { vcpus: 8, memoryMb: 8192, diskGb: 100 };
-    for (const name of ['n1', 'n2', 'n3'])
-      await db.source.manager.insert(Host, { name, regionCode: 'ams', kind: 'VPS', driver: 'simulated', ...size });
-    await db.query(`update host set state = 'DRAINING' where name = 'n2'`);
-    const states = async () =>
-      (await db.query<{ state: string }>('select state from host order by name')).map(({ state }) => state);
-    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'offline', size }));
-    await look();
-    expect(await states()).toEqual(['OFFLINE', 'DRAINING', 'ACTIVE']);
-    driver.hosts = ['n1', 'n2'].map((name) => ({ name, state: 'online', size }));
-    await look();
-    expect(await states()).toEqual(['ACTIVE', 'DRAINING', 'ACTIVE']);
   });
 });
 
@@ -262,7 +246,7 @@ describe('The circuit breaker', () => {
     await shop.provisioning.schedule();
     await db.query(`update task set data = $2 where process = $1`, [
       OBSERVER_PROCESS,
-      { orphans: {}, unasked: unasked.map(({ order }) => `${order}.1`) },
+      { unasked: { simulated: unasked.map(({ order }) => `${order}.1`) } },
     ]);
     await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
     driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);

@@ -1,7 +1,7 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
 import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
 import { EngineError, type LxcClient } from './client.ts';
-import { EngineFacts, type Facts } from './facts.ts';
+import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
 import {
   aliasOf,
@@ -36,34 +36,29 @@ export interface EngineOptions {
 export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
-  readonly #facts: EngineFacts;
+  readonly facts: EngineFacts;
   /** Until a start fails for it, the kernel is taken to limit what machines send. */
   #polices = true;
 
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
     this.#options = options;
-    this.#facts = new EngineFacts(client, { openMail: false, ...options });
-  }
-
-  /** Facts about the engine. @throws UnsafeEngine, DriverError unreachable */
-  facts(signal: AbortSignal): Promise<Facts> {
-    return this.#facts.read(signal);
+    this.facts = new EngineFacts(client, { openMail: false, ...options });
   }
 
   /** Whether the engine knows us, and is safe. @throws DriverError unreachable */
   async reachable(signal: AbortSignal): Promise<boolean> {
-    await this.#facts.trusted(signal);
-    await this.facts(signal);
+    await this.facts.trusted(signal);
+    await this.facts.read(signal);
     return true;
   }
 
   async hosts(signal: AbortSignal): Promise<HostReport[]> {
-    return hostsOf(this.#client, await this.facts(signal), this.#options.pool, signal);
+    return hostsOf(this.#client, await this.facts.read(signal), this.#options.pool, signal);
   }
 
   async #place(signal: AbortSignal): Promise<Place> {
-    const { network } = await this.facts(signal);
+    const { network } = await this.facts.read(signal);
     return { ...this.#options, network, polices: this.#polices };
   }
 
@@ -94,7 +89,7 @@ export class LxcEngine {
 
   /** Those of its two names. Without any, those with its mark: the operator may have renamed one. */
   async #allOf(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    const { clustered } = await this.facts(signal);
+    const { clustered } = await this.facts.read(signal);
     const each = () => Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
     const found = clustered ? await this.#listed(key, signal) : (await each()).flatMap((one) => one ?? []);
     return found.length ? found : (await this.instances(signal)).filter((one) => isOf(one, key));
@@ -123,7 +118,7 @@ export class LxcEngine {
 
   /** Whether the pool has room for the disk of a machine beside that of another. */
   async hasRoomFor({ size }: MachineSpec, { location }: Instance, signal: AbortSignal): Promise<boolean> {
-    const { clustered } = await this.facts(signal);
+    const { clustered } = await this.facts.read(signal);
     const { total, used } = await spaceOf(this.#client, this.#options.pool, clustered ? location : undefined, signal);
     return total - used >= size.diskGb * 2 ** 30;
   }
@@ -149,7 +144,7 @@ export class LxcEngine {
    * @throws DriverError rejected if the engine cannot make such an instance; no_capacity if its member is offline
    */
   async make(spec: MachineSpec, name: string, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
-    const { clustered } = await this.facts(signal);
+    const { clustered } = await this.facts.read(signal);
     const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
     const made = instanceOf(spec, await this.#place(signal));
     const body = { ...made, name, config: { ...made.config, ...marks } };

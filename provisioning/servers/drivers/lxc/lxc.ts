@@ -5,12 +5,10 @@
 import {
   DriverError,
   type HardwareDriver,
-  type HostReport,
   type MachineKey,
   type MachineSpec,
   type Observation,
   type PowerChange,
-  type Reading,
   turns,
 } from '../driver.ts';
 import { LxcClient } from './client.ts';
@@ -40,6 +38,8 @@ const PROOF_MS = 2000;
 const PROOF_POLL_MS = 25;
 
 export interface LxcOptions extends EngineOptions {
+  /** The name of the engine. Default: `lxc`, as that of the environment. */
+  name?: string;
   /** The endpoints of one server, or of several members of a cluster. */
   endpoints: Endpoint[];
   project: string;
@@ -48,19 +48,24 @@ export interface LxcOptions extends EngineOptions {
 }
 
 export class LxcDriver implements HardwareDriver {
-  readonly name = 'lxc';
+  readonly name: string;
   readonly simulated = false;
   readonly #engine: LxcEngine;
   readonly #probe: Probe;
   readonly #exclusive = turns();
 
-  constructor({ endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
+  constructor({ name = 'lxc', endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
+    this.name = name;
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
     this.#probe = probe;
   }
 
-  capacity(signal: AbortSignal): Promise<HostReport[]> {
+  capacity(signal: AbortSignal) {
     return this.#engine.hosts(signal);
+  }
+
+  about(signal: AbortSignal) {
+    return this.#engine.facts.about(signal);
   }
 
   reachable(_region: string, signal: AbortSignal): Promise<boolean> {
@@ -68,7 +73,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   async check(signal: AbortSignal): Promise<readonly string[]> {
-    const { warnings } = await this.#engine.facts(signal).catch((error) => {
+    const { warnings } = await this.#engine.facts.read(signal).catch((error) => {
       throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
     });
     return [...warnings, ...looseCards(await this.#engine.instances(signal))];
@@ -76,11 +81,11 @@ export class LxcDriver implements HardwareDriver {
 
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
-    const { serverName } = await this.#engine.facts(signal);
+    const { serverName } = await this.#engine.facts.read(signal);
     return machinesIn(await this.#engine.instances(signal)).map((one) => observationOf(one, keyOf(one)!, serverName));
   }
 
-  async meter(signal: AbortSignal): Promise<Reading[]> {
+  async meter(signal: AbortSignal) {
     return machinesIn(await this.#engine.states(signal)).flatMap(readingOf);
   }
 
@@ -92,7 +97,7 @@ export class LxcDriver implements HardwareDriver {
   }
 
   async observe(key: MachineKey, signal: AbortSignal): Promise<Observation> {
-    const { serverName } = await this.#engine.facts(signal);
+    const { serverName } = await this.#engine.facts.read(signal);
     const found = await this.#engine.find(key, signal);
     if (!found) return { order: key.order, generation: key.generation, phase: 'absent', proven: false };
     const seen = observationOf(found, key, serverName);
