@@ -1,7 +1,9 @@
-/** A slow receiver delays only its own account. Tarpits take connections and never answer. */
+/** A slow receiver delays only its own account. Tarpits take connections and never answer; floods answer without end. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { call } from '../../provisioning/outbound/call.ts';
+import { AddressRules } from '../../provisioning/outbound/public-address.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { KEY, receiver, register } from './receivers.ts';
 
@@ -77,4 +79,40 @@ describe('A host that receivers share', () => {
     }
     expect(await deliveryMs()).toBeLessThan(FAIR_MS);
   });
+});
+
+const FLOODING_HOST = '127.0.0.5';
+const TIMEOUT_SECONDS = 5;
+
+/** A receiver that sends the text again and again, until the other side closes. */
+async function startFlood(text: string) {
+  const ended = Promise.withResolvers<{ bytes: number; afterMs: number }>();
+  const chunk = text.repeat(Math.ceil(16_384 / text.length));
+  const server = createServer((socket) => {
+    const startedAt = performance.now();
+    const pour = () => {
+      while (socket.writable && socket.write(chunk));
+    };
+    socket.on('error', () => {}).on('drain', pour);
+    socket.on('close', () => ended.resolve({ bytes: socket.bytesWritten, afterMs: performance.now() - startedAt }));
+    socket.once('data', pour);
+  }).listen(0, FLOODING_HOST);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return { url: `http://${FLOODING_HOST}:${(server.address() as AddressInfo).port}/`, ended: ended.promise };
+}
+
+it.each([
+  ['interim answers', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['early hints', `HTTP/1.1 103 Early Hints\r\nlink: <${'x'.repeat(4000)}>\r\n\r\n`],
+])('The service closes the connection of a receiver that sends %s without end', async (_, text) => {
+  const flood = await startFlood(text);
+  const request = { method: 'GET', url: flood.url, headers: {}, answerBytesMax: 1024, timeoutSeconds: TIMEOUT_SECONDS };
+  const outbound = { rules: new AddressRules([`${FLOODING_HOST}/32`]), resolve: async () => [FLOODING_HOST] };
+  const answer = call(request as Parameters<typeof call>[0], outbound);
+  const { bytes, afterMs } = await flood.ended;
+  expect(afterMs).toBeLessThan((TIMEOUT_SECONDS - 1) * 1000);
+  // The kernels of both sides hold some megabytes.
+  expect(bytes).toBeLessThan(32 * 2 ** 20);
+  expect(await answer).toBe('unreachable');
 });
