@@ -38,6 +38,7 @@ import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { serverTask } from '../task.ts';
+import { evacuate } from './evacuation.ts';
 import { type Found, nameOf, report, resolve } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates } from './host-states.ts';
@@ -149,12 +150,14 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
+  const staying = await evacuate(db, driver, seen, hosts);
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
   look.awake.push(...asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))));
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
   const found: Found[] = [
     ...misplaced,
+    ...staying,
     ...oversold(await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]), hosts),
     ...absent,
     ...differing,
