@@ -66,7 +66,7 @@ export const Engine = entity('engine', {
   members: defaulting(column.json<Member[]>(), "'[]'"),
   /** The names of its images. Null: unknown. */
   images: nullable(texts as column.Column<string[]>),
-  /** When a look last reached it. The service sells an added engine only after its first look. */
+  /** When a look last reached it. Null after a change of the connection: it gets no orders, and its machines are unknown. */
   seenAt: nullable(column.timestamp()),
   /** The error of the last look that failed; null after one that reached it. */
   trouble: nullable(column.text()),
@@ -86,8 +86,8 @@ export const ENGINE_LIFECYCLE: Lifecycle<Engine, EngineState> = {
   transitions: { ACTIVE: ['DRAINED'], DRAINED: ['ACTIVE'] },
 };
 
-/** Locks all engines. */
-export const LOCK_ENGINES = statement({})`select from engine order by name for update`;
+/** Locks all engines, in the order in which a look notes them. */
+export const LOCK_ENGINES = statement({})`select from engine order by name collate "C" for update`;
 /** Writes an engine of the environment. $1 name, $2 kinds, $3 whether it needs hosts, $4 whether its machines are simulated. */
 export const WRITE_ENGINE = statement({})`
   insert into engine (name, kinds, needs_hosts, simulated) values ($1, $2, $3, $4)
@@ -109,22 +109,30 @@ export const UPDATE_ENGINE = statement(Engine.columns)`
 /** The engines of the operator. $1 a name, or null for all. */
 export const FIND_ADDED_ENGINES = statement(Engine.columns)`
   select ${columnsOf(Engine)} from engine where connection is not null and ($1::text is null or name = $1) order by name`;
-/** The revision of the engine $1 of the operator. */
-export const READ_REVISION = statement({ revision: column.int() }, { name: 'engine revision' })`
-  select revision from engine where name = $1 and connection is not null`;
+/** Another engine with one of the endpoints $3 and the project $2, under LOCK_ENGINES. $1 the name of this one. */
+export const FIND_SAME_ENGINE = statement({ name: column.text() })`
+  select name from engine
+  where name <> $1 and connection->>'project' = $2 and connection->'endpoints' ?| $3::text[] order by name limit 1`;
+const SERVERS_OF_ENGINE = `
+  select order_number as used from server
+  where engine = $1 and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+/** One server whose machines an engine may have. $1 engine. */
+export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${SERVERS_OF_ENGINE} limit 1`;
 /** One host or server that keeps an engine from being removed. $1 engine. */
 export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
-  select name as used from host where driver = $1
-  union all select order_number from server
-    where engine = $1 and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null) limit 1`;
+  select name as used from host where driver = $1 union all ${SERVERS_OF_ENGINE} limit 1`;
 
-/** Notes what an engine told. $1 name, $2 revision, $3 product, $4 version, $5 members as JSON, $6 images. */
+/**
+ * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
+ * $1 name, $2 revision, $3 product, $4 version, $5 members as JSON, $6 images.
+ */
 export const NOTE_ENGINE = statement({})`
-  update engine set product = $3, version = $4, members = $5, images = $6, seen_at = now(), trouble = null, trouble_at = null
+  update engine set product = $3, version = $4, members = $5, images = $6, trouble = null, trouble_at = null,
+    seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
   where name = $1 and ($2::int is null or revision = $2)`;
-/** Notes the error $2 of a look that failed. $1 name. */
+/** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */
 export const NOTE_ENGINE_TROUBLE = statement({})`
-  update engine set trouble = $2, trouble_at = now() where name = $1`;
+  update engine set trouble = $3, trouble_at = now() where name = $1 and ($2::int is null or revision = $2)`;
 
 /** The engine of a host, in a query that calls it `host`: null if the environment configures it. */
 export const ENGINE_OF_HOST_SQL = `(

@@ -83,9 +83,11 @@ export const WRITE_FINDINGS = statement({
     do update set last_seen_at = now(), detail = excluded.detail
   returning id, kind, order_number as "order", generation, xmax = 0 as is_new`;
 
-/** Locks the open findings of the engines $1, since a look writes and resolves them in any order. */
+/** Whether the engine of a row was removed, perhaps while a look at it was under way. Before the first worker, none was. */
+const IS_REMOVED = '(driver not in (select name from engine) and exists (select from engine))';
+/** Locks the open findings of the engines $1 and of removed ones. A look writes and resolves them in any order. */
 export const LOCK_FINDINGS = statement({ id: column.text() })`
-  select id from finding where driver = any($1) and resolved_at is null
+  select id from finding where (driver = any($1) or ${IS_REMOVED}) and resolved_at is null
   order by kind, order_number, generation for update`;
 const resolveSql = (which: string) => `
   with over as (
@@ -102,6 +104,13 @@ export const RESOLVE_ALL = statement({})`
   with over as (
     select id from finding where driver = $1 and resolved_at is null order by kind, order_number, generation for update)
   update finding set resolved_at = now() from over where finding.id = over.id`;
+/** Resolves the findings of removed engines, under LOCK_FINDINGS. */
+export const RESOLVE_REMOVED = statement({})`
+  update finding set resolved_at = now() where resolved_at is null and ${IS_REMOVED}`;
+/** Closes the circuit breakers of removed engines. */
+export const CLOSE_REMOVED = statement({})`
+  with over as (select driver from brake where ${IS_REMOVED} order by driver for update)
+  delete from brake using over where brake.driver = over.driver`;
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
@@ -124,6 +133,11 @@ export const FIND_EXPECTED_MACHINES = statement({
   from server join catalog_item on code = service_code
   where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
     and server.engine is not distinct from $2`;
+/** The machines of servers that change or go, on the engine $1 of the operator. */
+export const FIND_CHANGING_MACHINES = statement(MACHINE)`
+  select order_number as "order", generation from server
+  where engine = $1 and (status = 'DELETING'
+    or change is not null and status not in ('PENDING', 'PROVISIONING', 'FAILED', 'DELETED'))`;
 /**
  * Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers, $2 as
  * above.
@@ -133,8 +147,7 @@ export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
   where status = 'SUSPENDED' and kind = any($1) and engine is not distinct from $2
     and case when change is not null then failure_code = 'resume_failed'
       else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
-/** Of these orders, the newest generations that belong to a server of that engine. $1 order numbers, $2 as above. */
-export const FIND_OWNED_MACHINES = statement(MACHINE)`
-  select order_number as "order", generation from server
-  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)
-    and engine is not distinct from $2`;
+/** Of these orders, the newest generations that belong to a server, and the engine of each as above. $1 order numbers. */
+export const FIND_OWNED_MACHINES = statement({ ...MACHINE, engine: nullable(column.text()) })`
+  select order_number as "order", generation, engine from server
+  where order_number = any($1) and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;

@@ -3,7 +3,7 @@
  * and the drivers follow these rows without a restart.
  */
 import type { Queryable } from '../../entities/database/transaction.ts';
-import { type Engine, FIND_ADDED_ENGINES, READ_REVISION } from '../../entities/servers/engine.ts';
+import { type Engine, FIND_ADDED_ENGINES } from '../../entities/servers/engine.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 
@@ -21,6 +21,8 @@ export interface ConnectedEngine {
   /** Null: it can have hosts in every region. */
   region: string | null;
   revision: number | null;
+  /** Whether a look has compared its machines with the servers, since its connection changed. */
+  isChecked: boolean;
   /** @throws DriverError unreachable, if there is no way to make it */
   driver(): HardwareDriver;
 }
@@ -47,7 +49,7 @@ export class Engines {
     return [...new Set(Object.values(this.#drivers))].map((driver) => ({
       name: driver.name,
       kinds: kinds.flatMap(([kind, one]) => (one === driver ? kind : [])),
-      ...{ engine: null, region: null, revision: null },
+      ...{ engine: null, region: null, revision: null, isChecked: true },
       driver: () => driver,
     }));
   }
@@ -57,23 +59,23 @@ export class Engines {
     const rows = await FIND_ADDED_ENGINES.all(this.#db, [null]);
     for (const name of this.#added.keys()) if (!rows.some((row) => row.name === name)) this.#added.delete(name);
     const added = rows.map((row): ConnectedEngine => {
-      const { name, kinds, regionCode: region, revision } = row;
-      return { name, kinds, engine: name, region, revision, driver: () => this.#driverOf(row) };
+      const { name, kinds, regionCode: region, revision, seenAt } = row;
+      const isChecked = seenAt !== null;
+      return { name, kinds, engine: name, region, revision, isChecked, driver: () => this.#driverOf(row) };
     });
     return [...this.configured, ...added].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /**
    * The driver of the engine that has the machine of a server.
-   * @throws DriverError unreachable, if there is no way to make it: the machine is unknown then
+   * @throws DriverError unreachable, if there is no way to make it, or no look has checked it: the machine is unknown
    */
   async driverOf({ kind, engine }: Pick<Server, 'kind' | 'engine'>): Promise<HardwareDriver> {
     if (engine === null) return this.#drivers[kind];
-    const known = this.#added.get(engine);
-    const now = await READ_REVISION.first(this.#db, [engine]);
-    if (known && known.revision === now?.revision) return known.driver;
     const row = await FIND_ADDED_ENGINES.first(this.#db, [engine]);
     if (!row) throw new DriverError('unreachable', `The engine ${engine} does not exist.`);
+    // The connection may lead to another engine, which has none of its machines.
+    if (!row.seenAt) throw new DriverError('unreachable', `No look has reached the engine ${engine} yet.`);
     return this.#driverOf(row);
   }
 

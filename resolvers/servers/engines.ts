@@ -10,8 +10,11 @@ import {
   Engine,
   type EngineConnection,
   type EngineState,
+  FIND_SAME_ENGINE,
+  FIND_SERVER_OF_ENGINE,
   FIND_USE_OF_ENGINE,
   IS_VPS_SIMULATED,
+  LOCK_ENGINES,
   UPDATE_ENGINE,
 } from '../../entities/servers/engine.ts';
 import { CircuitBreaker, RESOLVE_ALL } from '../../entities/servers/finding.ts';
@@ -48,6 +51,8 @@ export async function addEngine(context: Context, given: NewEngine): Promise<Eng
     await requireRegion(tx, region);
     const { simulated } = (await IS_VPS_SIMULATED.first(tx))!;
     if (simulated) throw invalid('name', 'VPS are simulated. Configure the first engine by LXC_ENDPOINTS.');
+    await LOCK_ENGINES.all(tx);
+    await requireOther(tx, name, connection);
     const key = sealedKey(context, name, settings);
     const parameters = [name, region, JSON.stringify(connection), key];
     const added = DRIVERS.includes(name) ? undefined : await ADD_ENGINE.first(tx, parameters);
@@ -57,11 +62,14 @@ export async function addEngine(context: Context, given: NewEngine): Promise<Eng
   });
 }
 
-/** Changes the given settings. The engine gets orders again after a worker has reached it. @throws ApiError not_found, validation_failed */
+/** Changes the given settings. The workers use the engine again after a look. @throws ApiError not_found, validation_failed */
 export async function updateEngine(context: Context, name: string, settings: EngineSettings): Promise<Engine> {
   return context.db.transaction(async (tx) => {
+    await LOCK_ENGINES.all(tx);
     const before = await lockAdded(tx, name);
     const connection = connectionOf(before.connection!, settings, before.clientKey);
+    await requireOther(tx, name, connection);
+    if (connection.project !== before.connection!.project) await requireEmpty(tx, name);
     const key = sealedKey(context, name, settings) ?? before.clientKey;
     const engine = (await UPDATE_ENGINE.first(tx, [name, JSON.stringify(connection), key]))!;
     await recordEngine(tx, context, name, { updated: Object.keys(settings) });
@@ -101,6 +109,18 @@ async function lockAdded(tx: Transaction, name: string): Promise<Engine> {
   return engine;
 }
 
+/** Another project has none of the machines. @throws ApiError validation_failed if there may be some */
+async function requireEmpty(tx: Transaction, name: string): Promise<void> {
+  const server = await FIND_SERVER_OF_ENGINE.first(tx, [name]);
+  if (server) throw invalid('project', `The project has the machine of ${server.used}. Remove all servers first.`);
+}
+
+/** Two engines with the same machines would report those of each other. @throws ApiError validation_failed */
+async function requireOther(tx: Transaction, name: string, { project, endpoints }: EngineConnection): Promise<void> {
+  const same = await FIND_SAME_ENGINE.first(tx, [name, project, endpoints]);
+  if (same) throw invalid('endpoints', `The engine ${same.name} has that project at one of these endpoints.`);
+}
+
 const recordEngine = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
   recordByOperator(tx, context, name, { type: 'engine.updated', data });
 
@@ -115,7 +135,8 @@ const sealedKey = ({ vault }: Context, name: string, { clientKey }: EngineSettin
 function connectionOf(before: EngineConnection, settings: EngineSettings, key: Buffer | null): EngineConnection {
   const { clientKey, ...rest } = settings;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value != null));
-  const connection: EngineConnection = { ...before, ...given };
+  const whole: EngineConnection = { ...before, ...given };
+  const connection = { ...whole, endpoints: whole.endpoints.map(normalized) };
   const { endpoints, clientCertificate, serverCertificate } = connection;
   if (connection.nameservers.length > NAMESERVERS_MAX)
     throw invalid('nameservers', `A machine has at most ${NAMESERVERS_MAX} nameservers.`);
@@ -134,6 +155,10 @@ function isEndpoint(text: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === 'https:' && url.href === `${url.origin}/`;
 }
+
+/** The one text of an endpoint by https. */
+const normalized = (text: string): string =>
+  text.startsWith('unix:') || !isEndpoint(text) ? text : new URL(text).origin;
 
 /** @throws ApiError validation_failed if the client certificate comes without its key, or the other way round */
 function requirePair({ clientCertificate, clientKey }: EngineSettings): void {

@@ -54,7 +54,8 @@ const EngineType = objectType<Engine>('Engine', 'An engine, with its answers at 
   seenAt: t.expose('seenAt', {
     type: 'DateTime',
     nullable: true,
-    description: 'When a worker last reached it. Before that, an added engine gets no machines.',
+    description:
+      'When a worker last reached it. Before that, also after updateEngine, it gets no machines, and all work on them waits.',
   }),
   trouble: t.exposeString('trouble', { nullable: true, description: 'The error of the last look, if it failed.' }),
   troubleAt: t.expose('troubleAt', { type: 'DateTime', nullable: true }),

@@ -5,6 +5,8 @@ import { defaulting, entity, nullable, type Row } from '../../database/table.ts'
 
 /** Days that samples are kept, and meters of machines that are off or gone. */
 const [MINUTE_DAYS, HOUR_DAYS] = [1, 60];
+/** The most packets a second of a row. */
+const INT_MAX = 2 ** 31 - 1;
 
 export const Meter = entity('meter', {
   orderNumber: column.key(),
@@ -97,7 +99,7 @@ export const COUNT_READINGS = statement({
       on conflict (order_number) do update set
         epoch = excluded.epoch, read_at = excluded.read_at, port_mbps = excluded.port_mbps, month = excluded.month,
         ${[...SUMMED, 'sent_packets'].map(keptSql).join(', ')}, ${SUMMED.map(totalSql).join(', ')},
-        packets_per_second = ${grownSql('sent_packets')} / greatest(1, extract(epoch from excluded.read_at - meter.read_at)),
+        packets_per_second = least(${INT_MAX}, ${grownSql('sent_packets')} / greatest(1, extract(epoch from excluded.read_at - meter.read_at))),
         used_bytes = ${ofMonthSql('used_bytes')} + ${grownSql('sent_bytes')},
         warned_percent = ${ofMonthSql('warned_percent')}, charged_tb = ${ofMonthSql('charged_tb')}
       where meter.read_at < excluded.read_at

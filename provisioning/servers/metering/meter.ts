@@ -44,11 +44,14 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
       const at = now();
       const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
         const readings = await of.driver().meter?.(within(aborted));
-        return readings ? [{ of, readings }] : [];
+        return readings ? [{ of, readings: readings.filter(isSound) }] : [];
       };
-      const ignore = ignoreOutage(aborted);
-      const all = await Promise.all((await ours()).map((of) => ask(of).catch((error) => ignore(error) ?? [])));
-      const answers = all.flat();
+      const skip = (of: ConnectedEngine) => (error: unknown) => {
+        aborted.throwIfAborted();
+        if (!isOutage(error)) log(`The engine ${of.name} was not metered. ${error}`);
+        return [];
+      };
+      const answers = (await Promise.all((await ours()).map((of) => ask(of).catch(skip(of))))).flat();
       if (!answers.length) return hop('start', { afterSeconds: TICK_SECONDS });
       return hop('charge', { commit: (tx) => count(tx, { kind, packetsPerSecondMax }, answers, at) });
     },
@@ -63,7 +66,7 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
           const set = async () => driver().setSpeed?.(key, portMbps, signal);
           // The next minute tries again.
           await set().catch((error) => {
-            ignoreOutage(aborted)(error);
+            aborted.throwIfAborted();
             log(`${key.order}: its speed stays, instead of ${portMbps} Mbit/s. ${error.message}`);
           });
           if (signal.aborted) break;
@@ -77,13 +80,18 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
 
 const within = (aborted: AbortSignal) => AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
 
-/** An engine that fails or is silent counts nothing. Its counters wait. */
-const ignoreOutage = (aborted: AbortSignal) => (error: unknown) => {
-  aborted.throwIfAborted();
-  if (error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError'))
-    return undefined;
-  throw error;
-};
+/** Whether an engine failed or is silent. Its counters wait. */
+const isOutage = (error: unknown): boolean =>
+  error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError');
+
+const INT_MAX = 2 ** 31 - 1;
+/** Whether the database can store a reading. A single other one would fail those of all engines. */
+function isSound({ order, generation, epoch, portMbps, ...counters }: Reading): boolean {
+  const isCount = (most: number) => (value: number | null) =>
+    value === null || (Number.isSafeInteger(value) && value >= 0 && value <= most);
+  const isNamed = !`${order}${epoch}`.includes('\0') && [generation, portMbps].every(isCount(INT_MAX));
+  return isNamed && Object.values(counters).every(isCount(Number.MAX_SAFE_INTEGER));
+}
 
 /** Counts the readings, and reports machines that abuse the network. */
 async function count(

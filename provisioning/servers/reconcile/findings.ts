@@ -14,6 +14,9 @@ import type { MachineKey, Observation } from '../drivers/driver.ts';
 
 export const nameOf = ({ order, generation }: MachineKey): string => `${order}.${generation}`;
 
+/** A text that the database can store: without NUL, and without halves of a pair of UTF-16. */
+export const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed();
+
 /** A difference that the worker has found. CAPACITY has the name of the host as its order, and the generation 0. */
 export interface Found extends MachineKey {
   kind: FindingKind;
@@ -22,7 +25,7 @@ export interface Found extends MachineKey {
 
 /** Writes findings, and records the new ones for the operator. */
 export async function report(tx: Transaction, driver: string, found: readonly Found[]): Promise<void> {
-  const given = found.map((one) => ({ id: newId('fnd'), ...one }));
+  const given = found.map((one) => ({ id: newId('fnd'), ...one, detail: storable(one.detail) }));
   const written = await WRITE_FINDINGS.all(tx, [driver, JSON.stringify(given)]);
   await recordAll(
     tx,

@@ -5,6 +5,7 @@
 import type { Database } from '../../../entities/database/database.ts';
 import { FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
 import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
+import type { ConnectedEngine } from '../engines.ts';
 import type { sizeOf } from '../placement/spec.ts';
 import type { Tasked } from '../task.ts';
 import { type Found, nameOf, openBreaker } from './findings.ts';
@@ -37,17 +38,21 @@ export async function splitByReport(db: Database, driver: string, missing: Missi
 }
 
 /** The machines that an engine should have, those that it lists, and those that are missing for the first time. */
-interface Counts {
+interface Counts extends Pick<ConnectedEngine, 'isChecked'> {
   expected: number;
   listed: number;
   news: number;
 }
 
-/** Opens the circuit breaker if too many machines are missing at once, in a transaction of its own. */
-export async function guardDestroyer(db: Database, driver: string, { expected, listed, news }: Counts): Promise<void> {
+/**
+ * Opens the circuit breaker if too many machines are missing at once, in a transaction of its own. By a connection that was not
+ * checked, one is too many: it may lead to another engine.
+ */
+export async function guardDestroyer(db: Database, driver: string, counts: Counts): Promise<void> {
+  const { expected, listed, news, isChecked } = counts;
   const vanished = news >= MISSING_AT_LEAST && news > expected * MISSING_PART;
   const isEmpty = news > 0 && listed === 0;
-  if (!vanished && !isEmpty) return;
+  if (!vanished && !isEmpty && (isChecked || !news)) return;
   await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${expected} machines vanished at once.`));
 }
 

@@ -9,7 +9,9 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
+  CLOSE_REMOVED,
   DELETE_RESOLVED,
+  FIND_CHANGING_MACHINES,
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
@@ -18,6 +20,7 @@ import {
   type FindingKind,
   isBreakerOpen,
   LOCK_FINDINGS,
+  RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
@@ -39,7 +42,7 @@ import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { serverTask } from '../task.ts';
 import { evacuate } from './evacuation.ts';
-import { type Found, nameOf, report, resolve } from './findings.ts';
+import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
@@ -61,24 +64,27 @@ const COMPARED = FINDING_KINDS.filter((kind) => kind !== 'STUCK' && kind !== 'TR
 /** By machine without a server: when it was first seen, in milliseconds since the epoch. */
 type Orphans = Record<string, number>;
 
+/** A look leaves it to the next look at the same engine. */
+interface Memory {
+  /** The machines without a server. */
+  orphans: Orphans;
+  /** Names of missing machines about which the time was too short to ask. */
+  unasked: readonly string[];
+}
+
 interface Look {
   of: ConnectedEngine;
-  known: Orphans;
-  /** Receives the present orphans. */
-  orphans: Orphans;
-  /** Names of machines that were missing in the last round, when the time was too short to ask about them. */
-  heard: ReadonlySet<string>;
-  /** Receives the names of such machines of this round. */
-  unasked: string[];
-  /** Receives the machines of suspended servers that are on. */
-  awake: ExpectedMachine[];
+  memory: Memory;
   signal: AbortSignal;
   /** The time of the database. */
   now: Date;
 }
 
-/** The parts of the commit of a look. All looks commit each part together, in the order of the locks. */
-interface Commit {
+/** The result of a look. All looks commit each part together, in the order of the locks. */
+interface Seen {
+  memory: Memory;
+  /** The machines of suspended servers that are on. */
+  awake: ExpectedMachine[];
   findings?(tx: Transaction): Promise<void>;
   hosts?(tx: Transaction): Promise<void>;
   engine(tx: Transaction): Promise<unknown>;
@@ -92,34 +98,40 @@ export const observerProcess = (
 ): Process =>
   periodic({
     start: async ({ aborted, data, now }) => {
-      const known = (data.orphans ?? {}) as Orphans;
-      const heard = new Set((data.unasked ?? []) as string[]);
-      const [orphans, unasked, awake]: [Orphans, string[], ExpectedMachine[]] = [{}, [], []];
+      const orphans = (data.orphans ?? {}) as Record<string, Orphans>;
+      const unasked = (data.unasked ?? {}) as Record<string, string[]>;
       const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
       const all = await engines.all();
-      const lookAt = async (of: ConnectedEngine): Promise<Commit> => {
-        const look = { of, known, orphans, heard, unasked, awake, signal, now: now() };
-        return observe(db, look).catch((error: unknown) => {
+      const lookAt = async (of: ConnectedEngine): Promise<Seen> => {
+        const memory = { orphans: orphans[of.name] ?? {}, unasked: unasked[of.name] ?? [] };
+        return observe(db, { of, memory, signal, now: now() }).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
-          Object.assign(orphans, known);
-          unasked.push(...heard);
-          return { engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, wordsOf(error)]) };
+          return {
+            memory,
+            awake: [],
+            engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, of.revision, wordsOf(error)]),
+          };
         });
       };
-      const commits = await Promise.all(all.map(lookAt));
+      const looks = await Promise.all(all.map(lookAt));
+      const awake = looks.flatMap((look) => look.awake);
+      const kept = <K extends keyof Memory>(key: K) =>
+        Object.fromEntries(looks.map(({ memory }, index) => [all[index]!.name, memory[key]]));
       aborted.throwIfAborted();
       await DELETE_OLD_SAMPLES.all(db);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
-        data: { orphans, unasked },
+        data: { orphans: kept('orphans'), unasked: kept('unasked') },
         commit: async (tx) => {
           const names = all.map(({ name }) => name);
+          await CLOSE_REMOVED.all(tx);
           await LOCK_FINDINGS.all(tx, [names]);
-          for (const commit of commits) await commit.findings?.(tx);
+          for (const look of looks) await look.findings?.(tx);
+          await RESOLVE_REMOVED.all(tx);
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
-          for (const commit of commits) await commit.hosts?.(tx);
-          for (const commit of commits) await commit.engine(tx);
+          for (const look of looks) await look.hosts?.(tx);
+          for (const look of looks) await look.engine(tx);
           for (const { order, ...machine } of awake.toSorted((a, b) => (a.order < b.order ? -1 : 1)))
             await startTask(tx, serverTask({ orderNumber: order, ...machine }));
         },
@@ -127,9 +139,8 @@ export const observerProcess = (
     },
   });
 
-/** Observes one engine, and opens its circuit breaker if necessary. @returns the commit of its findings @throws DriverError */
-async function observe(db: Database, look: Look): Promise<Commit> {
-  const { of, known, orphans, heard, signal, now } = look;
+/** Observes one engine, and opens its circuit breaker if necessary. @throws DriverError */
+async function observe(db: Database, { of, memory, signal, now }: Look): Promise<Seen> {
   const { kinds, engine } = of;
   const driver = of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
@@ -142,19 +153,23 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
   const missing = expected.filter((machine) => !seen.has(nameOf(machine)));
   const { reported, unreported } = await splitByReport(db, driver.name, missing);
-  const news = unreported.filter((machine) => !heard.has(nameOf(machine))).length;
-  await guardDestroyer(db, driver.name, { expected: expected.length, listed: listed.length, news });
+  const changing = of.isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
+  const missed = [...unreported, ...changing.filter((machine) => !seen.has(nameOf(machine)))];
+  const heard = new Set(memory.unasked);
+  const news = missed.filter((machine) => !heard.has(nameOf(machine))).length;
+  const counts = { expected: expected.length + changing.length, listed: listed.length, news, isChecked: of.isChecked };
+  await guardDestroyer(db, driver.name, counts);
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
-  look.unasked.push(...unasked.map(nameOf));
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
-  const staying = await evacuate(db, driver, seen, hosts);
+  const staying = of.isChecked ? await evacuate(db, driver, seen, hosts) : [];
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
-  look.awake.push(...asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))));
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
+  const unowned = await findUnowned(db, engine, listed);
+  const orphans = orphansOf(unowned, memory.orphans, now.getTime());
   const found: Found[] = [
     ...misplaced,
     ...staying,
@@ -162,12 +177,14 @@ async function observe(db: Database, look: Look): Promise<Commit> {
     ...absent,
     ...differing,
     ...(await unconfirmed(db, of, differing)),
-    ...old(await unowned(db, engine, listed), known, orphans, now.getTime()),
+    ...old(unowned, orphans, now.getTime()),
   ];
   const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
-  const gone = await removedSince(db, driver, signal);
+  const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
   const about = await driver.about?.(signal);
   return {
+    memory: { orphans, unasked: unasked.map(nameOf) },
+    awake: asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))),
     findings: async (tx) => {
       await report(tx, driver.name, found);
       await resolve(tx, driver.name, COMPARED, [...found, ...still]);
@@ -182,11 +199,18 @@ async function observe(db: Database, look: Look): Promise<Commit> {
   };
 }
 
+/** 0 for an odd size, as for an unknown one. */
+const countOf = (size: number): number => (Number.isInteger(size) && size >= 0 && size < 2 ** 31 ? size : 0);
+
 /** The parameters that note what an engine told. */
 function noteOf({ name, revision }: ConnectedEngine, hosts: HostReport[], about: EngineReport | undefined): unknown[] {
-  const members = hosts.map(({ size, ...host }): Member => ({ ...host, ...size }));
-  const { product = null, version = null, images = null } = about ?? {};
-  return [name, revision, product, version, JSON.stringify(members), images];
+  const members = hosts.map(({ name, state, size: { vcpus, memoryMb, diskGb } }): Member => {
+    const size = { vcpus: countOf(vcpus), memoryMb: countOf(memoryMb), diskGb: countOf(diskGb) };
+    return { name: storable(name), state, ...size };
+  });
+  const { product = null, version = null, images } = about ?? {};
+  const told = [product, version && storable(version), JSON.stringify(members), images?.map(storable) ?? null];
+  return [name, revision, ...told];
 }
 
 /** How a machine differs from its server. */
@@ -207,24 +231,29 @@ function differences(
   ];
 }
 
-/** The orphans that were seen for long enough. `noted` receives when each was first seen. */
-function old(found: Found[], known: Orphans, noted: Orphans, nowMs: number): Found[] {
-  for (const one of found.slice(0, ORPHANS_MAX)) noted[nameOf(one)] = known[nameOf(one)] ?? nowMs;
-  return found.filter((one) => nowMs - (noted[nameOf(one)] ?? nowMs) >= ORPHAN_SECONDS * 1000);
-}
+/** When each machine without a server was first seen. */
+const orphansOf = (unowned: Found[], known: Orphans, nowMs: number): Orphans =>
+  Object.fromEntries(unowned.slice(0, ORPHANS_MAX).map((one) => [nameOf(one), known[nameOf(one)] ?? nowMs]));
+
+/** The orphans that were seen for long enough. */
+const old = (unowned: Found[], orphans: Orphans, nowMs: number): Found[] =>
+  unowned.filter((one) => nowMs - (orphans[nameOf(one)] ?? nowMs) >= ORPHAN_SECONDS * 1000);
 
 /** Machines with our mark that belong to no server. Given-up generations belong to their server. */
-async function unowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
-  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order), engine]);
-  const generations = new Map(owned.map(({ order, generation }) => [order, generation]));
-  return listed
-    .filter(({ order, generation }) => generation > (generations.get(order) ?? 0))
-    .map(({ order, generation, phase, host }) => ({
-      kind: 'ORPHAN' satisfies FindingKind,
-      order,
-      generation,
-      detail: `The machine belongs to no server. ${phase}${host ? ` on ${host}` : ''}`,
-    }));
+async function findUnowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
+  const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order)]);
+  const servers = new Map(owned.map((one) => [one.order, one]));
+  return listed.flatMap(({ order, generation, phase, host }) => {
+    const server = servers.get(order);
+    const isHere = server?.engine === engine;
+    if (isHere && generation <= server.generation) return [];
+    const reason =
+      server && !isHere
+        ? `The machine of that server is on the engine ${server.engine ?? 'of the environment'}.`
+        : 'The machine belongs to no server.';
+    const detail = `${reason} ${phase}${host ? ` on ${host}` : ''}`;
+    return [{ kind: 'ORPHAN' satisfies FindingKind, order, generation, detail }];
+  });
 }
 
 /** Machines of suspended servers that do not follow, without those that are reported for their power already. */

@@ -67,6 +67,22 @@ it.each([
   expect((await add(input)).errors[0].extensions.code).toBe(code);
 });
 
+it('An engine is added once: another name or another text of its address does not hide it', async () => {
+  const https = { region: 'zrh', serverCertificate: OTHER_CERTIFICATE, ...PAIR };
+  const first = await add({ name: 'e1', ...https, endpoints: ['https://a:8443', 'https://b:8443/'] });
+  expect(first.data.addEngine.endpoints).toEqual(['https://a:8443', 'https://b:8443']);
+  const again = await add({ name: 'e2', ...https, endpoints: ['https://c:8443', 'https://B:8443'] });
+  expect(again.errors[0]).toMatchObject({
+    message: expect.stringContaining('e1'),
+    extensions: { code: 'validation_failed' },
+  });
+  expect((await add({ name: 'e2', ...https, endpoints: ['https://B:8443'], project: 'other' })).errors).toBeUndefined();
+  const update = await operator(UPDATE.replace('"e1"', '"e2"'), { input: { project: 'freehold' } });
+  expect(update.errors[0].extensions.code).toBe('validation_failed');
+  expect((await operator(UPDATE, { input: { network: 'br1' } })).errors).toBeUndefined();
+  for (const name of ['e1', 'e2']) await operator(`mutation { removeEngine(name: "${name}") { name } }`);
+});
+
 it('An engine of the environment can be drained, but neither changed nor removed', async () => {
   const act = async (mutation: string) => operator(`mutation { ${mutation}(name: "simulated") { name state } }`);
   expect((await act('drainEngine')).data.drainEngine.state).toBe('DRAINED');

@@ -56,20 +56,24 @@ export class PretendEngine extends RefusingDriver {
 
 export const SIZE = { vcpus: 8, memoryMb: 65_536, diskGb: 1000 };
 
+/** The endpoint of another cluster, which has none of our machines. */
+export const ELSEWHERE = 'unix:/elsewhere';
+
 /** Opens a shop whose environment has one engine, `lxc`, with addresses in Zürich and Amsterdam. */
-export async function openEngines(onEnd: OnEnd) {
+export async function openEngines(onEnd: OnEnd, options: Parameters<typeof openCustomerShop>[1] = {}) {
   const made = new Map<string, PretendEngine>();
   const connected: string[] = [];
-  const connect = ({ name }: Engine) => {
+  const connect = ({ name, connection }: Engine) => {
     connected.push(name);
-    return engine(name);
+    return engine(name, connection!.endpoints[0] === ELSEWHERE ? 'elsewhere' : name);
   };
   const driver = (folder: string) => new PretendEngine(folder);
-  const shop = await openCustomerShop(onEnd, { driver, connect, fundsMicros: 1_000_000_000n });
+  const shop = await openCustomerShop(onEnd, { driver, connect, fundsMicros: 1_000_000_000n, ...options });
   made.set('lxc', shop.driver as PretendEngine);
-  function engine(name: string): PretendEngine {
-    if (!made.has(name)) made.set(name, new PretendEngine(shop.folder, name));
-    return made.get(name)!;
+  /** @param place the machines that it has */
+  function engine(name: string, place = name): PretendEngine {
+    if (!made.has(place)) made.set(place, new PretendEngine(join(shop.folder, place), name));
+    return made.get(place)!;
   }
   const operator: Context = {
     ...shop.context,

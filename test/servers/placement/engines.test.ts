@@ -2,11 +2,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
+import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
+import { closeBreaker } from '../../../resolvers/servers/findings.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish } from '../../setup/customer-shop.ts';
-import { openEngines } from './engine-world.ts';
+import { ELSEWHERE, openEngines } from './engine-world.ts';
 
 const open = () => openEngines(onTestFinished);
 type Shop = Awaited<ReturnType<typeof open>>;
@@ -84,6 +87,34 @@ describe('An engine that the operator adds', () => {
     expect((await shop.read(lost![0]!)).status).toBe('DELETING');
   });
 
+  it('opens the circuit breaker of another while it is silent, for machines that were missing long ago', async () => {
+    const shop = await open();
+    await shop.add('north');
+    await shop.look();
+    const south = [await shop.running('ams'), await shop.running('ams')];
+    // The last look had no time to ask about these machines. They are back.
+    await shop.db.query('update task set data = $2 where process = $1', [
+      OBSERVER_PROCESS,
+      {
+        unasked: { lxc: south.map((order) => `${order}.1`), north: ['SRV-1.1'] },
+        orphans: { north: { 'SRV-2.1': 5 } },
+      },
+    ]);
+    shop.engine('north').down = true;
+    await shop.look();
+    const [task] = await shop.db.query<{ data: object }>('select data from task where process = $1', [
+      OBSERVER_PROCESS,
+    ]);
+    expect(task!.data).toEqual({
+      unasked: { lxc: [], north: ['SRV-1.1'] },
+      orphans: { lxc: {}, north: { 'SRV-2.1': 5 } },
+    });
+    const { signal } = new AbortController();
+    for (const order of south) await shop.driver.destroy({ order, generation: 1 }, signal);
+    await shop.look();
+    expect((await shop.db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver)).toEqual(['lxc']);
+  });
+
   it('has a new driver after a change of its connection, without a restart, and waits for a look', async () => {
     const shop = await open();
     await shop.add('north');
@@ -98,6 +129,45 @@ describe('An engine that the operator adds', () => {
     expect(await row(shop, 'north')).toMatchObject({ revision: 2, connection: { endpoints: ['unix:/moved'] } });
     await deleteServer(shop.context, orderNumber);
     await finish(shop, orderNumber, 'DELETED');
+  });
+
+  it('stays unknown after a change that leads to another cluster, until the operator closes its circuit breaker', async () => {
+    const shop = await open();
+    await shop.add('north');
+    await shop.look();
+    const [deleted, rebuilt] = [await shop.running(), await shop.running()];
+    await updateEngine(shop.operator, 'north', { endpoints: [ELSEWHERE] });
+    await deleteServer(shop.context, deleted);
+    await updateServer(shop.context, rebuilt, { action: 'REBUILD', os: 'debian-13' });
+    const work = async () => {
+      await shop.db.query(`update task set run_at = now() where subject not like 'cron:%'`);
+      await shop.work();
+      return [(await shop.read(deleted)).status, (await shop.read(rebuilt)).status];
+    };
+    // Before the first look, and after it: the engine answers, and has none of the machines.
+    expect(await work()).toEqual(['DELETING', 'REBUILDING']);
+    await shop.look();
+    expect(await work()).toEqual(['DELETING', 'REBUILDING']);
+    expect((await shop.db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver)).toEqual(['north']);
+    expect((await row(shop, 'north')).seenAt).toBeNull();
+    expect(await shop.engine('north', 'elsewhere').list()).toEqual([]);
+    await updateEngine(shop.operator, 'north', { endpoints: ['unix:/north'] });
+    await closeBreaker(shop.operator, 'north');
+    await shop.look();
+    expect(await work()).toEqual(['DELETED', 'RUNNING']);
+    expect(await ordersOf(shop, 'north')).toEqual([rebuilt]);
+  });
+
+  it('keeps its project while it has servers', async () => {
+    const shop = await open();
+    await shop.add('north');
+    await shop.look();
+    await updateEngine(shop.operator, 'north', { project: 'machines' });
+    await shop.look();
+    const orderNumber = await shop.running();
+    const refusal = { code: 'validation_failed', message: expect.stringContaining(orderNumber) };
+    await expect(updateEngine(shop.operator, 'north', { project: 'other' })).rejects.toMatchObject(refusal);
+    await updateEngine(shop.operator, 'north', { project: 'machines', openMail: true });
   });
 
   it('is removed only without hosts and servers, and takes its findings with it', async () => {

@@ -112,7 +112,7 @@ describe('The observer', () => {
     await look();
     expect(await findings()).toEqual([]);
     await db.query(
-      `update task set data = jsonb_set(data, array['orphans', $1], to_jsonb(extract(epoch from now())::bigint * 1000 - 601000)) where process = $2`,
+      `update task set data = jsonb_set(data, array['orphans', 'simulated', $1], to_jsonb(extract(epoch from now())::bigint * 1000 - 601000)) where process = $2`,
       [`${orphan}.1`, OBSERVER_PROCESS],
     );
     await look();
@@ -127,10 +127,10 @@ describe('The observer', () => {
     await asSuperuser(db, 'delete from server where order_number = $1', [orphan]);
     const since = async () =>
       (
-        await db.query<{ since: string }>(`select data->'orphans'->>$1 as since from task where process = $2`, [
-          `${orphan}.1`,
-          OBSERVER_PROCESS,
-        ])
+        await db.query<{ since: string }>(
+          `select data->'orphans'->'simulated'->>$1 as since from task where process = $2`,
+          [`${orphan}.1`, OBSERVER_PROCESS],
+        )
       )[0]!.since;
     await look();
     const noted = await since();
@@ -246,7 +246,7 @@ describe('The circuit breaker', () => {
     await shop.provisioning.schedule();
     await db.query(`update task set data = $2 where process = $1`, [
       OBSERVER_PROCESS,
-      { orphans: {}, unasked: unasked.map(({ order }) => `${order}.1`) },
+      { unasked: { simulated: unasked.map(({ order }) => `${order}.1`) } },
     ]);
     await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
     driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);

@@ -1,0 +1,90 @@
+/** The looks at several engines: one engine's odd answers and changes cost the others nothing. */
+import { expect, it, onTestFinished } from 'vitest';
+import { Engine } from '../../../entities/servers/engine.ts';
+import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
+import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
+import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
+import { removeEngine, updateEngine } from '../../../resolvers/servers/engines.ts';
+import { removeHost } from '../../../resolvers/servers/hosts.ts';
+import { reportsOf } from '../../setup/lock-order.ts';
+import { openEngines } from './engine-world.ts';
+
+const open = () => openEngines(onTestFinished);
+type Shop = Awaited<ReturnType<typeof open>>;
+const row = ({ db }: Shop, name: string) => db.source.manager.findOneByOrFail(Engine, { name });
+
+it('A look under way leaves no finding and no circuit breaker of an engine that is removed meanwhile', async () => {
+  const shop = await open();
+  await shop.add('north');
+  const north = shop.engine('north');
+  const told = await north.about();
+  const size = { vcpus: 4, memoryMb: 1000, diskGb: 100 };
+  north.hosts = ['a', 'b'].map((name) => ({ name, state: 'online', size }));
+  north.about = async () => {
+    await removeHost(shop.operator, 'north-1');
+    await removeEngine(shop.operator, 'north');
+    await shop.db.query(`insert into brake (driver, reason) values ('north', 'for the test')`);
+    return told;
+  };
+  expect(await reportsOf(shop.look)).toEqual([]);
+  await shop.look();
+  const findings = await shop.db.source.manager.find(Finding);
+  expect(findings.map(({ kind, resolvedAt }) => [kind, resolvedAt])).toEqual([['CAPACITY', expect.any(Date)]]);
+  expect(await shop.db.source.manager.find(CircuitBreaker)).toEqual([]);
+});
+
+it('The finding about a machine without a server names the other engine that has its order', async () => {
+  const shop = await open();
+  await shop.add('north');
+  await shop.look();
+  const orderNumber = await shop.running();
+  shop.driver.list = () => shop.engine('north').list();
+  const orphans = { lxc: { [`${orderNumber}.1`]: 1 } };
+  await shop.db.query('update task set data = $2 where process = $1', [OBSERVER_PROCESS, { orphans }]);
+  await shop.look();
+  expect(await shop.db.source.manager.find(Finding)).toMatchObject([
+    { kind: 'ORPHAN', driver: 'lxc', orderNumber, detail: expect.stringContaining('on the engine north') },
+  ]);
+});
+
+it('A look that began before a change of the connection notes neither its answers nor its error', async () => {
+  const shop = await open();
+  await shop.add('north');
+  const north = shop.engine('north');
+  const told = await north.about();
+  let index = 0;
+  const change = () => updateEngine(shop.operator, 'north', { network: `br${index++}` });
+  north.about = async () => {
+    await change();
+    return told;
+  };
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, product: null, trouble: null });
+  north.list = async () => {
+    await change();
+    throw new DriverError('unreachable', 'for the test');
+  };
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({ seenAt: null, trouble: null });
+});
+
+it('Odd texts and sizes of an engine stop no look at others', async () => {
+  const shop = await open();
+  await shop.add('north');
+  const north = shop.engine('north');
+  north.hosts = [{ name: 'a\0b', state: 'online', size: { vcpus: 1.5, memoryMb: 2 ** 40, diskGb: 100 } }];
+  north.images = ['debian\0-13', 'odd\ud800'];
+  north.list = async () => [{ order: 'SRV-1', generation: 1, phase: 'present', proven: false, host: 'a\0\ud800' }];
+  await shop.look();
+  await shop.db.query(`update task set data = jsonb_set(data, '{orphans,north,SRV-1.1}', '1') where process = $1`, [
+    OBSERVER_PROCESS,
+  ]);
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({
+    members: [{ name: 'ab', vcpus: 0, memoryMb: 0, diskGb: 100 }],
+    ...{ images: ['debian-13', 'odd\ufffd'], seenAt: expect.any(Date) },
+  });
+  expect((await row(shop, 'lxc')).seenAt).toEqual(expect.any(Date));
+  const details = (await shop.db.source.manager.find(Finding)).map(({ detail }) => detail);
+  expect(details).toContain('The machine belongs to no server. present on a\ufffd');
+});
