@@ -12,6 +12,7 @@ import {
   turns,
 } from '../driver.ts';
 import { LxcClient, pause } from './client.ts';
+import { requireNoCopy } from './copy.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine } from './engine.ts';
 import {
@@ -211,6 +212,7 @@ export class LxcDriver implements HardwareDriver {
       const { name, location, status } = await this.#existing(key, signal);
       if (location !== host) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
+        requireNoCopy(await this.#engine.instances(signal), key, name);
         await this.#engine.move(name, host, signal);
       }
       return this.observe(key, signal);
