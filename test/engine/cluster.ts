@@ -134,3 +134,11 @@ export function operatorOf({ operator }: World) {
     resize: (name: string, memoryMb: number) => change(`updateHost(name: "${name}", input: {memoryMb: ${memoryMb}})`),
   };
 }
+
+/** Deletes the copies that dead engines left, as the guide says. @returns whether there was one */
+export async function deleteCopies({ members }: Cluster, { operator }: World): Promise<boolean> {
+  const { troubles } = (await operator('{ troubles { trouble } }')).data as { troubles: { trouble: string }[] };
+  const copies = troubles.flatMap(({ trouble }) => /left (\S+) on/.exec(trouble)?.[1] ?? []);
+  for (const copy of copies) await members[2]!.call('DELETE', `/1.0/instances/${copy}?project=freehold`);
+  return copies.length > 0;
+}
