@@ -113,21 +113,27 @@ export const FIND_ADDED_ENGINES = statement(Engine.columns)`
 export const FIND_SAME_ENGINE = statement({ name: column.text() })`
   select name from engine
   where name <> $1 and connection->>'project' = $2 and connection->'endpoints' ?| $3::text[] order by name limit 1`;
-const SERVERS_OF_ENGINE = `
+const serversSql = (engine: string) => `
   select order_number as used from server
-  where engine = $1 and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+  where coalesce(engine, '') = ${engine} and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
 /** One server whose machines an engine may have. $1 engine. */
-export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${SERVERS_OF_ENGINE} limit 1`;
+export const FIND_SERVER_OF_ENGINE = statement({ used: column.text() })`${serversSql('$1')} limit 1`;
+/** The added engines without servers that get no orders: drained ones, and those that wait for a look. */
+export const FIND_IDLE_ENGINES = statement({ name: column.text() })`
+  select name from engine
+  where connection is not null and (state = 'DRAINED' or seen_at is null) and not exists (${serversSql('engine.name')})`;
 /** One host or server that keeps an engine from being removed. $1 engine. */
 export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
-  select name as used from host where driver = $1 union all ${SERVERS_OF_ENGINE} limit 1`;
+  select name as used from host where driver = $1 union all ${serversSql('$1')} limit 1`;
 
 /**
  * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
- * $1 name, $2 revision, $3 product, $4 version, $5 members as JSON, $6 images.
+ * The engine may not tell of itself, and its old answers then stay. $1 name, $2 revision, $3 product, $4 version, $5 members as
+ * JSON, $6 images, $7 the error about these answers.
  */
 export const NOTE_ENGINE = statement({})`
-  update engine set product = $3, version = $4, members = $5, images = $6, trouble = null, trouble_at = null,
+  update engine set product = coalesce($3, product), version = coalesce($4, version), members = $5,
+    images = coalesce($6, images), trouble = $7, trouble_at = case when $7::text is not null then now() end,
     seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
   where name = $1 and ($2::int is null or revision = $2)`;
 /** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */
@@ -164,6 +170,12 @@ export const kindOfTierSql = (tier: string): string => `case ${tier}.kind when '
 /** Whether machines of a kind, given as an expression, are simulated. Before the first worker, all are. */
 export const isSimulatedSql = (kind: string): string =>
   `coalesce((select bool_and(engine.simulated) from engine where ${kind} = any(engine.kinds)), true)`;
+
+/** An active engine with hosts in the region $1 that waits for a look, since its connection has changed. */
+export const FIND_CHANGED_ENGINE = statement({ name: column.text() })`
+  select name from engine
+  where state = 'ACTIVE' and connection is not null and seen_at is null and product is not null
+    and exists (select from host where host.driver = engine.name and host.region_code = $1) order by name limit 1`;
 
 /** Whether VPS are simulated. */
 export const IS_VPS_SIMULATED = statement({

@@ -132,19 +132,19 @@ export const FIND_EXPECTED_MACHINES = statement({
     not exists (select from task where subject = order_number) as idle
   from server join catalog_item on code = service_code
   where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
-    and server.engine is not distinct from $2`;
+    and coalesce(server.engine, '') = coalesce($2, '')`;
 /** The machines of servers that change or go, on the engine $1 of the operator. */
 export const FIND_CHANGING_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
-  where engine = $1 and (status = 'DELETING'
-    or change is not null and status not in ('PENDING', 'PROVISIONING', 'FAILED', 'DELETED'))`;
+  where coalesce(engine, '') = $1 and status <> 'DELETED'
+    and (status = 'DELETING' or change is not null and status not in ('PENDING', 'PROVISIONING', 'FAILED'))`;
 /**
  * Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers, $2 as
  * above.
  */
 export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
-  where status = 'SUSPENDED' and kind = any($1) and engine is not distinct from $2
+  where status = 'SUSPENDED' and kind = any($1) and coalesce(engine, '') = coalesce($2, '')
     and case when change is not null then failure_code = 'resume_failed'
       else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
 /** Of these orders, the newest generations that belong to a server, and the engine of each as above. $1 order numbers. */

@@ -2,7 +2,7 @@
 import * as column from '../database/column.ts';
 import { sealedColumn } from '../database/sealed.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
@@ -138,9 +138,13 @@ export const freeSql = ({ most, image }: { most?: 'all'; image?: string } = {}):
     select sum(case when ${openHostSql(image)} then ${ROOM_SQL} else 0 end)::int
     from host where ${hostsSql('stock.region_code')}), case when ${needsHostsSql(image)} then 0 else 2147483647 end))`;
 
+const { name, kind, state, vcpus, memoryMb, diskGb } = Host.columns;
+const SOLD = { name, kind, state, vcpus, memoryMb, diskGb };
+/** A host as the operator sells it. */
+export type SoldHost = Row<typeof SOLD>;
 /** The hosts of the engine $1, as the operator sells them. */
-export const FIND_HOSTS_OF_ENGINE = statement(Host.columns)`
-  select ${columnsOf(Host)} from host where driver = $1 order by name`;
+export const FIND_HOSTS_OF_ENGINE = statement(SOLD)`
+  select name, kind, state, vcpus, memory_mb, disk_gb from host where driver = $1 order by name`;
 /** The regions with a host that its engine reports offline. */
 export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
   select distinct region_code from host where state = 'OFFLINE'`;

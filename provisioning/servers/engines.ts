@@ -66,6 +66,11 @@ export class Engines {
     return [...this.configured, ...added].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  /** The name of the engine that has the machine of a server. */
+  nameOf({ kind, engine }: Pick<Server, 'kind' | 'engine'>): string {
+    return engine ?? this.#drivers[kind].name;
+  }
+
   /**
    * The driver of the engine that has the machine of a server.
    * @throws DriverError unreachable, if there is no way to make it, or no look has checked it: the machine is unknown

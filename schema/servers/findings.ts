@@ -22,7 +22,7 @@ const FindingType = objectType<Finding>(
   (t) => ({
     id: t.exposeID('id'),
     kind: t.expose('kind', { type: FindingKind }),
-    engine: t.exposeString('driver', { description: 'The driver that found it.' }),
+    engine: t.exposeString('driver', { description: 'The name of the engine.' }),
     orderNumber: t.exposeString('orderNumber', {
       description: 'The order of the machine. Capacity: the name of the host.',
     }),

@@ -37,4 +37,5 @@ alter table finding
 
 -- The operator's engine that has the machine of a server. Null: the engine of the environment.
 alter table server add column engine text;
-create index server_engine on server (engine) where engine is not null;
+-- Each look reads the servers of one engine. An expression finds also those of null by the index.
+create index server_engine on server (coalesce(engine, '')) where status <> 'DELETED';

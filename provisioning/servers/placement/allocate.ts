@@ -1,8 +1,10 @@
 /** Claims and releases room on hosts, and places of tiers, in the transaction of the caller. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { FIND_CHANGED_ENGINE } from '../../../entities/servers/engine.ts';
 import { CLAIM_PLACE } from '../../../entities/servers/place.ts';
 import { CLAIM_NEXT_HOST, CLAIM_RESIZE, LOCK_HOSTS, RELEASE_GENERATIONS } from '../../../entities/servers/placement.ts';
 import type { Server } from '../../../entities/servers/server.ts';
+import { DriverError } from '../drivers/driver.ts';
 
 export type Machine = Pick<Server, 'orderNumber' | 'generation' | 'region' | 'serviceCode'>;
 
@@ -29,6 +31,15 @@ export async function claimHost(
   const given = [region, serviceCode, orderNumber, generation, avoided, isBound];
   const { host, engine, needed } = (await CLAIM_NEXT_HOST.first(tx, given))!;
   return host === null && needed ? undefined : { host, engine };
+}
+
+/**
+ * An order without room waits for an engine whose connection has changed: it had room before.
+ * @throws DriverError unreachable
+ */
+export async function requireSeen(tx: Transaction, region: string): Promise<void> {
+  const changed = await FIND_CHANGED_ENGINE.first(tx, [region]);
+  if (changed) throw new DriverError('unreachable', `The order waits for a look at the engine ${changed.name}.`);
 }
 
 /** Claims the additional need of a larger tier on the host of the machine. @returns whether there was room */

@@ -8,6 +8,7 @@ import { findAll } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
+import { FIND_IDLE_ENGINES } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker } from '../../../entities/servers/finding.ts';
 import { FIND_OFFLINE_REGIONS } from '../../../entities/servers/host.ts';
 import {
@@ -43,7 +44,9 @@ export const driverHealthProcess = (db: Database, { engines, payments, x402 }: D
     start: async ({ aborted }) => {
       const ask = (asked: (signal: AbortSignal) => Promise<boolean>) => answered(asked, aborted);
       const regions = await findAll(db, CatalogItem, { kind: 'bastion', offered: true });
-      const all = await engines.all();
+      // They have no customers, and get none.
+      const idle = new Set((await FIND_IDLE_ENGINES.all(db)).map(({ name }) => name));
+      const all = (await engines.all()).filter(({ name }) => !idle.has(name));
       const breakers = await findAll(db, CircuitBreaker, {});
       const offline = await FIND_OFFLINE_REGIONS.all(db);
       let x402Health: X402Health | undefined;

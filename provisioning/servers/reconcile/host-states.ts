@@ -1,7 +1,7 @@
 /** Compares hosts with the reports of their engine. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { FIND_HOSTS_OF_ENGINE, type Host, type HostState, moveHost } from '../../../entities/servers/host.ts';
+import { FIND_HOSTS_OF_ENGINE, type HostState, moveHost, type SoldHost } from '../../../entities/servers/host.ts';
 import type { HostReport } from '../drivers/driver.ts';
 import type { Found } from './findings.ts';
 
@@ -18,19 +18,27 @@ export async function syncHostStates(tx: Transaction, engine: string, reports: H
 }
 
 /** Findings about hosts of VPS that the operator sells as larger than they are. The overcommit of vCPUs is the operator's. */
-export function oversold(hosts: Host[], reports: HostReport[]): Found[] {
+export function oversold(hosts: SoldHost[], reports: HostReport[]): Found[] {
   return hosts.flatMap((host) => {
     if (host.kind !== 'VPS' || !reports.length) return [];
-    // A single server has only one host, under any name.
-    const isSingle = reports.length === 1 && hosts.length === 1;
-    const report = isSingle ? reports[0] : reports.find(({ name }) => name === host.name);
+    const report = reportOf(host, hosts, reports);
     const detail = report ? excess(host, report) : `The engine has no host ${host.name}.`;
     return detail ? [{ kind: 'CAPACITY' as const, order: host.name, generation: 0, detail }] : [];
   });
 }
 
+/** The findings that an offline host may have. They stay, because its engine cannot tell its size now. */
+export const untold = (hosts: SoldHost[], reports: HostReport[]): Found[] =>
+  hosts
+    .filter((host) => reportOf(host, hosts, reports)?.state === 'offline')
+    .map(({ name }) => ({ kind: 'CAPACITY', order: name, generation: 0, detail: '' }));
+
+/** A single server has only one host, under any name. */
+const reportOf = ({ name }: SoldHost, hosts: SoldHost[], reports: HostReport[]): HostReport | undefined =>
+  reports.length === 1 && hosts.length === 1 ? reports[0] : reports.find((report) => report.name === name);
+
 /** Empty if the host is as large as its operator says, or its engine cannot tell now. */
-function excess(host: Host, { state, size }: HostReport): string {
+function excess(host: SoldHost, { state, size }: HostReport): string {
   if (state !== 'online') return '';
   const parts = [
     host.vcpus > size.vcpus && `${host.vcpus} vCPUs of ${size.vcpus}`,

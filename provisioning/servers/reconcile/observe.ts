@@ -44,7 +44,7 @@ import { serverTask } from '../task.ts';
 import { evacuate } from './evacuation.ts';
 import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
-import { oversold, syncHostStates } from './host-states.ts';
+import { oversold, syncHostStates, untold } from './host-states.ts';
 import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
@@ -90,7 +90,7 @@ interface Seen {
   engine(tx: Transaction): Promise<unknown>;
 }
 
-/** Asks all engines at once, so a silent one delays no other. */
+/** Asks all engines at once. Their looks commit together, so a silent one delays the others, by a minute at most. */
 export const observerProcess = (
   db: Database,
   engines: Pick<Engines, 'all'>,
@@ -168,20 +168,26 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
+  const sold = await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]);
   const unowned = await findUnowned(db, engine, listed);
   const orphans = orphansOf(unowned, memory.orphans, now.getTime());
   const found: Found[] = [
     ...misplaced,
     ...staying,
-    ...oversold(await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]), hosts),
+    ...oversold(sold, hosts),
     ...absent,
     ...differing,
     ...(await unconfirmed(db, of, differing)),
     ...old(unowned, orphans, now.getTime()),
   ];
-  const still: Found[] = unasked.map(({ order, generation }) => ({ kind: 'LOST', order, generation, detail: '' }));
+  const lost = unasked.map(({ order, generation }): Found => ({ kind: 'LOST', order, generation, detail: '' }));
+  const still = [...lost, ...untold(sold, hosts)];
   const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
-  const about = await driver.about?.(signal);
+  let trouble: string | null = null;
+  const about = await driver.about?.(signal).catch((error: unknown) => {
+    trouble = wordsOf(error);
+    return undefined;
+  });
   return {
     memory: { orphans, unasked: unasked.map(nameOf) },
     awake: asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))),
@@ -195,7 +201,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
       await freeGenerations(tx, absent);
       await syncHostStates(tx, driver.name, hosts);
     },
-    engine: (tx) => NOTE_ENGINE.all(tx, noteOf(of, hosts, about)),
+    engine: (tx) => NOTE_ENGINE.all(tx, [...noteOf(of, hosts, about), trouble]),
   };
 }
 

@@ -44,15 +44,15 @@ export function serverProcess(options: Options): Process {
     if (!server || server.status === 'DELETED') return done();
     const { kind } = server;
     const common = { db, server, log, pollSeconds, specOf: toSpec };
-    const driver = await engines.driverOf(server);
-    const relocation = await readRelocation(db, server);
-    const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
     try {
+      const driver = await engines.driverOf(server);
+      const relocation = await readRelocation(db, server);
+      const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
       const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
       return underLock(server, outcome);
     } catch (error) {
-      await noteTrouble(work, error);
+      await noteTrouble({ ...common, driver: { name: engines.nameOf(server) } }, error);
       throw error;
     }
   };

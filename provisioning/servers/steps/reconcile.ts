@@ -9,6 +9,7 @@ import { undoChange } from '../billing/change.ts';
 import { machineTime } from '../billing/unproven.ts';
 import { DriverError, type MachineSpec, type Observation } from '../drivers/driver.ts';
 import { move } from '../move.ts';
+import { requireSeen } from '../placement/allocate.ts';
 import { reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
 import { ATTEMPTS_MAX, pauseSeconds, RECONCILE, UNDO } from '../task.ts';
@@ -75,8 +76,9 @@ const claim = ({ server }: Work): Outcome =>
   hop(RECONCILE, {
     commit: async (tx) => {
       const room = server.ipv4 ? {} : await reserveCapacity(tx, server);
-      if (room) await move(tx, server, 'PROVISIONING', room);
-      else await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
+      if (room) return move(tx, server, 'PROVISIONING', room);
+      await requireSeen(tx, server.region);
+      await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
     },
   });
 

@@ -13,7 +13,7 @@ import { Server } from '../../../entities/servers/server.ts';
 import { Conflict, hop, type LeasedTask, nap } from '../../tasks/tasks.ts';
 import type { MachineTime } from '../billing/unproven.ts';
 import { DriverError, type Observation } from '../drivers/driver.ts';
-import { claimHost, freeGenerations, lockHosts } from '../placement/allocate.ts';
+import { claimHost, freeGenerations, lockHosts, requireSeen } from '../placement/allocate.ts';
 import { keyOf } from '../placement/spec.ts';
 import { reportStuck } from '../reconcile/findings.ts';
 import { RECONCILE, UNDO } from '../task.ts';
@@ -69,7 +69,10 @@ async function nextGeneration(
   // The removal of an order asks one engine about all its machines.
   const isBound = seen.phase !== 'absent';
   const claimed = await claimHost(tx, { ...server, generation: generation + 1 }, server.host, isBound);
-  if (!claimed) return undeliverable(tx, server, machine);
+  if (!claimed) {
+    await requireSeen(tx, server.region);
+    return undeliverable(tx, server, machine);
+  }
   const present = { orderNumber, generation, status: 'PROVISIONING' } as const;
   const updated = await update(tx, Server, present, { generation: generation + 1, ...claimed });
   if (!updated) throw new Conflict(`${orderNumber} is not being provisioned any more.`);

@@ -17,7 +17,7 @@ export const wordsOf = (error: unknown): string => textOf(error).replaceAll('\0'
 
 /** Notes an error of a driver. Errors of the service itself belong to the worker. */
 export async function noteTrouble(
-  { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'driver' | 'log'>,
+  { db, server, driver, log }: Pick<Work, 'db' | 'server' | 'log'> & { driver: Pick<Work['driver'], 'name'> },
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof DriverError)) return;

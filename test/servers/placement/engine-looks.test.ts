@@ -3,8 +3,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
+import { DRIVER_HEALTH_PROCESS } from '../../../provisioning/servers/reconcile/driver-health.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
-import { removeEngine, updateEngine } from '../../../resolvers/servers/engines.ts';
+import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
 import { openEngines } from './engine-world.ts';
@@ -87,4 +88,38 @@ it('Odd texts and sizes of an engine stop no look at others', async () => {
   expect((await row(shop, 'lxc')).seenAt).toEqual(expect.any(Date));
   const details = (await shop.db.source.manager.find(Finding)).map(({ detail }) => detail);
   expect(details).toContain('The machine belongs to no server. present on a\ufffd');
+});
+
+it('The status of a region does not follow an engine without customers that is new or drained', async () => {
+  const shop = await open();
+  await shop.add('north');
+  shop.engine('north').reachable = async () => false;
+  const zurich = async () => {
+    await shop.tick(DRIVER_HEALTH_PROCESS);
+    const [one] = await shop.db.query<{ status: string }>(`select status from health where component = 'machines-zrh'`);
+    return one!.status;
+  };
+  expect(await zurich()).toBe('operational');
+  await shop.look();
+  expect(await zurich()).toBe('partial_outage');
+  await setEngineState(shop.operator, 'north', 'DRAINED');
+  expect(await zurich()).toBe('operational');
+  await setEngineState(shop.operator, 'north', 'ACTIVE');
+  await shop.running();
+  await setEngineState(shop.operator, 'north', 'DRAINED');
+  expect(await zurich()).toBe('partial_outage');
+});
+
+it('A look counts although the engine does not tell of itself, and its old answers stay', async () => {
+  const shop = await open();
+  await shop.add('north');
+  await shop.look();
+  const north = shop.engine('north');
+  north.hosts = [{ name: 'n1', state: 'online', size: { vcpus: 8, memoryMb: 1000, diskGb: 100 } }];
+  north.about = () => Promise.reject(new DriverError('failed', 'No images for the test.'));
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({
+    ...{ product: 'INCUS', version: '6.0.4', images: ['debian-13'], trouble: 'No images for the test.' },
+    members: [{ name: 'n1' }],
+  });
 });

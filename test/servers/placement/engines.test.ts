@@ -8,7 +8,8 @@ import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/s
 import { closeBreaker } from '../../../resolvers/servers/findings.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { finish } from '../../setup/customer-shop.ts';
+import { finish, startWorker } from '../../setup/customer-shop.ts';
+import { eventually } from '../../setup/freehold.ts';
 import { ELSEWHERE, openEngines } from './engine-world.ts';
 
 const open = () => openEngines(onTestFinished);
@@ -146,6 +147,7 @@ describe('An engine that the operator adds', () => {
     };
     // Before the first look, and after it: the engine answers, and has none of the machines.
     expect(await work()).toEqual(['DELETING', 'REBUILDING']);
+    expect((await shop.read(rebuilt)).trouble).toBe('No look has reached the engine north yet.');
     await shop.look();
     expect(await work()).toEqual(['DELETING', 'REBUILDING']);
     expect((await shop.db.source.manager.find(CircuitBreaker)).map(({ driver }) => driver)).toEqual(['north']);
@@ -216,6 +218,50 @@ describe('The next machine of an order', () => {
     await finish(shop, orderNumber, 'RUNNING');
     expect((await shop.placeOf(orderNumber))[0]).toBe(first);
     expect((await shop.read(orderNumber)).generation).toBe(2);
+  });
+});
+
+describe('A paid order waits for the look after a change of the connection', () => {
+  const waits = (shop: Shop, orderNumber: string) =>
+    eventually(async () => {
+      const [task] = await shop.db.query<{ outages: number }>('select outages from task where subject = $1', [
+        orderNumber,
+      ]);
+      return task ? task.outages > 0 : Promise.reject(new Error('The order has failed.'));
+    });
+
+  it('when it claims its capacity', async () => {
+    const shop = await open();
+    await shop.add('north');
+    await shop.look();
+    await updateEngine(shop.operator, 'north', { network: 'br0' });
+    const orderNumber = await shop.server(shop.accountId, { status: 'PENDING', region: 'zrh', paidUntil: null });
+    const server = await shop.read(orderNumber);
+    await shop.db.transaction((tx) => shop.provisioning.servers.reconcile(tx, server));
+    startWorker(shop, onTestFinished);
+    await waits(shop, orderNumber);
+    expect((await shop.read(orderNumber)).status).toBe('PENDING');
+    await shop.look();
+    await eventually(async () => (await shop.placeOf(orderNumber)).join() === 'north,north-1');
+  });
+
+  it('when its machine gave no proof', async () => {
+    const shop = await open();
+    for (const name of ['north', 'south']) await shop.add(name);
+    await shop.look();
+    for (const name of ['north', 'south']) shop.engine(name).refused = ['silent'];
+    const orderNumber = await shop.order();
+    const [first] = await shop.placeOf(orderNumber);
+    const second = first === 'north' ? 'south' : 'north';
+    await setEngineState(shop.operator, first!, 'DRAINED');
+    await updateEngine(shop.operator, second, { network: 'br0' });
+    const worker = startWorker(shop, onTestFinished);
+    await waits(shop, orderNumber);
+    expect((await shop.read(orderNumber)).status).toBe('PROVISIONING');
+    await worker.stop();
+    await shop.look();
+    await finish(shop, orderNumber, 'RUNNING');
+    expect((await shop.placeOf(orderNumber))[0]).toBe(second);
   });
 });
 

@@ -46,6 +46,20 @@ it('The operator hears of a host that its cluster does not have, and a silent me
   expect(await shop.open()).toEqual([]);
 });
 
+it('The finding about a host stays the same while the host is offline', async () => {
+  const shop = await openCluster();
+  await shop.host('n1', 'lxc', { vcpus: 16 });
+  await shop.host('n2', 'lxc');
+  await shop.tell('n1', 'n2');
+  const finding = ['CAPACITY', 'n1', 'The host sells 16 vCPUs of 8.'];
+  shop.driver.hosts[0] = { name: 'n1', state: 'offline', size: { vcpus: 0, memoryMb: 0, diskGb: 0 } };
+  await shop.look();
+  expect(await shop.open()).toEqual([finding]);
+  await shop.tell('n1', 'n2');
+  expect(await shop.open()).toEqual([finding]);
+  expect(await shop.db.query(`select type from event where type = 'finding.reported'`)).toHaveLength(1);
+});
+
 it('A host without sizes gets those that its engine told', async () => {
   const shop = await openCluster();
   const unsized = { region: 'zrh', kind: 'VPS' } as const;
