@@ -17,7 +17,7 @@ export const Placement = entity('placement', {
   /** Whether it is the difference that a resize claims until it ends. */
   resizing: { ...column.boolean(), primary: true },
   /** Whether it is on the host to which the machine moves, until the move ends. */
-  moving: { ...column.boolean(), default: 'false', primary: true },
+  moving: { ...defaulting(column.boolean(), 'false'), primary: true },
   /** Whether a move failed, so the machine stays until the operator evacuates its host again. */
   unmoved: defaulting(column.boolean(), 'false'),
   host: column.text(),
