@@ -11,7 +11,8 @@ import type { Queryable } from '../database/transaction.ts';
  * - POWER: a machine that is off though its server runs, or on though its server is stopped. Or the worker cannot turn the
  *   machine of a suspended server off or on;
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
- * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room;
+ * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room. Or a machine that cannot
+ *   leave a host that the operator evacuates;
  * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed;

@@ -25,7 +25,7 @@ export interface Bmc {
   certificate?: string | null | undefined;
 }
 
-export const HOST_STATES = ['ACTIVE', 'DRAINING', 'OFFLINE'] as const;
+export const HOST_STATES = ['ACTIVE', 'DRAINING', 'EVACUATING', 'OFFLINE'] as const;
 export type HostState = (typeof HOST_STATES)[number];
 
 export const Host = entity('host', {
@@ -76,16 +76,17 @@ export const BMC_PASSWORD = sealedColumn(Host, 'bmcPassword', 'name');
 
 /**
  * Orders place machines on ACTIVE hosts only. The operator drains a host, and its engine reports it OFFLINE; machines stay
- * in both states.
+ * in both states. The operator evacuates a host: workers move its machines away.
  */
 export const HOST_LIFECYCLE: Lifecycle<Host, HostState> = {
   table: Host,
   key: 'name',
   state: 'state',
   transitions: {
-    ACTIVE: ['DRAINING', 'OFFLINE'],
-    DRAINING: ['ACTIVE'],
-    OFFLINE: ['ACTIVE', 'DRAINING'],
+    ACTIVE: ['DRAINING', 'EVACUATING', 'OFFLINE'],
+    DRAINING: ['ACTIVE', 'EVACUATING'],
+    EVACUATING: ['ACTIVE', 'DRAINING'],
+    OFFLINE: ['ACTIVE', 'DRAINING', 'EVACUATING'],
   },
 };
 

@@ -6,7 +6,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import { ENGINE_OF_HOST_SQL, needsHostsSql } from './engine.ts';
 import { hostsSql, needSql, openHostSql, ROOM_SQL } from './host.ts';
 
@@ -16,6 +16,10 @@ export const Placement = entity('placement', {
   generation: { ...column.int(), primary: true },
   /** Whether it is the difference that a resize claims until it ends. */
   resizing: { ...column.boolean(), primary: true },
+  /** Whether it is on the host to which the machine moves, until the move ends. */
+  moving: { ...defaulting(column.boolean(), 'false'), primary: true },
+  /** Whether a move failed, so the machine stays until the operator evacuates its host again. */
+  unmoved: defaulting(column.boolean(), 'false'),
   host: column.text(),
   vcpus: column.int(),
   memoryMb: column.int(),
@@ -77,11 +81,18 @@ export const LOCK_HOSTS = statement({})`
 /** Locks all hosts of the engines $1. */
 export const LOCK_HOSTS_OF_ENGINES = statement({})`select from host where driver = any($1) order by name for update`;
 
-/** Locks the hosts with the names $1. */
-export const LOCK_NAMED_HOSTS = statement({})`select from host where name = any($1) order by name for update`;
+/** Whether the claim of the relation `needed` fits on the host `host`. */
+const FITS_SQL = `host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
+  and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
+  and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb`;
+
+/** Locks the hosts with the names $1, and those of the order $2. */
+export const LOCK_HOSTS_OF_MOVE = statement({})`
+  select from host where name = any($1) or name in (select host from placement where order_number = $2)
+  order by name for update`;
 /**
- * Moves the claims of a machine to another host of its engine with room, under LOCK_NAMED_HOSTS. $1 order number, $2 generation,
- * $3 the new host, $4 engine.
+ * Moves the claims of a machine to another host of its engine with room, under LOCK_HOSTS_OF_MOVE. Its claim for the move has to
+ * be released before. $1 order number, $2 generation, $3 the new host, $4 engine.
  */
 export const MOVE_PLACEMENT = statement({ moved: column.boolean() })`
   with needed as (
@@ -90,9 +101,7 @@ export const MOVE_PLACEMENT = statement({ moved: column.boolean() })`
       from placement where order_number = $1 and generation = $2 and host <> $3 group by host),
     target as (
       select name from host, needed
-      where name = $3 and driver = $4 and kind = 'VPS'
-        and claimed_vcpus + needed.vcpus <= host.vcpus * vcpu_overcommit
-        and claimed_memory_mb + needed.memory_mb <= host.memory_mb and claimed_disk_gb + needed.disk_gb <= host.disk_gb),
+      where name = $3 and driver = $4 and kind = 'VPS' and ${FITS_SQL}),
     changes as (
       select target.name, vcpus, memory_mb, disk_gb, machines from target, needed
       union all select before, -vcpus, -memory_mb, -disk_gb, -machines from target, needed),
@@ -101,10 +110,85 @@ export const MOVE_PLACEMENT = statement({ moved: column.boolean() })`
         claimed_memory_mb = claimed_memory_mb + changes.memory_mb, claimed_disk_gb = claimed_disk_gb + changes.disk_gb
       from changes where host.name = changes.name),
     placed as (
-      update placement set host = target.name from target
+      update placement set host = target.name, unmoved = false from target
       where order_number = $1 and generation = $2),
     told as (update server set host = target.name from target where order_number = $1 and generation = $2)
   select exists (select from target) as moved`;
+
+/** The claim of a machine, in a query that calls it `own`. */
+const OWN_SQL = 'not own.resizing and not own.moving';
+/**
+ * Whether a move goes on, in a query that calls its claims `own` and `moving`. A resize meanwhile needs another claim, and the
+ * operator may have ended the evacuation.
+ */
+const OPEN_MOVE_SQL = `(source.state = 'EVACUATING'
+  and exists (select from host target where target.name = moving.host and target.state = 'ACTIVE')
+  and (own.vcpus, own.memory_mb, own.disk_gb) = (moving.vcpus, moving.memory_mb, moving.disk_gb)
+  and not exists (select from placement more
+    where more.order_number = own.order_number and more.generation = own.generation and more.resizing))`;
+
+/** The move of a machine, and whether it goes on. $1 order number, $2 generation. */
+export const READ_MOVE = statement({ to: column.text(), open: column.boolean() }, { name: 'read move' })`
+  select moving.host as "to", ${OPEN_MOVE_SQL} as open
+  from placement own join host source on source.name = own.host join placement moving
+    on moving.order_number = own.order_number and moving.generation = own.generation and moving.moving
+  where own.order_number = $1 and own.generation = $2 and ${OWN_SQL}`;
+/**
+ * The machines of stable servers that move, or that are on evacuated hosts of the engine $1. The largest come first.
+ * `underWay`: a worker moves it; `idle`: the server has no task.
+ */
+export const FIND_LEAVING_MACHINES = statement({
+  ...{
+    order: column.text(),
+    generation: column.int(),
+    accountId: column.text(),
+    kind: column.oneOf('VPS', 'DEDICATED'),
+  },
+  ...{ host: column.text(), unmoved: column.boolean(), to: nullable(column.text()), open: nullable(column.boolean()) },
+  ...{ underWay: column.boolean(), idle: column.boolean() },
+})`
+  select own.order_number as "order", own.generation, server.account_id, server.kind, own.host, own.unmoved, moving.host as "to",
+    case when moving.host is not null then ${OPEN_MOVE_SQL} end as open,
+    moving.host is not null and coalesce(task.state = 'READY', false) as under_way, task.subject is null as idle
+  from placement own join host source on source.name = own.host
+    join server on server.order_number = own.order_number and server.generation = own.generation
+    left join placement moving
+      on moving.order_number = own.order_number and moving.generation = own.generation and moving.moving
+    left join task on task.subject = own.order_number
+  where source.driver = $1 and ${OWN_SQL} and (source.state = 'EVACUATING' or moving.host is not null)
+    and server.status in ('RUNNING', 'STOPPED', 'SUSPENDED') and server.change is null
+  order by own.memory_mb desc, own.order_number`;
+
+/**
+ * Claims room for a machine that leaves its host, under the lock of all hosts of its engine. `to` is null without room.
+ * $1 order number, $2 generation, $3 the hosts that are online.
+ */
+export const CLAIM_MOVE = statement({ to: nullable(column.text()) })`
+  with needed as (
+      select own.host, own.vcpus, own.memory_mb, own.disk_gb from placement own
+      where own.order_number = $1 and own.generation = $2 and ${OWN_SQL}),
+    target as (
+      select host.name, needed.vcpus, needed.memory_mb, needed.disk_gb
+      from needed join host source on source.name = needed.host
+        join host on host.driver = source.driver and host.region_code = source.region_code and host.kind = 'VPS'
+      where source.state = 'EVACUATING' and host.state = 'ACTIVE' and host.name = any($3) and ${FITS_SQL}
+      order by host.memory_mb - host.claimed_memory_mb desc, host.name limit 1),
+    counted as (
+      update host set machines = machines + 1, claimed_vcpus = claimed_vcpus + target.vcpus,
+        claimed_memory_mb = claimed_memory_mb + target.memory_mb, claimed_disk_gb = claimed_disk_gb + target.disk_gb
+      from target where host.name = target.name),
+    placed as (
+      insert into placement (order_number, generation, resizing, moving, host, vcpus, memory_mb, disk_gb)
+      select $1, $2::int, false, true, name, vcpus, memory_mb, disk_gb from target returning host)
+  select (select host from placed) as "to"`;
+/** Notes that a move failed. $1 order number, $2 generation. */
+export const NOTE_UNMOVED = statement({})`
+  update placement own set unmoved = true where order_number = $1 and generation = $2 and ${OWN_SQL}`;
+/** Lets the machines of the host $1 move again. */
+export const FORGET_UNMOVED = statement({})`
+  with again as (select order_number, generation from placement where host = $1 and unmoved order by order_number for update)
+  update placement set unmoved = false from again
+  where placement.order_number = again.order_number and placement.generation = again.generation`;
 
 /** Hosts with a given-up machine of the same order come last, and of those the host $5. */
 const GIVEN_UP_LAST = `coalesce(host.name = $5, false),
@@ -134,14 +218,13 @@ export const CLAIM_RESIZE = statement({ placed: column.boolean(), claimed: colum
       select placement.host, ${needSql('vcpus')} - placement.vcpus as vcpus,
         ${needSql('memoryMb')} - placement.memory_mb as memory_mb, ${needSql('diskGb')} - placement.disk_gb as disk_gb
       from placement, catalog_item tier
-      where tier.code = $3 and placement.order_number = $1 and placement.generation = $2 and not placement.resizing),
+      where tier.code = $3 and placement.order_number = $1 and placement.generation = $2 and not placement.resizing
+        and not placement.moving),
     claimed as (
       update host set claimed_vcpus = claimed_vcpus + needed.vcpus,
         claimed_memory_mb = claimed_memory_mb + needed.memory_mb, claimed_disk_gb = claimed_disk_gb + needed.disk_gb
       from needed where host.name = needed.host and host.state <> 'OFFLINE'
-        and host.claimed_vcpus + needed.vcpus <= host.vcpus * host.vcpu_overcommit
-        and host.claimed_memory_mb + needed.memory_mb <= host.memory_mb
-        and host.claimed_disk_gb + needed.disk_gb <= host.disk_gb
+        and ${FITS_SQL}
       returning host.name),
     resizing as (
       insert into placement (order_number, generation, resizing, host, vcpus, memory_mb, disk_gb)
@@ -153,7 +236,8 @@ export const KEEP_RESIZE = statement({})`
   with more as (delete from placement where order_number = $1 and resizing returning *)
   update placement set vcpus = placement.vcpus + more.vcpus, memory_mb = placement.memory_mb + more.memory_mb,
     disk_gb = placement.disk_gb + more.disk_gb
-  from more where placement.order_number = $1 and placement.generation = more.generation and not placement.resizing`;
+  from more where placement.order_number = $1 and placement.generation = more.generation and not placement.resizing
+    and not placement.moving`;
 
 /** Deletes the placements that the condition selects, and gives their claims back to the hosts. */
 const releaseSql = (which: string) => `
@@ -169,6 +253,8 @@ const releaseSql = (which: string) => `
   from sums where host.name = sums.host`;
 /** Gives back the claim of a resize that failed. $1 order number. */
 export const RELEASE_RESIZE = statement({})`${releaseSql('order_number = $1 and resizing')}`;
+/** Gives back the claim of a move. $1 order number. */
+export const RELEASE_MOVE = statement({})`${releaseSql('order_number = $1 and moving')}`;
 /** Gives back the claims of machines that are confirmed absent. $1 order numbers, $2 their generations. */
 export const RELEASE_GENERATIONS = statement({})`
   ${releaseSql('(order_number, generation) in (select * from unnest($1::text[], $2::int[]))')}`;

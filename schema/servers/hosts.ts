@@ -3,6 +3,7 @@ import type { Host } from '../../entities/servers/host.ts';
 import {
   addHost,
   BMC_PROTOCOLS,
+  evacuateHost,
   FIRMWARES,
   HOST_STATES,
   listHosts,
@@ -63,7 +64,7 @@ const bareMetalInput = (t: Fields) => ({
 
 const HostState = enumType(
   'HostState',
-  'Only active hosts get machines. The operator drains a host; its engine reports it offline.',
+  'Only active hosts get machines. The operator drains or evacuates a host; its engine reports it offline.',
   HOST_STATES,
 );
 const HostType = objectType<Host>('Host', 'A host, its capacity, and the part that machines have claimed.', (t) => ({
@@ -149,6 +150,15 @@ builder.mutationFields((t) => ({
     description: 'Activates a host, so that it gets machines again.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setHostState(context, args.name, 'ACTIVE'),
+  }),
+  evacuateHost: t.field({
+    type: HostType,
+    scope: 'operator',
+    description:
+      'Drains a host, and lets workers move its machines to the other hosts of its engine in the region. A machine that is ' +
+      'on is turned off, moved, and turned on again. `activateHost` ends it. A repeated call tries failed moves again.',
+    args: { name: t.arg(name) },
+    resolve: (_, args, context) => evacuateHost(context, args.name),
   }),
   removeHost: t.field({
     type: HostType,

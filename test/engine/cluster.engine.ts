@@ -1,13 +1,15 @@
 /** A customer's VPS in a cluster of three with one dead member. The service uses HTTPS with pinned certificates. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { codeOf } from '../servers/drivers/contract.ts';
+import { describeMoves } from '../servers/drivers/moves.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
-import { type Cluster, startCluster } from './cluster.ts';
+import { type Cluster, deleteCopies, operatorOf, startCluster } from './cluster.ts';
 import {
   type Customer,
   heldAddresses,
@@ -22,7 +24,8 @@ import {
 } from './customer.ts';
 import { runGuide } from './guide.ts';
 import { describeJourney } from './journey.ts';
-import { ssh } from './lxd.ts';
+import { newKey, ssh } from './lxd.ts';
+import { newSpec } from './machine.ts';
 
 let cluster: Cluster;
 let world: World;
@@ -66,26 +69,8 @@ beforeAll(async () => {
   keys = [await uploadKey(customer, 'cluster'), await uploadKey(customer, 'cluster-2')];
 });
 
-/** The operator activates these hosts and drains the others. */
-async function sellOn(...names: string[]): Promise<void> {
-  for (const name of ['n1', 'n2', 'n3']) {
-    const does = names.includes(name) ? 'activateHost' : 'drainHost';
-    const { errors } = await world.operator(`mutation { ${does}(name: "${name}") { state } }`);
-    expect(errors).toBeUndefined();
-  }
-}
-const hosts = async () =>
-  (await world.operator('{ hosts { name state machines } }')).data.hosts as {
-    name: string;
-    state: string;
-    machines: number;
-  }[];
-const resize = async (name: string, memoryMb: number) => {
-  const { errors } = await world.operator(
-    `mutation { updateHost(name: "${name}", input: {memoryMb: ${memoryMb}}) { name } }`,
-  );
-  expect(errors).toBeUndefined();
-};
+const sellOn = (...names: string[]) => operatorOf(world).sellOn(...names);
+const hosts = () => operatorOf(world).hosts();
 const stateOf = async (name: string) => (await hosts()).find((host) => host.name === name)!.state;
 
 const order = () => customer.order({ ssh_key_ids: [keys[0].id] });
@@ -162,10 +147,10 @@ describe('A cluster of three', () => {
   it('makes a machine on a living member if its own host is dead', async () => {
     expect(await stateOf('n1')).toBe('ACTIVE');
     // With this much room, n1 is the first choice. The service has not noticed its death yet.
-    await resize('n1', 6_553_600);
+    await operatorOf(world).resize('n1', 6_553_600);
     await sellOn('n1', 'n2', 'n3');
     const server = await sell();
-    await resize('n1', 65_536);
+    await operatorOf(world).resize('n1', 65_536);
     expect(await observe(server.order_number)).toEqual([
       expect.objectContaining({ generation: 2, host: expect.stringMatching(/^n[23]$/) }),
     ]);
@@ -221,21 +206,84 @@ describe('A server on the dead member', () => {
     expect(await customer.settled(staying!.order_number, 200)).toMatchObject({ status: 'running', failure: null });
     expect(await enter(staying!)).toBe('in');
   });
+});
 
-  it('is followed to another member, to which the operator moves it', async () => {
+const mover = newKey('mover');
+const asMover = ({ network }: MachineSpec, command: string) => login(network.ipv4!.address, mover.file, command);
+describeMoves({
+  name: 'lxc',
+  newDriver: () => driver,
+  newSpec: () => newSpec([mover.publicKey], { network: '10.78.0', gateway: '10.78.0.254' }),
+  trace: {
+    leave: async (spec) => void (await asMover(spec, 'touch /root/trace; sync')),
+    left: async (spec) => (await asMover(spec, 'ls /root'))?.includes('trace') ?? false,
+  },
+  hosts: ['n1', 'n2'],
+  bootSeconds: 30,
+});
+
+describe('The machines of a host', () => {
+  const machines = async () => (await hosts()).map(({ machines }) => machines);
+  const isEmpty = (host: 0 | 1) => async () => {
+    await lookAround(world);
+    return (await machines())[host] === 0;
+  };
+  let off: Sold;
+
+  it('move to other members when the operator evacuates it, and those that are off stay off', async () => {
+    await sellOn('n1');
+    off = await sell();
+    await customer.rest('PATCH', `/v1/servers/${off.order_number}`, { power_state: 'off' });
+    await customer.settled(off.order_number, 200);
+    await sellOn('n2');
+    expect(await machines()).toEqual([2, 0, 0]);
+    await ssh(staying!.ipv4, keys[0].file, 'touch /root/trace; sync');
+    await operatorOf(world).evacuate('n1');
+    await eventually(isEmpty(0), 200);
+    expect(await machines()).toEqual([0, 2, 0]);
+    expect(await enter(staying!)).toBe('in');
+    expect(await ssh(staying!.ipv4, keys[0].file, 'ls /root')).toContain('trace');
+    expect(await statusOf(staying!.order_number)).toBe('running');
+    expect(await observe(off.order_number)).toMatchObject([{ host: 'n2', power: 'off' }]);
+    expect(await stateOf('n1')).toBe('EVACUATING');
+  });
+
+  it('move also if the engine of that member dies meanwhile', async () => {
+    await sellOn('n1', 'n3');
+    await operatorOf(world).evacuate('n2');
+    await lookAround(world);
+    await eventually(async () => (await observe(staying!.order_number))[0]?.power !== 'on', 60);
+    await cluster.members[1]!.kill();
+    say(`killed: ${JSON.stringify(await observe(staying!.order_number))}`);
+    await cluster.members[1]!.start();
+    await eventually(async () => (await isEmpty(1)()) || deleteCopies(cluster, world), 250);
+    await operatorOf(world).evacuate('n2');
+    await eventually(isEmpty(1), 250);
+    expect(await enter(staying!)).toBe('in');
+    expect(await ssh(staying!.ipv4, keys[0].file, 'ls /root')).toContain('trace');
+    expect(await observe(off.order_number)).toMatchObject([{ power: 'off' }]);
+    expect(await instances()).toHaveLength(2);
+    await customer.rest('DELETE', `/v1/servers/${off.order_number}`);
+    await eventually(async () => (await statusOf(off.order_number)) === 'deleted', 100);
+  });
+
+  it('are followed to another member, to which the operator moves them', async () => {
+    await sellOn('n1', 'n2', 'n3');
+    const from = (await observe(staying!.order_number))[0]!.host!;
+    const to = from === 'n2' ? 'n1' : 'n2';
     const [path] = await instances();
     const name = path!.split('/').at(-1)!.split('?')[0]!;
     const call = (method: string, path: string, body?: object) =>
       cluster.members[1]!.call(method, `/1.0/instances/${name}${path}project=freehold`, body);
     const turn = (action: string) => call('PUT', '/state?', { action, force: true, timeout: -1 });
     await turn('stop');
-    await call('POST', '?target=n2&', { name, migration: true });
+    await call('POST', `?target=${to}&`, { name, migration: true });
     await turn('start');
     await eventually(async () => {
       await lookAround(world);
-      return (await hosts()).find((host) => host.name === 'n2')!.machines === 1;
+      return (await hosts()).find((host) => host.name === to)!.machines === 1;
     }, 60);
-    expect((await hosts()).map(({ machines }) => machines)).toEqual([0, 1, 0]);
+    expect((await machines()).toSorted()).toEqual([0, 0, 1]);
     expect(await enter(staying!)).toBe('in');
     await customer.rest('DELETE', `/v1/servers/${staying!.order_number}`);
     await eventually(async () => (await instances()).length === 0, 60);

@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { World } from './customer.ts';
 import { FOLDER, importImage, type Lxd, startLxd } from './lxd.ts';
 
 export interface Cluster {
@@ -108,4 +109,36 @@ async function trust(first: Lxd): Promise<Cluster['files']> {
   const { environment } = (await first.call('GET', '/1.0')) as { environment: { certificate: string } };
   writeFileSync(files.server, environment.certificate);
   return files;
+}
+
+interface Host {
+  name: string;
+  state: string;
+  machines: number;
+}
+
+/** The operator's queries and changes of the hosts. */
+export function operatorOf({ operator }: World) {
+  const change = async (mutation: string) => {
+    const { errors } = await operator(`mutation { ${mutation} { name } }`);
+    if (errors) throw new Error(`${mutation}: ${JSON.stringify(errors)}`);
+  };
+  return {
+    hosts: async () => (await operator('{ hosts { name state machines } }')).data.hosts as Host[],
+    /** Activates these hosts, and drains the others. */
+    sellOn: async (...names: string[]) => {
+      for (const name of ['n1', 'n2', 'n3'])
+        await change(`${names.includes(name) ? 'activateHost' : 'drainHost'}(name: "${name}")`);
+    },
+    evacuate: (name: string) => change(`evacuateHost(name: "${name}")`),
+    resize: (name: string, memoryMb: number) => change(`updateHost(name: "${name}", input: {memoryMb: ${memoryMb}})`),
+  };
+}
+
+/** Deletes the copies that dead engines left, as the guide says. @returns whether there was one */
+export async function deleteCopies({ members }: Cluster, { operator }: World): Promise<boolean> {
+  const { troubles } = (await operator('{ troubles { trouble } }')).data as { troubles: { trouble: string }[] };
+  const copies = troubles.flatMap(({ trouble }) => /left (\S+) on/.exec(trouble)?.[1] ?? []);
+  for (const copy of copies) await members[2]!.call('DELETE', `/1.0/instances/${copy}?project=freehold`);
+  return copies.length > 0;
 }

@@ -1,4 +1,4 @@
-/** Specifications of machines of the tiny image, on the network 10.79.0.0/24. */
+/** Specifications of machines of the tiny image. */
 import { newOrderNumber } from '../../entities/ids.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { macOf } from '../../provisioning/servers/placement/spec.ts';
@@ -6,7 +6,10 @@ import { macOf } from '../../provisioning/servers/placement/spec.ts';
 let machines = 50;
 
 /** A machine of a new order with an address of its own. */
-export function newSpec(sshPublicKeys: readonly string[] = []): MachineSpec {
+export function newSpec(
+  sshPublicKeys: readonly string[] = [],
+  { network, gateway } = { network: '10.79.0', gateway: '10.79.0.1' },
+): MachineSpec {
   const key = { order: newOrderNumber('SRV'), generation: 1 };
   return {
     ...key,
@@ -22,7 +25,7 @@ export function newSpec(sshPublicKeys: readonly string[] = []): MachineSpec {
     host: null,
     network: {
       mac: macOf(key),
-      ipv4: { address: `10.79.0.${++machines}`, prefixLength: 24, gateway: '10.79.0.1' },
+      ipv4: { address: `${network}.${++machines}`, prefixLength: 24, gateway },
       ipv6: null,
       ipv6Prefix: null,
     },

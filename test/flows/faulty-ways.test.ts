@@ -26,7 +26,7 @@ const FAULTS: Record<Fault['kind'], Fault[]> = {
     { kind: 'lie', observation: { phase: 'incomplete' } },
   ],
 };
-type Made = 'create' | 'observe' | 'power' | 'rebuild' | 'restore' | 'resize' | 'destroy';
+type Made = 'create' | 'observe' | 'power' | 'rebuild' | 'restore' | 'resize' | 'move' | 'destroy';
 /** The calls of observers, which belong to no way: see watched-faults.test.ts. */
 const WATCHED: Record<Exclude<Call, Made>, true> = {
   about: true,
@@ -38,8 +38,8 @@ const WATCHED: Record<Exclude<Call, Made>, true> = {
   setSpeed: true,
 };
 
-/** The call that mends a failed rebuild, which belongs to no way: see steps/wanted-state.test.ts. */
-const MENDS: Call = 'restore';
+/** Calls that belong to no way: see steps/wanted-state.test.ts and placement/relocation.test.ts. */
+const APART: Call[] = ['restore', 'move'];
 
 /** Whether the journal is certain: it is not if the driver lies, or if the way refuses calls, too. */
 const isExact = ({ refuse }: Way, { kind }: Fault) => !refuse && kind !== 'lie';
@@ -118,7 +118,7 @@ describe('The ways', () => {
     const called = new Set<Call>([
       ...Object.values(WAYS).flatMap(({ calls }) => calls),
       ...(Object.keys(WATCHED) as Call[]),
-      MENDS,
+      ...APART,
     ]);
     const actions = Object.getOwnPropertyNames(FaultyDriver.prototype).filter((name) => name !== 'constructor');
     expect([...called].sort()).toEqual(actions.sort());

@@ -174,6 +174,12 @@ export interface HardwareDriver {
   /** Gives a machine that is off the size of its tier, and keeps its data. @throws DriverError */
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation>;
   /**
+   * Moves a machine that is off to another host of its engine, with its data, and leaves it off. Drivers that cannot have no
+   * such call.
+   * @throws DriverError rejected if it is on
+   */
+  move?(machine: MachineKey, host: string, signal: AbortSignal): Promise<Observation>;
+  /**
    * Whether the driver can make machines in a region. The worker calls it twice a minute, for the status page, so it must be
    * cheap. Without it, the driver counts as reachable.
    */

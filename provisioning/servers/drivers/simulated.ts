@@ -35,6 +35,8 @@ interface Machine {
   size?: MachineSize;
   image?: string;
   portMbps?: number;
+  /** The last host that it moved to. */
+  host?: string;
   /** Milliseconds since the epoch. */
   bootedAt: number;
   power?: Power;
@@ -116,6 +118,18 @@ export class SimulatedDriver implements HardwareDriver {
       if (power === 'on') throw new DriverError('rejected', 'The machine is on.');
       return madeOf(spec);
     });
+  }
+
+  async move(key: MachineKey, host: string, signal: AbortSignal): Promise<Observation> {
+    signal.throwIfAborted();
+    const machine = this.#read(key);
+    if (!machine) throw new DriverError('failed', 'There is no machine of that order.');
+    if (machine.host !== host) {
+      if (machine.power !== 'off') throw new DriverError('rejected', 'The machine is on.');
+      this.#write(key, { ...machine, host });
+      this.#note('move', key);
+    }
+    return this.#observation(key, { ...machine, host });
   }
 
   async destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
@@ -200,9 +214,10 @@ export class SimulatedDriver implements HardwareDriver {
   /** A file without `power` is of an older version, and its machine is on. */
   #observation({ order, generation }: MachineKey, machine: Machine | undefined): Observation {
     if (!machine) return { order, generation, phase: 'absent', proven: false };
-    const { power = 'on', bootedAt, size, image } = machine;
+    const { power = 'on', bootedAt, size, image, host } = machine;
     const proven = power === 'on' && bootedAt <= Date.now();
-    return { order, generation, phase: 'present', power, proven, ...(size && { size }), ...(image && { image }) };
+    const known = { ...(size && { size }), ...(image && { image }), ...(host && { host }) };
+    return { order, generation, phase: 'present', power, proven, ...known };
   }
 }
 

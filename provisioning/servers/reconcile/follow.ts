@@ -3,11 +3,9 @@
  * the machines that it has.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
-import { record } from '../../../entities/history/record.ts';
 import { LOCK_SERVER } from '../../../entities/servers/lock.ts';
-import { LOCK_NAMED_HOSTS, MOVE_PLACEMENT } from '../../../entities/servers/placement.ts';
 import type { HostReport, Observation } from '../drivers/driver.ts';
+import { moveClaims } from '../placement/relocation.ts';
 import type { Found } from './findings.ts';
 import type { ExpectedMachine } from './missing.ts';
 
@@ -31,11 +29,7 @@ export async function follow(db: Database, engine: string, moved: ReturnType<typ
     const outcome = await db.transaction(async (tx) => {
       const server = await LOCK_SERVER.first(tx, [order]);
       if (server?.host !== from || server.generation !== generation || server.change) return 'changed';
-      await LOCK_NAMED_HOSTS.all(tx, [[from, to]]);
-      if (!(await MOVE_PLACEMENT.first(tx, [order, generation, to, engine]))!.moved) return 'left';
-      const data = { machine: order, from };
-      await record(tx, OPERATOR_ACCOUNT, to, { type: 'host.updated', actor: SYSTEM, data });
-      return 'moved';
+      return (await moveClaims(tx, server, to, engine)) ? 'moved' : 'left';
     });
     const detail = `The machine is on ${to}, and its claim is on ${from}. The host ${to} is unknown, or has no room.`;
     if (outcome === 'left') left.push({ kind: 'MISPLACED', order, generation, detail });

@@ -7,12 +7,12 @@ import type { Found } from './findings.ts';
 
 const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE' };
 
-/** Syncs the states of hosts. Draining hosts, and hosts without a report, stay as they are. */
+/** Syncs the states of hosts. Hosts that the operator drains or evacuates, and those without a report, stay as they are. */
 export async function syncHostStates(tx: Transaction, engine: string, reports: HostReport[]): Promise<void> {
   const hosts = await FIND_HOSTS_OF_ENGINE.all(tx, [engine]);
   for (const { name, state } of hosts) {
     const reported = reports.find((report) => report.name === name)?.state;
-    if (!reported || state === 'DRAINING' || state === STATES[reported]) continue;
+    if (!reported || state === 'DRAINING' || state === 'EVACUATING' || state === STATES[reported]) continue;
     await moveHost(tx, name, STATES[reported], SYSTEM);
   }
 }

@@ -41,6 +41,7 @@ import { freeGenerations } from '../placement/allocate.ts';
 import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { serverTask } from '../task.ts';
+import { evacuate } from './evacuation.ts';
 import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates, untold } from './host-states.ts';
@@ -163,6 +164,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
+  const staying = of.isChecked ? await evacuate(db, driver, seen, hosts) : [];
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
@@ -171,6 +173,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const orphans = orphansOf(unowned, memory.orphans, now.getTime());
   const found: Found[] = [
     ...misplaced,
+    ...staying,
     ...oversold(sold, hosts),
     ...absent,
     ...differing,

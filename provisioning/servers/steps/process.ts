@@ -8,6 +8,7 @@ import { Conflict, done, hop, type LeasedTask, type Outcome, type Process } from
 import { undoChange } from '../billing/change.ts';
 import { reportUnresumed } from '../billing/resume.ts';
 import type { Engines } from '../engines.ts';
+import { giveUpRelocation, readRelocation } from '../placement/relocation.ts';
 import { specOf } from '../placement/spec.ts';
 import { ATTEMPTS_MAX, partyOf, pauseSeconds, RECONCILE, SERVER_LANE, UNDO } from '../task.ts';
 import { abandon } from './outcome.ts';
@@ -44,7 +45,9 @@ export function serverProcess(options: Options): Process {
     const { kind } = server;
     const common = { db, server, log, pollSeconds, specOf: toSpec };
     try {
-      const work = { ...common, driver: await engines.driverOf(server), proofSeconds: proofSeconds[kind] };
+      const driver = await engines.driverOf(server);
+      const relocation = await readRelocation(db, server);
+      const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
       const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
       return underLock(server, outcome);
@@ -82,12 +85,14 @@ const underLock = (server: Server, outcome: Outcome): Outcome => ({
 
 /**
  * Fails an order, or returns a change to its earlier state, which the worker then restores. The worker never stops to remove,
- * suspend or resume. It stops to mend a machine that should not change, so the operator finds a dead task.
+ * suspend or resume. It stops to mend a machine that should not change, so the operator finds a dead task. After a move that
+ * failed, it goes on with the machine where it is.
  */
 async function exhausted({ subject, data, step }: LeasedTask, tx: Transaction): Promise<string | undefined> {
   const server = await LOCK_SERVER.first(tx, [subject]);
   const status = server?.status;
-  if (status === 'RUNNING' || status === 'STOPPED') return undefined;
+  const isKept = server && (await giveUpRelocation(tx, server));
+  if (status === 'RUNNING' || status === 'STOPPED') return isKept ? step : undefined;
   if (status === 'SUSPENDED') await reportUnresumed(tx, server!);
   return server && (await abandon(tx, server, data)) ? UNDO : step;
 }

@@ -23,7 +23,7 @@ import { isOutage, noteTrouble } from './trouble.ts';
 import { changedBy, changeOf, type Wanted, wantedOf } from './wanted.ts';
 
 /** The calls that bring a machine nearer to its wanted state. */
-type Act = Extract<Step, 'off' | 'on' | 'restart' | 'reset' | 'resize' | 'rebuild'>;
+type Act = Extract<Step, 'off' | 'on' | 'restart' | 'reset' | 'resize' | 'rebuild' | 'move'>;
 
 /** The time for an engine to end its own work on a machine that the worker mends. Then the operator finds a dead task. */
 const BUSY_MS_MAX = 3_600_000;
@@ -35,7 +35,7 @@ export const reconcile: ServerStep = async (given, work) => {
   // After an outage, the machine has its whole time for the proof again.
   const task = given.outages ? { ...given, data: { ...given.data, proofBy: null, onAt: null } } : given;
   const spec = await work.specOf({ ...server, ...changedBy(changeOf(server)) });
-  const wanted = wantedOf(server, spec, task);
+  const wanted = wantedOf(server, spec, task, work.relocation);
   const seen = await driver.observe(keyOf(server), task.aborted);
   const time = machineTime(task.data, seen, task.now());
   const timed = { ...task, data: { ...task.data, ...time } };
@@ -53,10 +53,10 @@ export const reconcile: ServerStep = async (given, work) => {
       return wait(task, work, seen);
     case 'lost':
       // The observer reports the machine of a server that should be as it is.
-      if (!changeOf(server)) return settle(server);
+      if (!changeOf(server)) return settle(work, seen);
       throw new DriverError('failed', 'The engine has no complete machine of that order.');
     case 'settle':
-      return settle(server);
+      return settle(work, seen);
     default:
       return act(step, { task, work, wanted, spec });
   }
@@ -121,10 +121,10 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
   const change = changeOf(server);
   let seen: Observation;
   try {
-    seen = await call(step, { task, work, spec });
+    seen = await call(step, { task, work, wanted, spec });
   } catch (error) {
     const { status } = server;
-    if (!isPermanent(error) || !(CHANGING.has(status) || status === 'SUSPENDED')) throw error;
+    if (step === 'move' || !isPermanent(error) || !(CHANGING.has(status) || status === 'SUSPENDED')) throw error;
     await noteTrouble(work, error);
     // Another attempt would fail as well. The worker brings the machine back to its state before the change.
     if (CHANGING.has(status)) return hop(UNDO, { commit: (tx) => undoChange(tx, server) });
@@ -134,7 +134,7 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
   const isDone = step === wanted.once && seen.phase === 'present' && !seen.busy;
   const data = isDone && change ? { done: change.id } : {};
   const next = nextStep({ ...wanted, once: isDone ? null : wanted.once }, seen);
-  if (next === 'settle') return settle(server);
+  if (next === 'settle') return settle(work, seen);
   return next === step || next === 'wait' || next === 'lost' ? nap(pollSeconds, { data }) : nap(0, { data });
 }
 
@@ -142,11 +142,17 @@ async function act(step: Act, { task, work, wanted, spec }: Action): Promise<Out
  * Drivers carry a call out once for each id, even if the step repeats. They also refuse it again, so a suspended machine, which
  * the worker never gives up, gets another id.
  */
-async function call(step: Act, { task, work, spec }: Omit<Action, 'wanted'>): Promise<Observation> {
+async function call(step: Act, { task, work, wanted, spec }: Action): Promise<Observation> {
   const { server, driver } = work;
   const change = changeOf(server);
   const refused = task.data.refusals ? `-${task.data.refusals}` : '';
-  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}`;
+  // A machine that moves is turned off and on by the same task.
+  const away = wanted.host && step === 'off' ? '-away' : '';
+  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}${away}`;
+  if (step === 'move') {
+    if (!driver.move) throw new DriverError('rejected', 'The engine cannot move machines.');
+    return driver.move(keyOf(server), wanted.host!, task.aborted);
+  }
   if (step === 'rebuild' && change?.operation !== 'rebuild') {
     // A failed rebuild may have left the customer's machine beside its own. It is better than an empty one.
     const old = await driver.restore?.(keyOf(server), task.aborted);

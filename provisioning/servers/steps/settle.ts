@@ -7,17 +7,20 @@ import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.
 import { done, type Outcome } from '../../tasks/tasks.ts';
 import { completeChange } from '../billing/change.ts';
 import { completeResume } from '../billing/resume.ts';
+import type { Observation } from '../drivers/driver.ts';
 import { move } from '../move.ts';
+import { endRelocation } from '../placement/relocation.ts';
+import type { Work } from './step.ts';
 import { changedBy } from './wanted.ts';
 
-/** Ends the task. */
-export function settle(server: Server): Outcome {
+/** Ends the task, and a move of the machine with it. */
+export function settle({ server, relocation, driver }: Work, { host }: Pick<Observation, 'host'>): Outcome {
   const { status, change } = server;
   if (status === 'PROVISIONING') return done({ commit: (tx) => deliver(tx, server) });
   if (CHANGING.has(status)) return done({ commit: (tx) => completeChange(tx, server, changedBy(change)) });
   if (status === 'SUSPENDED' && change?.operation === 'resume')
     return done({ commit: (tx) => completeResume(tx, server, change) });
-  return done();
+  return done({ commit: relocation && ((tx) => endRelocation(tx, server, relocation, host, driver.name)) });
 }
 
 /** Captures the money of an order. The first month begins. */

@@ -3,12 +3,15 @@ import type { Database } from '../../../entities/database/database.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { LeasedTask, Outcome } from '../../tasks/tasks.ts';
 import type { HardwareDriver, MachineSpec } from '../drivers/driver.ts';
+import type { Relocation } from '../placement/relocation.ts';
 
 /** The context of a step. */
 export interface Work {
   db: Database;
   server: Server;
   driver: HardwareDriver;
+  /** The move of its machine to another host; undefined if there is none, or the server changes. */
+  relocation?: Relocation | undefined;
   /** Seconds until the worker observes a machine again. */
   pollSeconds: number;
   /** Seconds that a machine has to give proof before the worker tries to recover it. */

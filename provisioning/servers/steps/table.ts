@@ -15,6 +15,7 @@ export type Step =
   | 'lost'
   | 'prove'
   | 'off'
+  | 'move'
   | 'resize'
   | 'restart'
   | 'reset'
@@ -22,8 +23,11 @@ export type Step =
   | 'settle';
 
 /** A machine as its driver sees it. Missing members are unknown. */
-export type Seen = Pick<Observation, 'phase' | 'power' | 'busy' | 'size' | 'image'> &
+export type Seen = Pick<Observation, 'phase' | 'power' | 'busy' | 'size' | 'image' | 'host'> &
   Partial<Pick<Observation, 'proven'>>;
+
+/** Whether a machine is not on the host to which it moves. */
+const isAway = ({ host }: Wanted, seen: Seen): boolean => host !== null && seen.host !== host;
 
 const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) => boolean])[] = [
   ['remove', ({ exists }) => exists === false],
@@ -42,7 +46,8 @@ const TABLE: readonly (readonly [step: Step, fits: (wanted: Wanted, seen: Seen) 
   ['wait', ({ exists }, { busy }) => exists !== null && busy === true],
   ['rebuild', ({ remedy }, { phase }) => remedy === 'rebuild' && phase !== 'present'],
   ['lost', (_, { phase }) => phase !== 'present'],
-  ['off', (wanted, { power }) => wanted.power === 'off' && power === 'on'],
+  ['off', (wanted, seen) => seen.power === 'on' && (wanted.power === 'off' || isAway(wanted, seen))],
+  ['move', (wanted, seen) => seen.power === 'off' && isAway(wanted, seen)],
   ['resize', ({ once }) => once === 'resize'],
   ['resize', (wanted, seen) => wanted.remedy === 'resize' && seen.power === 'off' && sizeDiffers(wanted, seen)],
   ['on', (wanted, { power }) => wanted.power === 'on' && power === 'off'],

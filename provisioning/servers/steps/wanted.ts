@@ -2,6 +2,7 @@
 import { CHANGING, type Server, type ServerChange, type ServerStatus } from '../../../entities/servers/server.ts';
 import type { LeasedTask } from '../../tasks/tasks.ts';
 import type { MachineSpec, Power } from '../drivers/driver.ts';
+import type { Relocation } from '../placement/relocation.ts';
 import { UNDO } from '../task.ts';
 
 /** A call that a driver carries out once for each change, so its effect cannot be observed. */
@@ -11,6 +12,8 @@ export interface Wanted extends Pick<MachineSpec, 'size' | 'image'> {
   /** Null: a machine that is absent is as good as one that is off. */
   exists: boolean | null;
   power: Power;
+  /** The host to which it moves. Null: it stays where it is. */
+  host: string | null;
   /** The call that is still to do. */
   once: Once | null;
   /**
@@ -56,11 +59,15 @@ function remedyOf({ status, failureCode }: Server, { step }: Pick<LeasedTask, 's
   return (step === UNDO && UNDOES[failureCode ?? '']) || null;
 }
 
-/** @param spec the specification of the server after its change */
+/**
+ * @param spec the specification of the server after its change
+ * @param relocation its move to another host, if it has one
+ */
 export function wantedOf(
   server: Server,
   { size, image }: MachineSpec,
   task: Pick<LeasedTask, 'data' | 'now' | 'step'>,
+  relocation?: Relocation,
 ): Wanted {
   const { status, generation } = server;
   const change = changeOf(server);
@@ -72,6 +79,7 @@ export function wantedOf(
     image,
     exists: status === 'SUSPENDED' && !change ? null : status !== 'FAILED' && status !== 'DELETING',
     power: ON.has(status) || isResumed ? 'on' : 'off',
+    host: relocation?.open ? relocation.to : null,
     // The engine has the last word on a machine of an order, even if an earlier call was lost.
     once:
       isOrder && created === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,

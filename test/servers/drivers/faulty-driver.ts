@@ -90,6 +90,14 @@ export class FaultyDriver implements HardwareDriver {
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#tell('resize', spec, signal, (its) => this.#driver.resize(spec, change, its));
   }
+  move(key: MachineKey, host: string, signal: AbortSignal): Promise<Observation> {
+    return this.#tell(
+      'move',
+      key,
+      signal,
+      async (its) => (await this.#driver.move?.(key, host, its)) ?? this.#driver.observe(key, its),
+    );
+  }
   destroy(key: MachineKey, signal: AbortSignal): Promise<Observation> {
     return this.#tell('destroy', key, signal, (its) => this.#driver.destroy(key, its));
   }

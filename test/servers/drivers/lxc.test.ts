@@ -3,12 +3,14 @@ import { verify } from 'unixcrypt';
 import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
+import { requireNoCopy } from '../../../provisioning/servers/drivers/lxc/copy.ts';
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
   answering,
   instanceOf,
   keyOf,
   MARK,
+  machinesIn,
   nameOf,
   observationOf,
   specDigestOf,
@@ -112,6 +114,20 @@ describe('An instance', () => {
     const half = { ...failed, config };
     expect(observationOf(half, keyOf(half)!, 'n1')).toMatchObject({ phase: 'incomplete', power: 'on' });
     expect(() => answering({ ...failed, config: {} })).toThrow('n2 does not answer');
+  });
+
+  it('counts itself while its engine copies it to another member, and its copy when it is gone', () => {
+    const { config } = instanceOf(SPEC, OWN);
+    const marks = { ...config, [MARK.ready]: '1' };
+    const own = { name: nameOf(SPEC), status: 'Stopped', location: 'n1', config: marks };
+    const copy = { ...own, name: 'lxd-move-of-e6126878', location: 'n2' };
+    const silent = { name: own.name, status: 'Error', location: 'n1' };
+    expect(machinesIn([copy, own])).toEqual([own]);
+    expect(machinesIn([copy, silent])).toEqual([silent]);
+    expect(machinesIn([copy])).toEqual([copy]);
+    expect(() => requireNoCopy([copy, own], SPEC, own.name)).toThrow('left lxd-move-of-e6126878 on n2');
+    requireNoCopy([own], SPEC, own.name);
+    requireNoCopy([copy], SPEC, copy.name);
   });
 
   it('keeps its digest for another host, password or user data, and for no other change', () => {

@@ -8,6 +8,7 @@ import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { type DriverUnderTest, describeDriver } from './contract.ts';
 import { FaultyDriver } from './faulty-driver.ts';
+import { describeMoves } from './moves.ts';
 
 const folder = newFolder();
 afterAll(() => removeFolder(folder));
@@ -46,7 +47,9 @@ const world = (name: string, over: (driver: HardwareDriver) => HardwareDriver): 
   bootSeconds: 10,
 });
 
-describeDriver(world('simulated', (driver) => driver));
+const simulated = world('simulated', (driver) => driver);
+describeDriver(simulated);
+describeMoves({ ...simulated, hosts: ['here', 'there'] });
 
 describeDriver(
   world('simulated (every call comes twice)', (driver) => {

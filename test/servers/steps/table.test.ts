@@ -5,7 +5,7 @@ import type { Wanted } from '../../../provisioning/servers/steps/wanted.ts';
 
 const SIZE = { vcpus: 1, memoryMb: 2048, diskGb: 25 };
 const RUNNING: Wanted = {
-  ...{ exists: true, power: 'on', once: null, remedy: null, proof: false, late: false, givenUp: false },
+  ...{ exists: true, power: 'on', host: null, once: null, remedy: null, proof: false, late: false, givenUp: false },
   ...{ size: SIZE, image: 'debian-13' },
 };
 const ON: Seen = { phase: 'present', power: 'on', size: SIZE, image: 'debian-13' };
@@ -38,6 +38,16 @@ it.each<[wanted: Partial<Wanted>, seen: Partial<Seen>, step: Step]>([
   [{ power: 'off', exists: null }, { busy: true }, 'off'],
   [{ power: 'off', exists: null }, { busy: true, power: 'off' }, 'settle'],
   [{ power: 'off' }, { busy: true }, 'wait'],
+  [{ host: 'n2' }, { host: 'n1' }, 'off'],
+  [{ host: 'n2' }, { host: 'n1', power: 'off' }, 'move'],
+  [{ host: 'n2', power: 'off' }, { host: 'n1', power: 'off' }, 'move'],
+  [{ host: 'n2', power: 'off', exists: null }, { host: 'n1', power: 'off' }, 'move'],
+  [{ host: 'n2' }, { host: 'n2', power: 'off' }, 'on'],
+  [{ host: 'n2' }, { host: 'n2' }, 'settle'],
+  [{ host: 'n2' }, { host: 'n1', phase: 'unknown' }, 'wait'],
+  [{ host: 'n2' }, { host: 'n1', phase: 'absent' }, 'lost'],
+  [{ host: 'n2', power: 'off', exists: null }, { phase: 'absent' }, 'settle'],
+  [{}, { host: 'n1' }, 'settle'],
   [{ once: 'restart' }, {}, 'restart'],
   [{ once: 'reset' }, { power: 'off' }, 'reset'],
   [{ once: 'rebuild', remedy: 'rebuild' }, {}, 'rebuild'],

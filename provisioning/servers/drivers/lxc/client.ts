@@ -135,3 +135,9 @@ export class LxcClient {
     this.#endpoints.unshift(endpoint);
   }
 }
+
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve) => setTimeout(resolve, ms));
+  signal.throwIfAborted();
+}

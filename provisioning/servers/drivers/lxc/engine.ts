@@ -1,6 +1,6 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
-import { DriverError, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
-import { EngineError, type LxcClient } from './client.ts';
+import { DriverError, type DriverErrorCode, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import { EngineError, type LxcClient, pause } from './client.ts';
 import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
 import {
@@ -124,7 +124,7 @@ export class LxcEngine {
   }
 
   /** Waits for operations on the instance, for example of a worker that has lost its lease. */
-  async idle({ name }: Instance, signal: AbortSignal): Promise<void> {
+  async idle({ name }: Instance, signal: AbortSignal, code: DriverErrorCode = 'failed'): Promise<void> {
     for (const end = Date.now() + OTHERS_MS_MAX; Date.now() < end; await pause(200, signal)) {
       const { running = [] } = await this.#client.get<{
         running?: { resources?: { instances?: string[] }; class: string }[];
@@ -134,7 +134,13 @@ export class LxcEngine {
       );
       if (!busy) return;
     }
-    throw new DriverError('failed', `${name} is busy.`);
+    throw new DriverError(code, `${name} is busy.`);
+  }
+
+  /** Moves an instance that is off to another member of the cluster. */
+  async move(name: string, host: string, signal: AbortSignal): Promise<void> {
+    const path = `/1.0/instances/${name}?target=${encodeURIComponent(host)}`;
+    await this.#client.call('POST', path, { name, migration: true }, signal);
   }
 
   /**
@@ -286,10 +292,4 @@ export class LxcEngine {
       if (!busy) return;
     }
   }
-}
-
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise<void>((resolve) => setTimeout(resolve, ms));
-  signal.throwIfAborted();
 }

@@ -147,9 +147,15 @@ export const isReady = (instance: Instance): boolean => instance.config?.[MARK.r
 /** Whether a rebuild is replacing it. */
 export const isParked = ({ config }: Instance): boolean => Boolean(config?.[MARK.parked]);
 
+/** Whether it is the copy that an engine makes to move an instance; see copy.ts. */
+export const isCopy = ({ name }: Instance): boolean => /^(lxd|incus)-move-of-/.test(name);
+
 /** The instance of a machine among those of its two names: the finished one, or the unfinished, or the replaced. */
-export const presentOf = <One extends Instance>(instances: readonly One[]): One | undefined =>
-  instances.find(isReady) ?? instances.find((one) => !isParked(one)) ?? instances[0];
+export function presentOf<One extends Instance>(instances: readonly One[]): One | undefined {
+  const own = instances.filter((one) => !isCopy(one));
+  const counting = own.length ? own : instances;
+  return counting.find(isReady) ?? counting.find((one) => !isParked(one)) ?? counting[0];
+}
 
 /** The machines among instances, each by its present one. */
 export function machinesIn<One extends Instance>(instances: readonly One[]): One[] {

@@ -11,9 +11,10 @@ import {
   type PowerChange,
   turns,
 } from '../driver.ts';
-import { LxcClient } from './client.ts';
+import { LxcClient, pause } from './client.ts';
+import { requireNoCopy } from './copy.ts';
 import type { Endpoint } from './endpoint.ts';
-import { type EngineOptions, LxcEngine, pause } from './engine.ts';
+import { type EngineOptions, LxcEngine } from './engine.ts';
 import {
   type Instance,
   isParked,
@@ -31,6 +32,7 @@ import { limitsOf } from './limits.ts';
 import { readingOf, speedOf } from './meter.ts';
 import { park, predecessorIn, restore } from './predecessor.ts';
 import { UnsafeEngine } from './project.ts';
+import { stopOnce } from './restart.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
 /** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
@@ -119,7 +121,8 @@ export class LxcDriver implements HardwareDriver {
 
   power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(key, signal, async () => {
-      const { name, status, config } = await this.#existing(key, signal);
+      const found = await this.#existing(key, signal);
+      const { name, status } = found;
       const off = status === 'Stopped';
       if (want === 'off') {
         if (!off) await this.#settle(key, 'off', () => this.#engine.stop(name, true, signal), signal);
@@ -127,32 +130,12 @@ export class LxcDriver implements HardwareDriver {
       }
       if (want === 'on') {
         if (!off) return this.observe(key, signal);
-      } else if (!(await this.#stopOnce(name, config ?? {}, change, want === 'restart', signal)))
+      } else if (!(await stopOnce(this.#engine, found, { change, graceful: want === 'restart' }, signal)))
         return this.observe(key, signal);
       await this.#engine.tighten(name, signal);
       await this.#settle(key, 'on', () => this.#engine.start(name, signal), signal);
       return this.#proven(key, signal);
     });
-  }
-
-  /**
-   * The first half of a restart. It stores the process of the old system with the instance. In a repeated call, another
-   * process shows that the restart is done.
-   * @returns whether the caller must start it
-   */
-  async #stopOnce(
-    name: string,
-    config: Record<string, string>,
-    change: string,
-    graceful: boolean,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const boot = await this.#engine.bootOf(name, signal);
-    const begun = config[MARK.change] === change;
-    if (begun && boot > 0 && String(boot) !== config[MARK.before]) return false;
-    if (!begun) await this.#engine.mark(name, { [MARK.change]: change, [MARK.before]: String(boot) }, signal);
-    if (boot > 0) await this.#engine.stop(name, graceful, signal);
-    return true;
   }
 
   /** Keeps the old machine until the new one exists. Without room for both, the old one goes first. */
@@ -219,6 +202,20 @@ export class LxcDriver implements HardwareDriver {
         await this.#engine.mark(name, marks, signal, this.#engine.resized(spec, found));
       }
       return this.observe(spec, signal);
+    });
+  }
+
+  move(key: MachineKey, host: string, signal: AbortSignal): Promise<Observation> {
+    return this.#exclusive(key, signal, async () => {
+      // A worker that lost its lease may have begun. Its move goes on, and takes long with a large disk.
+      await this.#engine.idle(await this.#existing(key, signal), signal, 'unreachable');
+      const { name, location, status } = await this.#existing(key, signal);
+      if (location !== host) {
+        if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
+        requireNoCopy(await this.#engine.instances(signal), key, name);
+        await this.#engine.move(name, host, signal);
+      }
+      return this.observe(key, signal);
     });
   }
 
