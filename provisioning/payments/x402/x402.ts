@@ -148,7 +148,8 @@ export class X402 {
     if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
-    const settlement = await this.#driver.observe(key).catch(refuseForNow);
+    const driver = this.#driver;
+    const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
     if (settlement.state !== 'settled' || !(await this.#isSigned(payment, buyer.accountId))) return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
     await this.#db.transaction(async (tx) => {

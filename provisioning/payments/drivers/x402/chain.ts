@@ -48,6 +48,8 @@ const SEARCH_SECONDS = 3_600n;
 const RECEIPT_POLL_MS = 250;
 const RECEIPT_POLL_FIRST_MS = 5;
 const MINED_MS = 1_000;
+/** How long a request waits for the block of a payment that its payer has submitted. */
+const SUBMITTED_MS = 6_000;
 const MICROS_PER_USD = 1_000_000;
 
 export interface ChainSettings {
@@ -104,6 +106,21 @@ export class X402Chain {
     // At exactly that block, because another node may lag behind.
     if (await this.#isUsed(key, head.number)) return this.#search(key, head);
     return { state: (await this.#isExpired(key, head)) ? 'dead' : 'open' };
+  }
+
+  /**
+   * The outcome of an authorization that the service does not send. It waits while a transaction uses the authorization that has
+   * too few blocks. @throws if it still has too few at the end, or the node does not answer
+   */
+  async observeSubmitted(key: AuthorizationKey): Promise<Settlement> {
+    for (const end = Date.now() + SUBMITTED_MS; ; ) {
+      const found = await this.observe(key);
+      // Some nodes know no pending block.
+      if (found.state !== 'open' || !(await this.#isUsed(key, 'pending').catch(() => false))) return found;
+      if (Date.now() > end)
+        throw new Error('The payer has submitted the payment, and its block is not deep enough yet.');
+      await new Promise((resume) => setTimeout(resume, RECEIPT_POLL_MS));
+    }
   }
 
   /** Whether the safe block is later than the authorization. Then no reorganisation can still use it. */
@@ -167,13 +184,16 @@ export class X402Chain {
     return (await this.#isUsed({ payer: from, nonce })) ? 'invalid_exact_evm_nonce_already_used' : undefined;
   }
 
-  #isUsed({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>, blockNumber?: bigint): Promise<boolean> {
+  #isUsed(
+    { payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>,
+    at: bigint | 'latest' | 'pending' = 'latest',
+  ): Promise<boolean> {
     return this.client.readContract({
       address: this.#terms.asset,
       abi: TOKEN,
       functionName: 'authorizationState',
       args: [payer as Hex, nonce as Hex],
-      ...(blockNumber !== undefined && { blockNumber }),
+      ...(typeof at === 'bigint' ? { blockNumber: at } : { blockTag: at }),
     });
   }
 

@@ -4,7 +4,7 @@
  */
 import { closedObject } from '../driver.ts';
 import type { X402Chain } from './chain.ts';
-import type { X402Driver, X402Health, X402Terms } from './driver.ts';
+import type { AuthorizationKey, X402Driver, X402Health, X402Terms } from './driver.ts';
 import type { Facilitator } from './facilitator.ts';
 
 /** The block `x402` of the gateways file. */
@@ -106,6 +106,7 @@ export class EvmX402 implements X402Driver {
   settle: X402Driver['settle'] = async (...given) => (await this.#open()).facilitator.settle(...given);
   isSigned: X402Driver['isSigned'] = async (...given) => (await this.#open()).chain.isSigned(...given);
   observe: X402Driver['observe'] = async (...given) => (await this.#open()).chain.observe(...given);
+  observeSubmitted = async (key: AuthorizationKey) => (await this.#open()).chain.observeSubmitted(key);
   isFinal: X402Driver['isFinal'] = async (txId) => (await this.#open()).chain.isFinal(txId);
   payeeBalance = async () => (await this.#open()).chain.payeeBalance();
   revertedGas = async (txId: string) => (await this.#open()).chain.revertedGas(txId);
