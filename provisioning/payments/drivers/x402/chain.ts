@@ -1,13 +1,11 @@
 /** Asks an EVM chain for the outcome of authorizations (EIP-3009) of payments by x402. */
 import {
-  BaseError,
   type Block,
   createPublicClient,
   custom,
   defineChain,
   type Hash,
   type Hex,
-  HttpRequestError,
   type Log,
   type PublicClient,
   pad,
@@ -26,7 +24,7 @@ import {
   type Settlement,
   type X402Terms,
 } from './driver.ts';
-import { providerOf } from './nodes.ts';
+import { isStopped, providerOf } from './nodes.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -60,6 +58,8 @@ export interface ChainSettings {
   safeAboveUsd: number;
   /** The blocks of one call for logs. */
   logBlocks: number;
+  /** The age of the newest block of a node that has stopped. */
+  staleSeconds: number;
 }
 
 type Head = Pick<Block, 'timestamp'> & { number: bigint };
@@ -84,7 +84,7 @@ export class X402Chain {
       nativeCurrency: { name: 'gas', symbol: 'GAS', decimals: 18 },
       rpcUrls: { default: { http: [...settings.rpcUrls] } },
     });
-    const transport = custom(providerOf(settings.rpcUrls), { retryCount: 1 });
+    const transport = custom(providerOf(settings.rpcUrls, settings.staleSeconds), { retryCount: 1 });
     this.client = createPublicClient({ chain, transport, cacheTime: 0 });
   }
 
@@ -95,6 +95,12 @@ export class X402Chain {
     signal.throwIfAborted();
     const decimals = await this.client.readContract({ address: asset, abi: TOKEN, functionName: 'decimals' });
     return id === chainIdOf(network) && decimals === 6;
+  }
+
+  /** The time of the newest block, if all nodes have stopped. */
+  async stoppedAt(): Promise<Date | undefined> {
+    const { timestamp } = await this.client.getBlock({ blockTag: 'latest' });
+    return isStopped(timestamp, this.#settings.staleSeconds) ? new Date(Number(timestamp) * 1000) : undefined;
   }
 
   /** The outcome of an authorization. @throws if the node does not answer */
@@ -291,7 +297,3 @@ export function fateIn(
     next.args.value === amountMicros;
   return isPaid ? 'paid' : 'spent';
 }
-
-/** Whether the node did not answer, as opposed to an answer with an error. */
-export const isAway = (error: unknown): boolean =>
-  error instanceof BaseError && error.walk((one) => one instanceof HttpRequestError) !== null;

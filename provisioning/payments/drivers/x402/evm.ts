@@ -20,6 +20,7 @@ export interface EvmX402Settings extends Partial<X402Terms> {
   safeAboveUsd: number;
   settleSeconds: number;
   logBlocks: number;
+  staleSeconds: number;
   gasReserve: number;
   revertedGasMax: number;
 }
@@ -43,6 +44,7 @@ export const EVM_X402_SCHEMA = closedObject(['network', 'payTo', 'rpcUrls'], {
   safeAboveUsd: { type: 'number', minimum: 0, default: 1000 },
   settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
   logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
+  staleSeconds: { type: 'integer', minimum: 1, maximum: 7200, default: 300 },
   gasReserve: { type: 'integer', minimum: 1, default: 500 },
   revertedGasMax: { type: 'integer', minimum: 1, default: 1_000_000 },
 });
@@ -120,6 +122,9 @@ export class EvmX402 implements X402Driver {
     const { chain, facilitator } = await this.#open();
     if (!(await chain.isRight(signal)))
       return { reachable: false, warning: 'The node belongs to another chain than the configured one.' };
+    const stoppedAt = await chain.stoppedAt();
+    if (stoppedAt)
+      return { reachable: false, warning: `The newest block of the nodes is of ${stoppedAt.toISOString()}.` };
     return facilitator.health(signal);
   }
 
