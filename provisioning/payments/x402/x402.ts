@@ -29,12 +29,12 @@ import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
 import { Turns } from '../../../entities/turns.ts';
 import type { Exclusive, Settlement, SettleOptions, Settling, X402Driver } from '../drivers/x402/driver.ts';
-import { suspensePosting, tell } from '../suspense.ts';
+import { suspensePosting, tell, UNMATCHED_MIN_USD } from '../suspense.ts';
 import { x402Task } from '../task.ts';
 import { type Buyer, type Found, findEarlier, requireSame, signatureDigest } from './earlier.ts';
 import { exclusiveOf } from './exclusive.ts';
 import { mismatchOf, type SignedPayment } from './message.ts';
-import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas, UNMATCHED_MIN_USD } from './refusal.ts';
+import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas } from './refusal.ts';
 import { authorizationKeyOf, openPayment, sealPayment } from './sealed.ts';
 
 /** A request leases a payment for so long. Then a repeated request takes over. */
