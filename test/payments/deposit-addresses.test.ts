@@ -116,7 +116,7 @@ describe('An account', () => {
     const context = await newCustomer();
     const topUp = await openFor(context);
     await cancelTopUp(context, topUp.orderNumber);
-    const { txId } = chain.pay(topUp.walletAddress!, HALF, { coin: 'OTHER' });
+    const { txId } = chain.pay(topUp.walletAddress!, 2n * HALF, { coin: 'OTHER' });
     chain.mine(2);
     await sync();
     const [{ id } = { id: '' }] = await db.query<{ id: string }>('select id from payment where tx_id = $1', [txId]);
