@@ -189,7 +189,7 @@ const VARIABLES = {
     LIMIT_AGENT_ENTRIES: variable(count('entries'), '10', 'Entries in the directory of agents.'),
     LIMIT_AGENT_CHANGES_PER_HOUR: variable(count('changes'), '60', 'Changes of these entries in an hour.'),
     LIMIT_PENDING_TOPUPS: variable(count('top-ups'), '5', 'Top-ups that wait for a payment.'),
-    LIMIT_UNPAID_TOPUPS_PER_DAY: variable(count('top-ups'), '30', 'Top-ups in coins that got no payment, in 24 hours.'),
+    LIMIT_UNPAID_TOPUPS_PER_DAY: variable(count('top-ups'), '30', 'Top-ups that got less than 1 USD, in 24 hours.'),
     LIMIT_OPEN_PAYMENTS: variable(count('payments'), '5', 'Open payments by x402. It is also the limit of each payer.'),
     LIMIT_SESSIONS: variable(count('sessions'), '100', 'Sessions.'),
     LIMIT_OAUTH_CLIENTS: variable(count('clients'), '20', 'OAuth clients.'),

@@ -25,6 +25,7 @@ export async function addresses(databaseUrl: string, owner: Database): Promise<F
       ...{ network: NETWORK, chainId: 8453, urls: [gate.url], xpub: XPUB, confirmations: 1 },
       ...{
         pollSeconds: 1,
+        staleSeconds: 300,
         batchMax: 10,
         rangeMax: 100,
         native: { code: 'ETH', name: 'Ether', decimals: 18, pegged: false },

@@ -1,7 +1,8 @@
 /**
  * `npm run reconcile`: compares the coins of each gateway in the books with those on its chain, and names each difference. It ends
- * with 1 if pending payments and payouts do not explain one. It also does if a chain has two transactions of a payout. Otherwise
- * it ends with 2 if a node did not answer. It changes nothing.
+ * with 1 if a chain has fewer coins than pending payments and payouts explain. It also does if a chain has two transactions of a
+ * payout. Otherwise it ends with 2 if a node did not answer. Otherwise it ends with 3 if a chain has more coins. It changes
+ * nothing.
  */
 import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';
@@ -36,7 +37,8 @@ async function compare(): Promise<number> {
       if (!compared.length) console.log('There is no gateway with coins.');
       const verdicts = new Set<string>([...compared.map(verdictOf), ...replaced.map((one) => one.replaced)]);
       if (['WRONG', 'TWICE', 'ANNOUNCED'].some((verdict) => verdicts.has(verdict))) return 1;
-      return verdicts.has('SILENT') ? 2 : 0;
+      if (verdicts.has('SILENT')) return 2;
+      return verdicts.has('SURPLUS') ? 3 : 0;
     } finally {
       await db.close();
     }

@@ -12,7 +12,10 @@ export const Chain = entity('chain', {
   head: column.int(),
   /** The last block that the worker has read. A reorganisation may have removed it since. */
   height: nullable(column.int()),
-  /** When the worker last had read every block and every announced payment; within some seconds. */
+  /**
+   * When the worker last had read every block and every announced payment; within some seconds. A node that has stopped does
+   * not count.
+   */
   reachedAt: nullable(column.timestamp()),
   /** The highest block that the chain had promised to keep. Payments up to it are final. */
   finalHeight: nullable(column.int()),
@@ -54,6 +57,10 @@ export const KEEP_CHAIN = statement({})`
   where kept.head <> excluded.head or kept.height is distinct from excluded.height
     or excluded.reached_at > coalesce(kept.reached_at, '-infinity') + interval '10 seconds'
     or excluded.final_height > coalesce(kept.final_height, -1)`;
+
+/** Whether the time $1 is more than $2 seconds ago. */
+export const IS_OLD = statement({ old: column.boolean() })`
+  select $1::timestamptz < now() - make_interval(secs => $2::double precision) as old`;
 
 /** Keeps the problem $2 of the network $1; null: none. Returns whether it had none before, if it changes. */
 export const KEEP_PROBLEM = statement({ isNew: column.boolean() })`

@@ -104,8 +104,8 @@ export const DROP_PAYMENTS = moveStatement(
 );
 
 /**
- * Marks credited payments to the address of the top-up $2 on the network $1 as missing. The reported transactions $3 with
- * their positions $4 lose that mark. Returns the payments whose mark has changed.
+ * Marks payments to the address of the top-up $2 as missing, in the balance or in suspense. $1 is the network. The
+ * reported transactions $3 with their positions $4 lose that mark. Returns the payments whose mark has changed.
  */
 export const MARK_MISSING = statement({
   id: Payment.columns.id,
@@ -117,7 +117,8 @@ export const MARK_MISSING = statement({
   with shown as (select * from unnest($3::text[], $4::int[]) as shown(tx_id, position)),
     looked as (
       select id, exists (select 1 from shown where (shown.tx_id, shown.position) = (payment.tx_id, payment.position)) as there
-      from payment where network = $1 and ${cameToSql('$2')} and status in ('CREDITED', 'ASSIGNED', 'FINAL') order by id for update)
+      from payment where network = $1 and ${cameToSql('$2')} and status in ('CREDITED', 'ASSIGNED', 'FINAL', 'UNMATCHED')
+      order by id for update)
   update payment set missing_since = case when there then null else now() end
   from looked where payment.id = looked.id and there = (missing_since is not null)
   returning payment.id, order_number, network, tx_id, missing_since`;

@@ -15,7 +15,7 @@ const TRANSITIONS = {
   /** Announced, and in no block; or an authorization that the chain may yet move. */
   OBSERVED: ['CONFIRMING', 'CREDITED', 'UNMATCHED', 'DROPPED'],
   /** In a block, with too few confirmations. */
-  CONFIRMING: ['OBSERVED', 'CREDITED', 'UNMATCHED', 'DROPPED'],
+  CONFIRMING: ['OBSERVED', 'CREDITED', 'UNMATCHED', 'DROPPED', 'WRITTEN_OFF'],
   /** In the balance of its account, and the chain may still remove it. */
   CREDITED: ['FINAL', 'REVERSED'],
   /** In the balance, and the chain cannot remove it any more. */
@@ -31,7 +31,10 @@ const TRANSITIONS = {
   DROPPED: ['OBSERVED', 'CONFIRMING', 'CREDITED'],
   /** The chain removed it after its credit, and it is in suspense. The account owes what it had spent. CREDITED: mined again. */
   REVERSED: ['CREDITED', 'WRITTEN_OFF'],
-  /** The operator does not expect the money any more. CREDITED, or UNMATCHED if it never was: mined again. */
+  /**
+   * The operator does not expect the money any more. CREDITED, or UNMATCHED if it never was: mined again. Or it came in another
+   * coin, and is too small for a decision.
+   */
   WRITTEN_OFF: ['CREDITED', 'UNMATCHED'],
   /** The operator sent the coins back from suspense, or a payout will. UNMATCHED: the payout was cancelled. */
   RETURNED: ['UNMATCHED'],

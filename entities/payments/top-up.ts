@@ -144,6 +144,9 @@ export const IS_GIVEN_ADDRESS = statement({ known: column.boolean() })`
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement({ orderNumber: column.text() })`
   select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`;
+/** Less is no payment for the limits. Otherwise dust would buy an account any number of addresses. */
+const PAID_MIN_USD = 1;
+const isUnpaid = `mode = 'CRYPTO' and received_crypto::numeric * amount_micros < amount_crypto::numeric * ${microsFromUsd(PAID_MIN_USD)}`;
 /**
  * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. `nextAt`: when less than $2
  * addresses of a day are unpaid again; null: now.
@@ -153,9 +156,9 @@ export const COUNT_PENDING_TOP_UPS = statement({
   nextAt: nullable(column.timestamp()),
   now: column.now(),
 })`
-  select count(*) filter (where status = 'PENDING' or mode = 'X402' and status = 'CONFIRMING')::int as pending,
+  select count(*) filter (where status = 'PENDING' or status = 'CONFIRMING' and (mode = 'X402' or ${isUnpaid}))::int as pending,
     (array_agg(created_at order by created_at desc) filter (
-      where mode = 'CRYPTO' and received_crypto = '0' and created_at > now() - interval '1 day'))[$2] + interval '1 day' as next_at,
+      where ${isUnpaid} and created_at > now() - interval '1 day'))[$2] + interval '1 day' as next_at,
     now()
   from top_up where account_id = $1`;
 

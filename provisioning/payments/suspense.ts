@@ -17,6 +17,9 @@ import { startTask } from '../../entities/tasks/start.ts';
 import { x402Task } from './task.ts';
 import { isOverdrawn } from './wallet/movements.ts';
 
+/** The least payment about which the operator decides. Smaller ones would cost a stranger nothing, and the operator much. */
+export const UNMATCHED_MIN_USD = 1;
+
 export type AccountPosting = Posting & { accountId: string };
 
 /** A transfer of a payment. @param kind `topup` for the credit of a top-up, or `adjustment` for later transfers */

@@ -14,12 +14,13 @@ import {
   TopUp,
   type TopUpStatus,
 } from '../../entities/payments/top-up.ts';
+import { Turns } from '../../entities/turns.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { lockOwnAccount } from '../accounts/account.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
-import { findCoin } from './coins.ts';
+import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
 
 export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
@@ -98,13 +99,35 @@ async function insertTopUp(
 }
 
 /**
+ * An account opens one top-up at a time. So requests at once take no more addresses than the limit allows. Each process has
+ * turns of its own, so the row is checked again under the lock.
+ */
+const openings = new Turns({
+  places: 64,
+  placesOfGroup: 1,
+  waiting: 500,
+  waitingOfGroup: 24,
+  refusal: 'The service opens other top-ups of the account. Wait for one of them.',
+});
+
+/**
  * Opens a top-up with a quote for half an hour, and an address for its payment.
- * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached, or as `lockOwnAccount` does
+ * @throws ApiError unknown_coin, coin_unavailable or topup_limit_reached or rate_limited, or as `lockOwnAccount` does
  */
 async function openTopUp(context: Context, amountMicros: bigint, crypto: string): Promise<TopUp> {
   const accountId = accountOf(context);
   const coin = await findCoin(context, crypto);
-  if (!coin.available || coin.rateMicros === null) throw new ApiError('coin_unavailable');
+  const { rateMicros } = coin;
+  if (!coin.available || rateMicros === null) throw new ApiError('coin_unavailable');
+  return openings.run(accountId, () => openInTurn(context, amountMicros, { ...coin, rateMicros }));
+}
+
+async function openInTurn(
+  context: Context,
+  amountMicros: bigint,
+  coin: CoinView & { rateMicros: bigint },
+): Promise<TopUp> {
+  const accountId = accountOf(context);
   const createdAt = await refuseTooMany(context, accountId);
   const orderNumber = newOrderNumber('TOP');
   const invoice = {
@@ -132,7 +155,7 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
       crypto: coin.code,
       network: coin.network,
       amountCrypto: invoice.amountCrypto,
-      rateMicros: coin.rateMicros!,
+      rateMicros: coin.rateMicros,
       ...target,
       confirmationsRequired: coin.confirmationsRequired,
       createdAt,
@@ -162,7 +185,7 @@ async function refuseTooMany(
 const tooManyUnpaid = (most: number, nextAt: Date, now: Date): ApiError =>
   new ApiError(
     'topup_limit_reached',
-    `The account opened ${most} top-ups in 24 hours that got no payment. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
+    `The account opened ${most} top-ups in 24 hours that got less than 1 USD. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
     { retryAfter: Math.max(1, Math.ceil((nextAt.getTime() - now.getTime()) / 1000)) },
   );
 

@@ -56,6 +56,39 @@ describe('An account', () => {
     await openFor(context);
   });
 
+  it('makes no room for further top-ups by dust, but by a dollar', async () => {
+    const opened = await newCustomer();
+    const context = { ...opened, limits: { ...opened.limits, pendingTopups: 1 } };
+    const { orderNumber, walletAddress } = await openFor(context);
+    for (const units of [1n, HALF / 50n - 2n]) {
+      chain.pay(walletAddress!, units);
+      chain.mine(2);
+      await sync();
+      await expect(openFor(context)).rejects.toMatchObject({ code: 'topup_limit_reached' });
+    }
+    // The half hour ends, and the top-up keeps what came.
+    await db.query(`update top_up set expires_at = now() where order_number = $1`, [orderNumber]);
+    await sync();
+    const third = await openFor(context);
+    await cancelTopUp(context, third.orderNumber);
+    await expect(openFor(context)).rejects.toThrow('24 hours');
+    chain.pay(walletAddress!, 1n);
+    chain.mine(2);
+    await sync();
+    await openFor(context);
+  });
+
+  it('takes no more numbers than it may open top-ups by requests at once', async () => {
+    const context = await newCustomer();
+    const next = async () =>
+      (await db.query<{ next: number }>('select next from deposit where source = $1', [driver.depositSource()]))[0]!
+        .next;
+    const before = await next();
+    const answers = await Promise.allSettled(Array.from({ length: 12 }, () => openFor(context)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(UNPAID_MAX - 1);
+    expect((await next()) - before).toBe(UNPAID_MAX - 1);
+  });
+
   it('gets its own unpaid address again after a month, and a later payment belongs to the later top-up', async () => {
     const context = await newCustomer();
     const before = await openFor(context);
@@ -83,7 +116,7 @@ describe('An account', () => {
     const context = await newCustomer();
     const topUp = await openFor(context);
     await cancelTopUp(context, topUp.orderNumber);
-    const { txId } = chain.pay(topUp.walletAddress!, HALF, { coin: 'OTHER' });
+    const { txId } = chain.pay(topUp.walletAddress!, 2n * HALF, { coin: 'OTHER' });
     chain.mine(2);
     await sync();
     const [{ id } = { id: '' }] = await db.query<{ id: string }>('select id from payment where tx_id = $1', [txId]);

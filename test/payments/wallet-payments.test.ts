@@ -1,13 +1,15 @@
 /** Payments that a wallet reports. The worker asks the wallet until they are final, also when another account got the money. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import type { Payment } from '../../entities/payments/payment.ts';
+import { proveBooks } from '../../entities/payments/books.ts';
+import { READ_GATEWAY } from '../../entities/payments/movement.ts';
+import { gatewayOf, type Payment } from '../../entities/payments/payment.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import type { Coin, ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { createTopUp } from '../../resolvers/payments/billing.ts';
-import { assign, giveBack } from '../../resolvers/payments/payments.ts';
+import { assign, giveBack, writeOff } from '../../resolvers/payments/payments.ts';
 import { newDatabase, truncate } from '../setup/database.ts';
 import { contextOf, openShop } from '../setup/shop.ts';
 
@@ -97,6 +99,23 @@ describe('A held payment that the operator gave to another account', () => {
     await watch();
     expect(await stored(payment.txId)).toMatchObject({ missingSince: null, status: 'FINAL' });
     expect(await shop.events(id)).toEqual(expect.arrayContaining(['payment.missing', 'payment.found']));
+  });
+
+  it('is reported as missing in suspense, too, and leaves no coins when the operator writes it off then', async () => {
+    const { context, payment, id } = await held();
+    const units = async () => (await READ_GATEWAY.all(db, [gatewayOf(await stored(payment.txId))]))[0]?.units ?? '0';
+    const before = BigInt(await units());
+    wallet.payments = [];
+    await watch();
+    expect(await stored(payment.txId)).toMatchObject({ status: 'UNMATCHED', missingSince: expect.any(Date) });
+    wallet.payments = [payment];
+    await watch();
+    expect(await stored(payment.txId)).toMatchObject({ status: 'UNMATCHED', missingSince: null });
+    wallet.payments = [];
+    await watch();
+    await writeOff(context, id, 'Gone');
+    expect(before - BigInt(await units())).toBe(payment.units);
+    expect((await proveBooks(db)).firstFault).toBeNull();
   });
 
   it('is final at once if it was final in suspense, also after the month of its top-up', async () => {

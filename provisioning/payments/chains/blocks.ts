@@ -10,7 +10,7 @@ import type { Queryable, Transaction } from '../../../entities/database/transact
 import { ChainBlock, FIND_TIP } from '../../../entities/payments/chain.ts';
 import { UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
 import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
-import type { Block, ChainNode, FindDeposits } from '../drivers/driver.ts';
+import type { Block, ChainNode, FindDeposits, Head } from '../drivers/driver.ts';
 import { writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
 
@@ -46,6 +46,7 @@ type Tip = Pick<ChainBlock, 'height' | 'hash'>;
 
 /**
  * Reads new blocks from one node, up to a limit.
+ * @param head the highest block of the node
  * @param doubted the doubt of the look before, if it had one
  * @throws Error if it is another chain than before, or lacks a final block
  */
@@ -53,10 +54,10 @@ export async function readBlocks(
   db: Database,
   network: string,
   node: ChainNode,
+  head: Head,
   doubted: Doubt | undefined,
   signal: AbortSignal,
 ): Promise<Progress> {
-  const head = await node.head(signal);
   const before = await tipOf(db, network);
   const progress = (state: Progress['state'], height: number): Progress => ({
     ...{ state, height, head: head.height },

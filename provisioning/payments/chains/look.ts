@@ -3,9 +3,9 @@
  * begins a new look, because two nodes may disagree about everything.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { KEEP_CHAIN, NOTE_TOKEN_CODES } from '../../../entities/payments/chain.ts';
+import { IS_OLD, KEEP_CHAIN, NOTE_TOKEN_CODES } from '../../../entities/payments/chain.ts';
 import { FIND_UNFINAL, FINISH_BELOW } from '../../../entities/payments/observed-payment.ts';
-import type { ChainNode, ChainReader } from '../drivers/driver.ts';
+import type { ChainNode, ChainReader, Head } from '../drivers/driver.ts';
 import { type Doubt, findDepositsIn, type Progress, readBlocks } from './blocks.ts';
 import { dropUnobserved, writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
@@ -16,6 +16,8 @@ export const FINAL_DEPTH = 100;
 export interface Look extends Progress {
   /** The order numbers of the top-ups for which announced payments changed. */
   changed: string[];
+  /** The fault of all nodes, of which at least one has stopped; undefined: the node still gets blocks. */
+  stopped?: string | undefined;
 }
 
 /** The code of tokens is checked again after so long. */
@@ -23,25 +25,61 @@ const TOKENS_MS = 3_600_000;
 /** When the tokens of each node were checked, by the clock of the process. */
 const checkedAt = new WeakMap<ChainNode, number>();
 
-/** @throws Error if no node can be read */
-export const look = (
+/**
+ * Passes over a node that has stopped: its highest block is old. If all others fail, it is read all the same, and proves nothing
+ * about the present.
+ * @throws Error if no node can be read
+ */
+export async function look(
   db: Database,
-  { network, nodes }: ChainReader,
+  { network, nodes, staleSeconds }: ChainReader,
   doubted: Doubt | undefined,
   signal: AbortSignal,
-): Promise<Look> =>
-  nodes.ask(signal, async (node) => {
-    await checkTokens(db, network, node, signal);
-    const progress = await readBlocks(db, network, node, doubted, signal);
-    const { state, head, height } = progress;
-    const isReached = state === 'reached';
-    const { changed, isComplete } = isReached
-      ? await readAnnounced(db, network, node, signal)
-      : { changed: [], isComplete: false };
-    const finalHeight = isReached ? await finish(db, network, node, height, signal) : null;
-    await KEEP_CHAIN.all(db, [network, head, height, isComplete, finalHeight]);
-    return { ...progress, changed };
-  });
+): Promise<Look> {
+  const stopped: { node: ChainNode; head: Head }[] = [];
+  try {
+    return await nodes.ask(signal, async (node) => {
+      const head = await node.head(signal);
+      if (await isOld(db, head, staleSeconds)) {
+        stopped.push({ node, head });
+        throw new Error(`The newest block of ${network} is ${head.height}, of ${head.at.toISOString()}.`);
+      }
+      return lookWith(db, network, node, head, { doubted, signal });
+    });
+  } catch (fault) {
+    signal.throwIfAborted();
+    const [last] = stopped.toSorted((one, other) => other.head.height - one.head.height);
+    if (!last) throw fault;
+    return lookWith(db, network, last.node, last.head, { doubted, signal, stopped: (fault as Error).message });
+  }
+}
+
+const isOld = async (db: Database, { at }: Head, staleSeconds: number | undefined): Promise<boolean> =>
+  staleSeconds !== undefined && (await IS_OLD.first(db, [at, staleSeconds]))!.old;
+
+interface LookOptions extends Pick<Look, 'stopped'> {
+  doubted: Doubt | undefined;
+  signal: AbortSignal;
+}
+
+async function lookWith(
+  db: Database,
+  network: string,
+  node: ChainNode,
+  newest: Head,
+  { doubted, signal, stopped }: LookOptions,
+): Promise<Look> {
+  await checkTokens(db, network, node, signal);
+  const progress = await readBlocks(db, network, node, newest, doubted, signal);
+  const { state, head, height } = progress;
+  const isReached = state === 'reached';
+  const { changed, isComplete } = isReached
+    ? await readAnnounced(db, network, node, signal)
+    : { changed: [], isComplete: false };
+  const finalHeight = isReached ? await finish(db, network, node, height, signal) : null;
+  await KEEP_CHAIN.all(db, [network, head, height, isComplete && stopped === undefined, finalHeight]);
+  return { ...progress, changed, stopped };
+}
 
 /** The service reads no block of a chain whose token may be another one than before. The operator decides. */
 async function checkTokens(db: Database, network: string, node: ChainNode, signal: AbortSignal): Promise<void> {

@@ -43,7 +43,7 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
         if (attempts >= FAILED_LOOKS) await keepProblem(db, network, fault.message);
         throw fault;
       });
-      const { state, height, doubt = null, changed, problem: known } = found;
+      const { state, height, doubt = null, changed, problem: known, stopped } = found;
       const before = data.rests as KeptRests | undefined;
       const rests = new Rests(before);
       if (state !== 'waiting') {
@@ -53,7 +53,7 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
         await settleAll(synced, [...followed, ...changed]);
       }
       const kept = state === 'waiting' ? (before ?? {}) : rests.kept;
-      const problem = problemOf(kept);
+      const problem = stopped ?? problemOf(kept);
       if (problem !== known) await keepProblem(db, network, problem);
       const afterSeconds = state === 'behind' ? 0 : (reader.pollSeconds ?? pollSeconds);
       return hop('start', { afterSeconds, data: { doubt, rests: kept } });

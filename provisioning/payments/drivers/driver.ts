@@ -99,18 +99,22 @@ export interface TokenCode {
   codeHash: string;
 }
 
+export type Head = Pick<Block, 'height' | 'hash' | 'at'>;
+
 /** Reads one chain. */
 export interface ChainReader {
   readonly network: string;
   /** Seconds between two polls. Default: the poll interval of the worker. */
   readonly pollSeconds?: number;
+  /** The seconds after which a node without a new block counts as stopped. Absent: the chain has no steady blocks. */
+  readonly staleSeconds?: number | undefined;
   readonly nodes: Nodes<ChainNode>;
 }
 
 /** Reads a chain through one node. The worker repeats calls that throw. */
 export interface ChainNode {
   /** The highest block. @throws Error if the node is of another chain */
-  head(signal: AbortSignal): Promise<{ height: number; hash: string }>;
+  head(signal: AbortSignal): Promise<Head>;
   /** The hash of the block at that height on the present chain; undefined: the node has none. */
   hash(height: number, signal: AbortSignal): Promise<string | undefined>;
   /**

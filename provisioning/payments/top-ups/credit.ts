@@ -1,10 +1,10 @@
 /** Credits the payments of top-ups, or puts them into suspense, in memory: the caller locks the rows, and writes them. */
-import { usdFromMicros } from '../../../entities/money.ts';
+import { microsFromUsd, usdFromMicros } from '../../../entities/money.ts';
 import { available, BONUS } from '../../../entities/payments/ledger.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import { MINED_AFTER_QUOTE_SECONDS, type TopUp } from '../../../entities/payments/top-up.ts';
 import type { ExchangeRates } from '../exchange-rates/exchange-rate.ts';
-import { type AccountPosting, creditPosting, newsOf, suspensePosting } from '../suspense.ts';
+import { type AccountPosting, creditPosting, newsOf, suspensePosting, UNMATCHED_MIN_USD } from '../suspense.ts';
 import { microsOf, parseUnits } from './amount.ts';
 
 /** One settlement of several payments: the caller writes the rows and the postings when all are settled. */
@@ -74,11 +74,18 @@ export const bonusPosting = (
   description: 'Bonus',
 });
 
-/** Puts a payment in another coin into suspense for the operator to decide. It waits without an exchange rate. */
+/**
+ * Puts a payment in another coin into suspense for the operator to decide. It waits without an exchange rate. A small one is
+ * written off at no value instead. Its coins stay in the gateway.
+ */
 export function suspendPayment({ exchangeRates, postings, news }: SettlementBatch, payment: Payment): void {
   const { decimals, spotMicros } = exchangeRates.get(payment.coin) ?? { decimals: 0, spotMicros: null };
   if (spotMicros === null) return;
   const micros = microsOf(BigInt(payment.units), spotMicros, decimals);
+  if (micros < microsFromUsd(UNMATCHED_MIN_USD)) {
+    Object.assign(payment, { status: 'WRITTEN_OFF', rateMicros: spotMicros });
+    return;
+  }
   Object.assign(payment, { status: 'UNMATCHED', rateMicros: spotMicros, creditedMicros: micros });
   postings.push(suspensePosting(payment, micros));
   news.push(newsOf(payment, 'payment.unmatched'));

@@ -24,17 +24,19 @@ export const differenceOf = ({ chainUnits, bookedUnits }: Compared): bigint | un
   chainUnits === undefined ? undefined : chainUnits - bookedUnits;
 
 /**
- * RIGHT: the chain has the same units. PENDING: payments and payouts under way explain the difference. WRONG: they do not.
+ * RIGHT: the chain has the same units. PENDING: payments and payouts under way explain the difference. WRONG: the chain has fewer
+ * than they explain, so coins are lost. SURPLUS: the chain has more. A contract may have sent them in a way that no driver sees.
  * UNKNOWN: no driver can tell. SILENT: a driver can tell, and its node did not answer.
  */
-export type Verdict = 'RIGHT' | 'PENDING' | 'WRONG' | 'UNKNOWN' | 'SILENT';
+export type Verdict = 'RIGHT' | 'PENDING' | 'WRONG' | 'SURPLUS' | 'UNKNOWN' | 'SILENT';
 
 export function verdictOf(compared: Compared): Verdict {
   const difference = differenceOf(compared);
   if (difference === undefined) return compared.fault === undefined ? 'UNKNOWN' : 'SILENT';
   if (difference === 0n) return 'RIGHT';
   const { in: coming, out: leaving } = compared.pendingUnits;
-  return difference >= -leaving && difference <= coming ? 'PENDING' : 'WRONG';
+  if (difference < -leaving) return 'WRONG';
+  return difference <= coming ? 'PENDING' : 'SURPLUS';
 }
 
 /** Reads the units of each coin. Undefined: the driver cannot tell. */
@@ -44,7 +46,7 @@ interface Reader {
   read?: ReadUnits;
 }
 
-/** How often it compares a gateway that is WRONG. The service may not have read the last block of the chain yet. */
+/** How often it compares a gateway with an unexplained difference. The service may not have read the last block of the chain yet. */
 const TRIES = 3;
 const PAUSE_MS = 3_000;
 
@@ -74,8 +76,8 @@ export async function reconcile(
   for (const name of [...names].sort()) {
     for (let tries = 1; ; tries++) {
       const found = await compare(db, name, readers.get(name));
-      const isWrong = found.some((one) => verdictOf(one) === 'WRONG');
-      if (!isWrong || tries === TRIES) {
+      const isExplained = !found.map(verdictOf).some((verdict) => verdict === 'WRONG' || verdict === 'SURPLUS');
+      if (isExplained || tries === TRIES) {
         compared.push(...found);
         break;
       }

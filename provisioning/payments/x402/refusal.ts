@@ -1,11 +1,10 @@
 /** Refusals of payments by x402 before the service sends them. */
 import { ApiError } from '../../../entities/errors.ts';
 import type { PaymentStatus } from '../../../entities/payments/payment.ts';
+import { UNMATCHED_MIN_USD } from '../suspense.ts';
 
 const GAS_RETRY_SECONDS = 3_600;
 const OPEN_RETRY_SECONDS = 60;
-/** The least payment that gets a row in suspense. Rows of less would cost a stranger nothing, and the operator much. */
-export const UNMATCHED_MIN_USD = 1;
 
 export const tooManyOpen = (openMax: number): ApiError =>
   new ApiError(

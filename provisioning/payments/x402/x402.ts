@@ -29,12 +29,12 @@ import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
 import { Turns } from '../../../entities/turns.ts';
 import type { Exclusive, Settlement, SettleOptions, Settling, X402Driver } from '../drivers/x402/driver.ts';
-import { suspensePosting, tell } from '../suspense.ts';
+import { suspensePosting, tell, UNMATCHED_MIN_USD } from '../suspense.ts';
 import { x402Task } from '../task.ts';
 import { type Buyer, type Found, findEarlier, requireSame, signatureDigest } from './earlier.ts';
 import { exclusiveOf } from './exclusive.ts';
 import { mismatchOf, type SignedPayment } from './message.ts';
-import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas, UNMATCHED_MIN_USD } from './refusal.ts';
+import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas } from './refusal.ts';
 import { authorizationKeyOf, openPayment, sealPayment } from './sealed.ts';
 
 /** A request leases a payment for so long. Then a repeated request takes over. */
@@ -148,7 +148,8 @@ export class X402 {
     if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
-    const settlement = await this.#driver.observe(key).catch(refuseForNow);
+    const driver = this.#driver;
+    const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
     if (settlement.state !== 'settled' || !(await this.#isSigned(payment, buyer.accountId))) return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
     await this.#db.transaction(async (tx) => {

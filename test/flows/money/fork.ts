@@ -142,8 +142,8 @@ class ForkedNode implements ChainNode {
   }
 
   async head() {
-    const { height, hash } = this.#blocks.at(-1)!;
-    return { height, hash };
+    const { height, hash, at } = this.#blocks.at(-1)!;
+    return { height, hash, at };
   }
 
   async hash(height: number) {

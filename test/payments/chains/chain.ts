@@ -24,6 +24,7 @@ export type Paid = Omit<ObservedPayment, 'confirmations'>;
 
 export class Chain implements ChainReader, ChainNode {
   readonly network: string;
+  staleSeconds?: number;
   readonly nodes = new Nodes<ChainNode>([this]);
   blocks: Block[] = [];
   pool: Paid[] = [];
@@ -35,8 +36,8 @@ export class Chain implements ChainReader, ChainNode {
   }
 
   async head() {
-    const { height, hash } = this.blocks.at(-1)!;
-    return { height, hash };
+    const { height, hash, at } = this.blocks.at(-1)!;
+    return { height, hash, at };
   }
 
   async hash(height: number) {

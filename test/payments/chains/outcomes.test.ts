@@ -94,10 +94,10 @@ describe('A transaction with another outcome in another block', () => {
     const paid = chain.pay(walletAddress!, 7n * HALF, { coin: 'OTHER' });
     chain.mine(2);
     await sync();
-    await replace(2, [{ ...paid, units: HALF }], 4);
+    await replace(2, [{ ...paid, units: 2n * HALF }], 4);
     expect(await paymentsOf(orderNumber)).toEqual([
       ['UNMATCHED', 7n * HALF],
-      ['UNMATCHED', HALF],
+      ['UNMATCHED', 2n * HALF],
     ]);
     const [first, second] = await db.query<Payment>('select * from payment where order_number = $1 order by id', [
       orderNumber,

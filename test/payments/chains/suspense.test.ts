@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
+import { READ_GATEWAY } from '../../../entities/payments/movement.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
@@ -29,6 +30,27 @@ async function unmatched() {
 }
 
 describe('An unmatched payment', () => {
+  it('below a dollar asks nothing of the operator, and its coins stay in the books, also after a reorganisation', async () => {
+    const news = () => db.query(`select id from event where type = 'payment.unmatched'`);
+    const [before, inSuspense] = [(await news()).length, await suspense()];
+    const [, { orderNumber, walletAddress }] = await open();
+    const units = async () =>
+      (await READ_GATEWAY.all(db, ['gateway:testnet'])).find(({ coin }) => coin === 'OTHER')?.units ?? '0';
+    const held = await units();
+    chain.pay(walletAddress!, 99_999_999n, { coin: 'OTHER' });
+    chain.mine(2);
+    await sync();
+    expect(await paymentOf(orderNumber)).toMatchObject({ status: 'WRITTEN_OFF', creditedMicros: 0n });
+    expect([await units(), await suspense()]).toEqual([String(BigInt(held) + 99_999_999n), inSuspense]);
+    chain.reorganise(2);
+    await sync();
+    chain.mine(3);
+    await sync();
+    expect([await units(), await suspense()]).toEqual([String(BigInt(held) + 99_999_999n), inSuspense]);
+    expect((await news()).length).toBe(before);
+    await balanced();
+  });
+
   it('goes to the account that the operator names, and leaves it again when the chain removes the payment', async () => {
     const { context, topUp, id } = await unmatched();
     const other = await shop.account(0n);

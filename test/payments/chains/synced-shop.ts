@@ -3,6 +3,7 @@ import { afterAll, beforeEach } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
+import type { ChainReader } from '../../../provisioning/payments/drivers/driver.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
@@ -11,10 +12,10 @@ import { Chain, ChainDriver } from './chain.ts';
 /** The amount for 50 USD at 100 USD a coin, in base units. */
 export const HALF = 50_000_000n;
 
-/** Opens the shop for one test file. */
-export async function openSyncedShop() {
+/** Opens the shop for one test file. @param readerOf makes the reader of the chain. Default: the chain is its only node */
+export async function openSyncedShop(readerOf: (chain: Chain) => ChainReader = (chain) => chain) {
   const chain = new Chain();
-  const driver = new ChainDriver(chain);
+  const driver = new ChainDriver(readerOf(chain));
   const shop = await openShop(afterAll, { payments: [driver] });
   /** Looks at the chain twice, as it takes to believe that blocks were removed, and runs all work that follows. */
   const sync = async (worker = shop.provisioning.newWorker()) => {

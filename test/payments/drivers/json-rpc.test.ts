@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JsonRpc, RpcError } from '../../../provisioning/payments/drivers/json-rpc.ts';
 import { Nodes } from '../../../provisioning/payments/drivers/nodes.ts';
-import { isAway, X402Chain } from '../../../provisioning/payments/drivers/x402/chain.ts';
+import { X402Chain } from '../../../provisioning/payments/drivers/x402/chain.ts';
+import { isAway } from '../../../provisioning/payments/drivers/x402/nodes.ts';
 
 const { signal } = new AbortController();
 
@@ -69,7 +70,7 @@ describe('A client of JSON-RPC', () => {
     [200, false],
   ])('tells x402 that a node is away if it answers an error with status %d: %s', async (status, away) => {
     const node = await startNode({ error: { code: 3, message: 'execution reverted' } }, status);
-    const settings = { rpcUrls: [node.url], confirmations: 1, safeAboveUsd: 1, logBlocks: 1 };
+    const settings = { rpcUrls: [node.url], confirmations: 1, safeAboveUsd: 1, logBlocks: 1, staleSeconds: 300 };
     const { client } = new X402Chain({ network: 'eip155:8453' } as never, settings);
     const fault = await client.getBlockNumber().catch((error) => error);
     expect([fault instanceof Error, isAway(fault)]).toEqual([true, away]);

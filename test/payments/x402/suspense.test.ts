@@ -1,7 +1,7 @@
 /** Payments that the chain moved before they were sent to the service. They wait in suspense until the operator decides. */
 import { describe, expect, it } from 'vitest';
 import { proveBooks, verifyBooks } from '../../../entities/payments/books.ts';
-import type { TestAccount } from '../../setup/freehold.ts';
+import { eventually, type TestAccount } from '../../setup/freehold.ts';
 import { NO_ANVIL } from '../drivers/evm/anvil.ts';
 import { openX402World, type X402World } from './chain-world.ts';
 import { type Signed, sign, version2 } from './clients.ts';
@@ -57,6 +57,45 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
     expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
     const WRITE_OFF = 'mutation ($id: ID!) { writeOffPayment(id: $id, reason: "No") { status } }';
     expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  /** Lets the payer submit a payment, and pays with it while no block has it. @param whilePaying runs meanwhile */
+  async function payUnmined(account: TestAccount, signed: Signed, whilePaying: () => Promise<unknown>) {
+    const { anvil } = world;
+    await anvil.control.setAutomine(false);
+    try {
+      const submitted = world.submit(signed);
+      await eventually(async () => (await anvil.control.getTxpoolStatus()).pending === 1);
+      const [answer] = await Promise.all([pay(account, signed), whilePaying()]);
+      await anvil.control.mine({ blocks: 1 });
+      await submitted;
+      return answer;
+    } finally {
+      await anvil.control.setAutomine(true);
+    }
+  }
+
+  it('goes into suspense if its payer submitted it, and its block comes only during the request', async () => {
+    const { account, signed } = await signedOrder();
+    let isAsked = false;
+    world.rpc.before = (_method, params) => {
+      isAsked ||= params.at(-1) === 'pending';
+    };
+    const { status, body } = await payUnmined(account, signed, async () => {
+      await eventually(async () => isAsked);
+      await world.anvil.control.mine({ blocks: 1 });
+    });
+    world.rpc.before = () => {};
+    expect([status, body.code]).toEqual([422, 'payment_nonce_used']);
+    await expectBalanced();
+  });
+
+  it('asks its sender to come again if its payer submitted it, and no block comes', async () => {
+    const { account, signed } = await signedOrder();
+    const { status, body } = await payUnmined(account, signed, async () => {});
+    expect([status, body.code]).toEqual([503, 'unavailable']);
+    expect((await pay(account, signed)).body.code).toBe('payment_nonce_used');
+    await expectBalanced();
   });
 
   it('is returned or written off from suspense by the operator', async () => {

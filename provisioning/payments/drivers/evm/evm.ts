@@ -32,6 +32,7 @@ interface Settings {
   native?: NamedCoin;
   tokens: Token[];
   pollSeconds: number;
+  staleSeconds: number;
   batchMax: number;
   rangeMax: number;
 }
@@ -47,7 +48,8 @@ export class EvmPayments implements PaymentDriver {
   readonly #coins: readonly Coin[];
 
   constructor(settings: Settings) {
-    const { network, chainId, urls, xpub, confirmations, native, tokens, pollSeconds, batchMax, rangeMax } = settings;
+    const { network, chainId, urls, xpub, confirmations, native, tokens } = settings;
+    const { pollSeconds, staleSeconds, batchMax, rangeMax } = settings;
     const contracts = new Map(tokens.map((token) => [token.contract.toLowerCase(), token]));
     if (contracts.size < tokens.length) throw new Error('two tokens have the same contract');
     if (!native && !tokens.length) throw new Error('it has neither tokens nor the native coin');
@@ -62,7 +64,8 @@ export class EvmPayments implements PaymentDriver {
       confirmationsRequired: confirmations,
     }));
     const chain = { network, chainId, batchMax, rangeMax, native: native?.code, tokens: contracts };
-    this.chains = [{ network, pollSeconds, nodes: new Nodes(urls.map((url) => new EvmReader({ ...chain, url }))) }];
+    const nodes = new Nodes(urls.map((url) => new EvmReader({ ...chain, url })));
+    this.chains = [{ network, pollSeconds, staleSeconds, nodes }];
   }
 
   coins(): readonly Coin[] {
@@ -136,6 +139,7 @@ export const EVM: GatewayKind<Settings> = {
       }),
     },
     pollSeconds: { type: 'number', exclusiveMinimum: 0, maximum: 60, default: 2 },
+    staleSeconds: { ...POSITIVE, maximum: 7200, default: 300 },
     batchMax: { ...POSITIVE, maximum: 100, default: 10 },
     rangeMax: { ...POSITIVE, maximum: 10_000, default: 100 },
   }),

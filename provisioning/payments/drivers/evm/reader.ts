@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import type { Block, ChainNode, FindDeposits, ObservedPayment, TokenCode } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import { balancesAt } from './balances.ts';
+import { type PlacedReceipt, receiptsOf } from './receipts.ts';
 import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, transferOf } from './rpc.ts';
 
 /** Full blocks of one range. One full block may have several hundred kilobytes. */
@@ -40,9 +41,6 @@ export interface EvmChain {
 }
 
 type EvmBlockRead = ReturnType<typeof blockOf>;
-
-/** A receipt, and the places of its logs by their positions in the block. */
-type PlacedReceipt = Receipt & { places: ReadonlyMap<string, number> };
 
 /** Blocks as the node gave them, with their transfers to deposit addresses. */
 interface Found {
@@ -214,10 +212,8 @@ export class EvmReader implements ChainNode {
     const paid = blocks.flatMap(({ transactions }) =>
       transactions.filter(({ to, value }) => deposits.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
     );
-    const receipts = await this.#receipts(
-      [...transfers.map(({ log }) => log.transactionHash), ...paid.map(({ hash }) => hash)],
-      signal,
-    );
+    const [logs, txIds] = [transfers.map(({ log }) => log), paid.map(({ hash }) => hash)];
+    const receipts = await receiptsOf(this.#rpc, logs, txIds, signal);
     const inBlock = (txId: string, hash: string): PlacedReceipt => {
       const receipt = receipts.get(txId);
       if (receipt?.blockHash !== hash) throw new Error(`${this.network} changed while the worker read ${txId}.`);
@@ -258,17 +254,6 @@ export class EvmReader implements ChainNode {
     return coin && address && position !== undefined
       ? [{ txId: log.transactionHash, position, coin, address, units }]
       : [];
-  }
-
-  async #receipts(txIds: readonly string[], signal: AbortSignal): Promise<Map<string, PlacedReceipt>> {
-    const wanted = [...new Set(txIds)];
-    const found = await this.#rpc.batch<Receipt | null>(
-      signal,
-      wanted.map((txId): Call => ['eth_getTransactionReceipt', txId]),
-    );
-    const placesOf = ({ logs }: Receipt) => new Map(logs.map(({ logIndex }, place) => [logIndex, place]));
-    const receipts = found.filter((one) => one !== null);
-    return new Map(receipts.map((one) => [one.transactionHash, { ...one, places: placesOf(one) }]));
   }
 }
 

@@ -19,6 +19,8 @@ export interface Transfer {
 
 /** Blocks that a wallet may lack. It refreshes every 20 seconds, and the chain has a block every two minutes. */
 const BEHIND_MAX = 3;
+/** A daemon without a new block for so long has stopped. The chain has a block every two minutes. */
+const STOPPED_MS = 3_600_000;
 /** The error code of a wallet without a spend key. */
 const WATCH_ONLY = -29;
 /** The only account. Its subaddresses are those of top-ups. */
@@ -64,7 +66,7 @@ export class ViewWallet {
     return { mined, pool };
   }
 
-  /** @throws if it is another wallet, does not know the subaddress, can spend, or lacks blocks */
+  /** @throws if it is another wallet, does not know the subaddress, can spend, or lacks blocks. Or if the daemon has stopped */
   async check(signal: AbortSignal, known?: { address: string; index: number }): Promise<void> {
     const { addresses } = await this.#wallet.call<{ addresses: { address: string; address_index: number }[] }>(
       signal,
@@ -79,6 +81,12 @@ export class ViewWallet {
       this.#wallet.call<{ height: number }>(signal, 'get_height'),
       this.#daemon.call<{ height: number; synchronized: boolean }>(signal, 'get_info'),
     ]);
+    const { block_header: newest } = await this.#daemon.call<{ block_header: { timestamp: number } }>(
+      signal,
+      'get_last_block_header',
+    );
+    if (newest.timestamp * 1000 < Date.now() - STOPPED_MS)
+      throw new Error(`The newest block of the daemon is of ${new Date(newest.timestamp * 1000).toISOString()}.`);
     if (!daemon.synchronized) throw new Error(`The daemon is still at block ${daemon.height}.`);
     if (Math.abs(daemon.height - height) > BEHIND_MAX)
       throw new Error(`The wallet is at block ${height}, the daemon at ${daemon.height}.`);

@@ -17,6 +17,8 @@ export interface UtxoChain {
   /** Whether its node returns full blocks. If not, the reader asks for each transaction, and the node needs an index. */
   fullBlocks: boolean;
   confirmations: number;
+  /** A node without a new block for so long counts as stopped. Absent: blocks come at the wish of a test. */
+  staleSeconds?: number;
 }
 
 const [XPUB, ZPUB, TPUB, VPUB, DGUB] = [0x0488b21e, 0x04b24746, 0x043587cf, 0x045f1cf6, 0x02facafd];
@@ -62,6 +64,7 @@ const DOGECOIN = { code: 'DOGE', name: 'Dogecoin', scheme: 'dogecoin', fullBlock
 export const CHAINS: Readonly<Record<string, UtxoChain>> = {
   bitcoin: {
     ...BITCOIN,
+    staleSeconds: 7_200,
     genesis: '000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f',
     versions: [XPUB, ZPUB],
     addressOf: p2wpkh('bc'),
@@ -76,6 +79,7 @@ export const CHAINS: Readonly<Record<string, UtxoChain>> = {
   },
   litecoin: {
     ...LITECOIN,
+    staleSeconds: 3_600,
     genesis: '12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2',
     versions: [XPUB, ZPUB],
     addressOf: p2wpkh('ltc'),
@@ -91,6 +95,7 @@ export const CHAINS: Readonly<Record<string, UtxoChain>> = {
   },
   dogecoin: {
     ...DOGECOIN,
+    staleSeconds: 3_600,
     genesis: '1a91e3dace36e2be3bf030a65679fe821aa1d6ef92e7c9902eb318182c355691',
     versions: [XPUB, DGUB],
     addressOf: p2pkh(0x1e),

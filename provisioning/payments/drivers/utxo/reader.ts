@@ -1,5 +1,5 @@
 /** Reads a chain of Bitcoin's family from a node by its RPC. The node needs no wallet and no key. */
-import type { Announced, Block, ChainNode, FindDeposits, ObservedPayment } from '../driver.ts';
+import type { Announced, Block, ChainNode, FindDeposits, Head, ObservedPayment } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import type { UtxoChain } from './chains.ts';
 
@@ -52,6 +52,8 @@ export class UtxoReader implements ChainNode {
   /** Announced transactions with their payments. A later address cannot occur in them. */
   #announced = new Map<string, ObservedPayment[]>();
   readonly #code: string;
+  /** The head of the last answer, because older nodes need another call for its time. */
+  #head: Head | undefined;
 
   constructor({ network, chain, url, credentials }: UtxoNode) {
     this.#fullBlocks = chain.fullBlocks;
@@ -72,7 +74,11 @@ export class UtxoReader implements ChainNode {
     const { blocks: height, headers, bestblockhash: hash } = found;
     if (headers - height > HEADERS_AHEAD_MAX)
       throw new Error(`The node still syncs its chain: it has ${height} of ${headers} blocks.`);
-    return { height, hash };
+    if (this.#head?.hash !== hash) {
+      const { time } = await this.#rpc.call<{ time: number }>(signal, 'getblockheader', hash);
+      this.#head = { height, hash, at: new Date(time * 1000) };
+    }
+    return this.#head;
   }
 
   async hash(height: number, signal: AbortSignal) {

@@ -48,7 +48,8 @@ export class UtxoPayments implements PaymentDriver {
       pegged: false,
       confirmationsRequired: confirmations ?? chain.confirmations,
     };
-    this.chains = [{ network, pollSeconds, nodes: new Nodes([new UtxoReader({ network, chain, url, credentials })]) }];
+    const nodes = new Nodes([new UtxoReader({ network, chain, url, credentials })]);
+    this.chains = [{ network, pollSeconds, staleSeconds: chain.staleSeconds, nodes }];
   }
 
   coins(): readonly Coin[] {

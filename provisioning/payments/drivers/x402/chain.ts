@@ -1,13 +1,11 @@
 /** Asks an EVM chain for the outcome of authorizations (EIP-3009) of payments by x402. */
 import {
-  BaseError,
   type Block,
   createPublicClient,
   custom,
   defineChain,
   type Hash,
   type Hex,
-  HttpRequestError,
   type Log,
   type PublicClient,
   pad,
@@ -26,7 +24,7 @@ import {
   type Settlement,
   type X402Terms,
 } from './driver.ts';
-import { providerOf } from './nodes.ts';
+import { isStopped, providerOf } from './nodes.ts';
 
 const TOKEN = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -48,6 +46,8 @@ const SEARCH_SECONDS = 3_600n;
 const RECEIPT_POLL_MS = 250;
 const RECEIPT_POLL_FIRST_MS = 5;
 const MINED_MS = 1_000;
+/** How long a request waits for the block of a payment that its payer has submitted. */
+const SUBMITTED_MS = 6_000;
 const MICROS_PER_USD = 1_000_000;
 
 export interface ChainSettings {
@@ -58,6 +58,8 @@ export interface ChainSettings {
   safeAboveUsd: number;
   /** The blocks of one call for logs. */
   logBlocks: number;
+  /** The age of the newest block of a node that has stopped. */
+  staleSeconds: number;
 }
 
 type Head = Pick<Block, 'timestamp'> & { number: bigint };
@@ -82,7 +84,7 @@ export class X402Chain {
       nativeCurrency: { name: 'gas', symbol: 'GAS', decimals: 18 },
       rpcUrls: { default: { http: [...settings.rpcUrls] } },
     });
-    const transport = custom(providerOf(settings.rpcUrls), { retryCount: 1 });
+    const transport = custom(providerOf(settings.rpcUrls, settings.staleSeconds), { retryCount: 1 });
     this.client = createPublicClient({ chain, transport, cacheTime: 0 });
   }
 
@@ -95,6 +97,12 @@ export class X402Chain {
     return id === chainIdOf(network) && decimals === 6;
   }
 
+  /** The time of the newest block, if all nodes have stopped. */
+  async stoppedAt(): Promise<Date | undefined> {
+    const { timestamp } = await this.client.getBlock({ blockTag: 'latest' });
+    return isStopped(timestamp, this.#settings.staleSeconds) ? new Date(Number(timestamp) * 1000) : undefined;
+  }
+
   /** The outcome of an authorization. @throws if the node does not answer */
   async observe(key: AuthorizationKey, txId?: string): Promise<Settlement> {
     const found = txId === undefined ? undefined : await this.#receipt(txId as Hash);
@@ -104,6 +112,21 @@ export class X402Chain {
     // At exactly that block, because another node may lag behind.
     if (await this.#isUsed(key, head.number)) return this.#search(key, head);
     return { state: (await this.#isExpired(key, head)) ? 'dead' : 'open' };
+  }
+
+  /**
+   * The outcome of an authorization that the service does not send. It waits while a transaction uses the authorization that has
+   * too few blocks. @throws if it still has too few at the end, or the node does not answer
+   */
+  async observeSubmitted(key: AuthorizationKey): Promise<Settlement> {
+    for (const end = Date.now() + SUBMITTED_MS; ; ) {
+      const found = await this.observe(key);
+      // Some nodes know no pending block.
+      if (found.state !== 'open' || !(await this.#isUsed(key, 'pending').catch(() => false))) return found;
+      if (Date.now() > end)
+        throw new Error('The payer has submitted the payment, and its block is not deep enough yet.');
+      await new Promise((resume) => setTimeout(resume, RECEIPT_POLL_MS));
+    }
   }
 
   /** Whether the safe block is later than the authorization. Then no reorganisation can still use it. */
@@ -167,13 +190,16 @@ export class X402Chain {
     return (await this.#isUsed({ payer: from, nonce })) ? 'invalid_exact_evm_nonce_already_used' : undefined;
   }
 
-  #isUsed({ payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>, blockNumber?: bigint): Promise<boolean> {
+  #isUsed(
+    { payer, nonce }: Pick<AuthorizationKey, 'payer' | 'nonce'>,
+    at: bigint | 'latest' | 'pending' = 'latest',
+  ): Promise<boolean> {
     return this.client.readContract({
       address: this.#terms.asset,
       abi: TOKEN,
       functionName: 'authorizationState',
       args: [payer as Hex, nonce as Hex],
-      ...(blockNumber !== undefined && { blockNumber }),
+      ...(typeof at === 'bigint' ? { blockNumber: at } : { blockTag: at }),
     });
   }
 
@@ -271,7 +297,3 @@ export function fateIn(
     next.args.value === amountMicros;
   return isPaid ? 'paid' : 'spent';
 }
-
-/** Whether the node did not answer, as opposed to an answer with an error. */
-export const isAway = (error: unknown): boolean =>
-  error instanceof BaseError && error.walk((one) => one instanceof HttpRequestError) !== null;

@@ -116,6 +116,12 @@ export interface X402Driver {
    * @throws if the chain does not answer at the moment
    */
   observe(key: AuthorizationKey, txId?: string): Promise<Settlement>;
+  /**
+   * Asks for the outcome of an authorization that the service does not send. It waits some seconds for the block of a
+   * transaction of its payer. Absent: `observe` suffices.
+   * @throws if the block is not deep enough then, or the chain does not answer
+   */
+  observeSubmitted?(key: AuthorizationKey): Promise<Settlement>;
   /** The gas that a transaction took if it reverted; undefined: it did not, or is in no block. Absent: none reverts. */
   revertedGas?(txId: string): Promise<bigint | undefined>;
   /** Whether the block of the transaction is final. @throws if the chain does not answer at the moment */

@@ -4,7 +4,7 @@
  */
 import { closedObject } from '../driver.ts';
 import type { X402Chain } from './chain.ts';
-import type { X402Driver, X402Health, X402Terms } from './driver.ts';
+import type { AuthorizationKey, X402Driver, X402Health, X402Terms } from './driver.ts';
 import type { Facilitator } from './facilitator.ts';
 
 /** The block `x402` of the gateways file. */
@@ -20,6 +20,7 @@ export interface EvmX402Settings extends Partial<X402Terms> {
   safeAboveUsd: number;
   settleSeconds: number;
   logBlocks: number;
+  staleSeconds: number;
   gasReserve: number;
   revertedGasMax: number;
 }
@@ -43,6 +44,7 @@ export const EVM_X402_SCHEMA = closedObject(['network', 'payTo', 'rpcUrls'], {
   safeAboveUsd: { type: 'number', minimum: 0, default: 1000 },
   settleSeconds: { type: 'number', minimum: 0.1, maximum: 60, default: 15 },
   logBlocks: { type: 'integer', minimum: 1, maximum: 100_000, default: 1000 },
+  staleSeconds: { type: 'integer', minimum: 1, maximum: 7200, default: 300 },
   gasReserve: { type: 'integer', minimum: 1, default: 500 },
   revertedGasMax: { type: 'integer', minimum: 1, default: 1_000_000 },
 });
@@ -106,6 +108,7 @@ export class EvmX402 implements X402Driver {
   settle: X402Driver['settle'] = async (...given) => (await this.#open()).facilitator.settle(...given);
   isSigned: X402Driver['isSigned'] = async (...given) => (await this.#open()).chain.isSigned(...given);
   observe: X402Driver['observe'] = async (...given) => (await this.#open()).chain.observe(...given);
+  observeSubmitted = async (key: AuthorizationKey) => (await this.#open()).chain.observeSubmitted(key);
   isFinal: X402Driver['isFinal'] = async (txId) => (await this.#open()).chain.isFinal(txId);
   payeeBalance = async () => (await this.#open()).chain.payeeBalance();
   revertedGas = async (txId: string) => (await this.#open()).chain.revertedGas(txId);
@@ -119,6 +122,9 @@ export class EvmX402 implements X402Driver {
     const { chain, facilitator } = await this.#open();
     if (!(await chain.isRight(signal)))
       return { reachable: false, warning: 'The node belongs to another chain than the configured one.' };
+    const stoppedAt = await chain.stoppedAt();
+    if (stoppedAt)
+      return { reachable: false, warning: `The newest block of the nodes is of ${stoppedAt.toISOString()}.` };
     return facilitator.health(signal);
   }
 

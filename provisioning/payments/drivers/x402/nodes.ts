@@ -10,9 +10,29 @@ const RPC_TIMEOUT_MS = 10_000;
  */
 const SIMULATED_GAS_MAX = 1_500_000n;
 
-/** Calls nodes for viem, which interprets its own errors only. */
-export function providerOf(urls: readonly string[]) {
+/** The service asks a node again for its head after so long. */
+const HEAD_MS = 5_000;
+
+/** Whether a block is so old that its node has stopped. @param timestamp seconds since the epoch */
+export const isStopped = (timestamp: bigint, staleSeconds: number): boolean =>
+  timestamp < BigInt(Math.floor(Date.now() / 1000) - staleSeconds);
+
+/**
+ * Calls nodes for viem, which interprets its own errors only.
+ * @param staleSeconds the age of the newest block of a node that has stopped. Another node comes first then
+ */
+export function providerOf(urls: readonly string[], staleSeconds: number) {
   const nodes = new Nodes(urls.map((url) => new JsonRpc({ url, batchMax: 1 })));
+  const heads = new WeakMap<JsonRpc, { until: number; isOld: boolean }>();
+  const hasStopped = async (node: JsonRpc, signal: AbortSignal): Promise<boolean> => {
+    const now = performance.now();
+    const known = heads.get(node);
+    if (urls.length === 1 || (known && now < known.until)) return known?.isOld ?? false;
+    const head = await node.call<{ timestamp: string }>(signal, 'eth_getBlockByNumber', 'latest', false);
+    const isOld = isStopped(BigInt(head.timestamp), staleSeconds);
+    heads.set(node, { until: now + HEAD_MS, isOld });
+    return isOld;
+  };
   return {
     request: async ({ method, params = [] }: { method: string; params?: unknown[] }) => {
       const call = { body: { method, params }, url: 'the node' };
@@ -23,8 +43,19 @@ export function providerOf(urls: readonly string[]) {
           faults.push(fault);
           throw fault;
         });
+      let isAnyStopped = false;
+      const askLive = async (node: JsonRpc) => {
+        if (!(await hasStopped(node, signal))) return ask(node);
+        isAnyStopped = true;
+        throw new Error('The node has stopped.');
+      };
       try {
-        return await nodes.ask(signal, ask);
+        return await nodes.ask(signal, askLive).catch((fault: Error) => {
+          if (!isAnyStopped) throw fault;
+          const refusal = faults.find((one) => one instanceof RpcError);
+          if (refusal) throw refusal;
+          return nodes.ask(signal, ask);
+        });
       } catch (fault) {
         const error =
           fault instanceof RpcError && fault.status < 400
@@ -51,3 +82,7 @@ export function faultsOf(error: unknown): readonly Error[] {
   const told = error instanceof BaseError ? error.walk((one) => FAULTS.has(one as object)) : null;
   return (told && FAULTS.get(told)) ?? [];
 }
+
+/** Whether the node did not answer, as opposed to an answer with an error. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof BaseError && error.walk((one) => one instanceof HttpRequestError) !== null;

@@ -1,7 +1,8 @@
 /** Sends the transactions of one payment by the gas wallet, for the scheme of x402. */
 import { type Abi, encodeFunctionData, type Hash, type Hex, parseErc6492Signature, parseSignature } from 'viem';
-import { isAway, type X402Chain } from './chain.ts';
+import type { X402Chain } from './chain.ts';
 import type { Authorization, Exclusive } from './driver.ts';
+import { isAway } from './nodes.ts';
 import { type GasWallet, isPoor, isRejected, type Prepared, type Sent } from './wallet.ts';
 
 interface Call {

@@ -56,6 +56,8 @@ interface Options {
   chainId?: number;
   /** Seconds between blocks. Default: each transaction gets its own block at once. */
   blockSeconds?: number;
+  /** The time of the first block. Default: now. */
+  begin?: Date;
   /** Further addresses for USD Coin besides `USDC`. */
   tokens?: readonly Hex[];
 }
@@ -66,9 +68,12 @@ export type Anvil = Awaited<ReturnType<typeof startAnvil>>;
 const WHILE_READ = '"$0" "$@" & cat >/dev/null; kill -9 $!';
 
 /** Starts anvil, which takes a third of a second. It runs until the caller stops it, or until the process ends or is killed. */
-export async function startAnvil({ chainId = base.id, blockSeconds, tokens = [] }: Options = {}) {
+export async function startAnvil({ chainId = base.id, blockSeconds, begin, tokens = [] }: Options = {}) {
   const port = await freePort();
-  const pace = blockSeconds ? ['--block-time', String(blockSeconds)] : [];
+  const pace = [
+    ...(blockSeconds ? ['--block-time', String(blockSeconds)] : []),
+    ...(begin ? ['--timestamp', String(Math.floor(begin.getTime() / 1000))] : []),
+  ];
   const own = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId), '--silent', ...pace];
   // It has a group of its own. A signal for the group of the test would end the shell first.
   const child = spawn('sh', ['-c', WHILE_READ, PROGRAM!, ...own], {

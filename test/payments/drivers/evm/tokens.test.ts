@@ -30,6 +30,7 @@ describe.skipIf(NO_ANVIL)('A token', () => {
         xpub,
         confirmations: 1,
         pollSeconds: 1,
+        staleSeconds: 300,
         batchMax: 10,
         rangeMax: 100,
       },

@@ -155,5 +155,11 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
         { name: 'gateway:base', totalUsd: -11 },
       ]),
     });
+    // As if a contract had sent a coin that the driver does not see.
+    await mutate(MOVE, { ...sweep, target: 'fees', units: '1', txId: 'none' });
+    expect(await command('reconcile')).toMatchObject({
+      code: 3,
+      output: expect.stringMatching(/^SURPLUS .*: a difference of 1\./),
+    });
   });
 });

@@ -53,6 +53,7 @@ describe('A Monero wallet', () => {
     ['lacks blocks', () => (rpc.daemonHeight = 104)],
     ['has blocks that were taken back', () => (rpc.height = 104)],
     ['has a daemon that lacks blocks', () => (rpc.synchronized = false)],
+    ['has a daemon without new blocks', () => rpc.newestAt.setHours(rpc.newestAt.getHours() - 2)],
     ['cannot see announced payments', () => (rpc.errors.get_transfers = { code: -38, message: 'no connection' })],
     ['cannot be reached', () => void stops.pop()!()],
   ])('is not taken for empty if it %s', async (what, broken) => {

@@ -14,6 +14,8 @@ export class WalletRpc {
   height = 100;
   daemonHeight = 100;
   synchronized = true;
+  /** The time of the newest block. */
+  newestAt = new Date();
   delayMs = 0;
   transfers: { in?: object[]; pool?: object[] } = {};
   /** The called methods, in order. */
@@ -95,6 +97,8 @@ export class WalletRpc {
         return { height: this.height };
       case 'get_info':
         return { height: this.daemonHeight, synchronized: this.synchronized };
+      case 'get_last_block_header':
+        return { block_header: { timestamp: Math.floor(this.newestAt.getTime() / 1000) } };
       default:
         return method === 'get_transfers' ? this.transfers : {};
     }
