@@ -3,19 +3,17 @@
  * the name once and connects only to the checked addresses. So a second answer of the nameserver cannot redirect it.
  */
 import { Resolver } from 'node:dns/promises';
-import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connectTo } from './connection.ts';
 import { type AddressRules, hostOf, RefusedUrl } from './public-address.ts';
 
 /** Returns all addresses of a name. @throws an error with the code of node:dns */
 export type Resolve = (name: string) => Promise<string[]>;
 
 const RESOLVE_MS = 2000;
-/** The bytes that a receiver may send beside the body: TLS, interim answers and headers. */
-const OVERHEAD_BYTES_MAX = 256 * 1024;
-const WATCH_MS = 20;
 
 /** Asks the nameservers directly: getaddrinfo would block the threads that check passwords. */
 export const resolveName: Resolve = async (name) => {
@@ -91,8 +89,7 @@ function exchange(
   return new Promise((done, fail) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       method,
-      agent: false,
-      lookup: checkedLookup(url, outbound),
+      createConnection: () => connectTo(url, checkedLookup(url, outbound), answerBytesMax, outbound.rules),
       maxHeaderSize: 8192,
       signal,
       headers: {
@@ -101,8 +98,6 @@ function exchange(
         connection: 'close',
       },
     });
-    checkPeer(request, url, outbound.rules);
-    watchBytes(request, answerBytesMax + OVERHEAD_BYTES_MAX);
     request.on('error', fail).on('response', (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -123,7 +118,7 @@ function exchange(
 
 /** Returns the lookup that checks each address before the connection. `parse` has checked literal addresses. */
 function checkedLookup(url: URL, { rules, resolve }: Outbound): LookupFunction {
-  return (name, { all }, answer) => {
+  return (name, _, answer) => {
     resolve(name.replace(/\.$/, '')).then(
       (addresses) => {
         try {
@@ -131,37 +126,11 @@ function checkedLookup(url: URL, { rules, resolve }: Outbound): LookupFunction {
         } catch (error) {
           return answer(error as Error, []);
         }
-        const found = addresses.map((address) => ({ address, family: isIP(address) }));
-        if (all) answer(null, found);
-        else answer(null, found[0]!.address, found[0]!.family);
+        answer(null, addresses[0]!, isIP(addresses[0]!));
       },
       (error) => answer(Object.assign(error as NodeJS.ErrnoException, { syscall: 'dns' }), []),
     );
   };
-}
-
-/** Checks the connected address again before the request sends a byte. */
-function checkPeer(request: ClientRequest, url: URL, rules: AddressRules): void {
-  request.on('socket', (socket) =>
-    socket.once('connect', () => {
-      try {
-        rules.checkAddresses(url, [socket.remoteAddress ?? '']);
-      } catch (error) {
-        request.destroy(error as Error);
-      }
-    }),
-  );
-}
-
-/**
- * Ends a request whose receiver sends too many bytes. Node parses interim answers (1xx) without end, which would slow all
- * callers. So this counts the bytes of the connection, and not those of the body.
- */
-function watchBytes(request: ClientRequest, bytesMax: number): void {
-  const watch = setInterval(() => {
-    if ((request.socket?.bytesRead ?? 0) > bytesMax) request.destroy(new Error('The answer is too long.'));
-  }, WATCH_MS);
-  request.once('close', () => clearInterval(watch));
 }
 
 function reasonOf(error: unknown): CallError {

@@ -1,9 +1,11 @@
 /** A slow receiver delays only its own account. Tarpits take connections and never answer; floods answer without end. */
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { call } from '../../provisioning/outbound/call.ts';
 import { AddressRules } from '../../provisioning/outbound/public-address.ts';
+import { CONTROLLER } from '../setup/certificates.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { KEY, receiver, register } from './receivers.ts';
 
@@ -81,13 +83,30 @@ describe('A host that receivers share', () => {
   });
 });
 
-const FLOODING_HOST = '127.0.0.5';
+const COSTLY_HOST = '127.0.0.5';
 const TIMEOUT_SECONDS = 5;
+
+const get = (port: number, scheme = 'https', addresses = [COSTLY_HOST]) =>
+  call(
+    {
+      ...{ method: 'GET', url: `${scheme}://hooks.example.org:${port}/`, headers: {} },
+      ...{ answerBytesMax: 1024, timeoutSeconds: TIMEOUT_SECONDS },
+    },
+    { rules: new AddressRules(['127.0.0.0/8']), resolve: async () => addresses },
+  );
+
+/** Starts a server on the costly host until the end of the test. @returns its port */
+async function listening(server: Server): Promise<number> {
+  server.listen(0, COSTLY_HOST);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
 
 /** A receiver that sends the text again and again, until the other side closes. */
 async function startFlood(text: string) {
   const ended = Promise.withResolvers<{ bytes: number; afterMs: number }>();
-  const chunk = text.repeat(Math.ceil(16_384 / text.length));
+  const chunk = Buffer.from(text.repeat(Math.ceil(16_384 / text.length)), 'latin1');
   const server = createServer((socket) => {
     const startedAt = performance.now();
     const pour = () => {
@@ -96,23 +115,60 @@ async function startFlood(text: string) {
     socket.on('error', () => {}).on('drain', pour);
     socket.on('close', () => ended.resolve({ bytes: socket.bytesWritten, afterMs: performance.now() - startedAt }));
     socket.once('data', pour);
-  }).listen(0, FLOODING_HOST);
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return { url: `http://${FLOODING_HOST}:${(server.address() as AddressInfo).port}/`, ended: ended.promise };
+  });
+  return { port: await listening(server), ended: ended.promise };
 }
 
-it.each([
-  ['interim answers', 'HTTP/1.1 100 Continue\r\n\r\n'],
-  ['early hints', `HTTP/1.1 103 Early Hints\r\nlink: <${'x'.repeat(4000)}>\r\n\r\n`],
-])('The service closes the connection of a receiver that sends %s without end', async (_, text) => {
-  const flood = await startFlood(text);
-  const request = { method: 'GET', url: flood.url, headers: {}, answerBytesMax: 1024, timeoutSeconds: TIMEOUT_SECONDS };
-  const outbound = { rules: new AddressRules([`${FLOODING_HOST}/32`]), resolve: async () => [FLOODING_HOST] };
-  const answer = call(request as Parameters<typeof call>[0], outbound);
-  const { bytes, afterMs } = await flood.ended;
-  expect(afterMs).toBeLessThan((TIMEOUT_SECONDS - 1) * 1000);
-  // The kernels of both sides hold some megabytes.
-  expect(bytes).toBeLessThan(32 * 2 ** 20);
-  expect(await answer).toBe('unreachable');
+describe('A costly receiver', () => {
+  it.each([
+    ['interim answers', 'http', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['early hints', 'http', `HTTP/1.1 103 Early Hints\r\nlink: <${'x'.repeat(4000)}>\r\n\r\n`],
+    ['requests to begin TLS again', 'https', '\x16\x03\x03\x00\x04\x00\x00\x00\x00'],
+  ])('loses its connection when it sends %s without end', async (_, scheme, text) => {
+    const flood = await startFlood(text);
+    const answer = get(flood.port, scheme);
+    const { bytes, afterMs } = await flood.ended;
+    expect(afterMs).toBeLessThan((TIMEOUT_SECONDS - 1) * 1000);
+    // The kernels of both sides hold some megabytes.
+    expect(bytes).toBeLessThan(32 * 2 ** 20);
+    expect(await answer).toBe('unreachable');
+  });
+
+  it('gets no check of a chain of certificates above 16 KB', async () => {
+    const chain = (certificates: number) => ({ ...CONTROLLER, cert: CONTROLLER.cert.repeat(certificates) });
+    expect(await get(await listening(createTlsServer(chain(3))))).toBe('tls');
+    expect(await get(await listening(createTlsServer(chain(40))))).toBe('unreachable');
+  });
+
+  it('chooses no group for the exchange of keys', async () => {
+    const hello = Promise.withResolvers<Buffer>();
+    const port = await listening(
+      createServer((socket) =>
+        socket.once('data', (data) => {
+          hello.resolve(data);
+          socket.destroy();
+        }),
+      ),
+    );
+    await get(port);
+    const message = await hello.promise;
+    // RFC 5246, 7.4.1.2: the suites follow the version, the random number and the id of a session.
+    const from = 44 + message.readUInt8(43);
+    const suites = message.subarray(from + 2, from + 2 + message.readUInt16BE(from));
+    const offered = Array.from({ length: suites.length / 2 }, (_, i) => suites.readUInt16BE(2 * i));
+    expect(offered).toContain(0xc02f); // ECDHE-RSA-AES128-GCM-SHA256
+    for (const dhe of [0x33, 0x39, 0x67, 0x6b, 0x9e, 0x9f, 0xccaa]) expect(offered).not.toContain(dhe);
+  });
+
+  it('does not learn by a second address whether a port of the first one is closed', async () => {
+    let calls = 0;
+    const port = await listening(
+      createServer((socket) => {
+        calls++;
+        socket.destroy();
+      }),
+    );
+    expect(await get(port, 'http', ['127.0.0.6', COSTLY_HOST])).toBe('unreachable');
+    expect(calls).toBe(0);
+  });
 });

@@ -1,0 +1,83 @@
+/**
+ * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. A receiver could otherwise keep this
+ * process busy: by interim answers, by records of TLS without end, or by certificates that OpenSSL checks for seconds.
+ */
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { DEFAULT_CIPHERS, connect as secure } from 'node:tls';
+import { type AddressRules, hostOf } from './public-address.ts';
+
+/** The bytes of a receiver until its certificate is checked. Usual chains of certificates have two to six kilobytes. */
+const HANDSHAKE_BYTES_MAX = 16 * 1024;
+/** The bytes beside the body of an answer: TLS, interim answers and headers. */
+const OVERHEAD_BYTES_MAX = 64 * 1024;
+/** Without DHE, in which the receiver chooses the size of the numbers, and without RSA as key exchange. */
+const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
+
+/**
+ * Connects to the first address that the lookup finds. A second address would tell customers whether the port of the first one
+ * is closed or silent.
+ * @param bodyBytesMax how many bytes of an answer the caller reads
+ */
+export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number, rules: AddressRules): Duplex {
+  const [host, isSecure] = [hostOf(url), url.protocol === 'https:'];
+  const port = Number(url.port || (isSecure ? 443 : 80));
+  const raw = connect({ host, port, lookup, autoSelectFamily: false });
+  // The rules hold for the connected address, too, before it gets a byte.
+  raw.once('connect', () => {
+    try {
+      rules.checkAddresses(url, [raw.remoteAddress ?? '']);
+    } catch (error) {
+      raw.destroy(error as Error);
+    }
+  });
+  const counted = new CountedConnection(raw);
+  counted.bytesMax = isSecure ? HANDSHAKE_BYTES_MAX : bodyBytesMax + OVERHEAD_BYTES_MAX;
+  if (!isSecure) return counted;
+  const name = host.replace(/\.$/, '');
+  const socket = secure({
+    ...{ socket: counted, host: name, servername: isIP(name) ? '' : name },
+    ...{ ALPNProtocols: ['http/1.1'], ciphers: CIPHERS, minVersion: 'TLSv1.2' },
+  });
+  return socket.once('secureConnect', () => {
+    counted.bytesMax = bodyBytesMax + OVERHEAD_BYTES_MAX;
+  });
+}
+
+/** Ends when the other side has sent too many bytes. */
+class CountedConnection extends Duplex {
+  bytesMax = 0;
+  #bytes = 0;
+  readonly #raw: Socket;
+
+  constructor(raw: Socket) {
+    super();
+    this.#raw = raw;
+    raw
+      .on('data', (chunk: Buffer) => {
+        this.#bytes += chunk.length;
+        if (this.#bytes > this.bytesMax) this.destroy(new Error('The receiver sends too much.'));
+        else if (!this.push(chunk)) raw.pause();
+      })
+      .on('end', () => this.push(null))
+      .on('error', (error) => this.destroy(error))
+      .on('close', () => this.destroy());
+  }
+
+  override _read(): void {
+    this.#raw.resume();
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#raw.write(chunk, encoding, done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#raw.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#raw.destroy();
+    done(error);
+  }
+}
