@@ -1,6 +1,6 @@
 /**
- * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. A receiver could otherwise keep this
- * process busy: by interim answers, by records of TLS without end, or by certificates that OpenSSL checks for seconds.
+ * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. Otherwise a receiver could keep this
+ * process busy. Ways are interim answers, records of TLS without end, and certificates that OpenSSL checks for seconds.
  */
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
