@@ -34,8 +34,7 @@ import { UnsafeEngine } from './project.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
 /** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
-const PROOF_MS = 2000;
-const PROOF_POLL_MS = 25;
+const [PROOF_MS, PROOF_POLL_MS] = [2000, 25];
 
 export interface LxcOptions extends EngineOptions {
   /** The name of the engine. Default: `lxc`, as that of the environment. */
@@ -50,6 +49,7 @@ export interface LxcOptions extends EngineOptions {
 export class LxcDriver implements HardwareDriver {
   readonly name: string;
   readonly simulated = false;
+  readonly imageStore: LxcEngine['images'];
   readonly #engine: LxcEngine;
   readonly #probe: Probe;
   readonly #exclusive = turns();
@@ -57,6 +57,7 @@ export class LxcDriver implements HardwareDriver {
   constructor({ name = 'lxc', endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
     this.name = name;
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
+    this.imageStore = this.#engine.images;
     this.#probe = probe;
   }
 
