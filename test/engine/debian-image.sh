@@ -20,7 +20,7 @@ else
   if [ "$suite" = noble ]; then
     mirror=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
     set -- --keyring="${UBUNTU_KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}" \
-      --include="$packages,netplan.io" noble "$work/rootfs" "deb $mirror noble main universe" "deb $mirror noble-updates main universe" \
+      --include="$packages,netplan.io,locales" noble "$work/rootfs" "deb $mirror noble main universe" "deb $mirror noble-updates main universe" \
       "deb ${UBUNTU_SECURITY_MIRROR:-http://security.ubuntu.com/ubuntu} noble-security main universe"
   else
     set -- --include="$packages" "$suite" "$work/rootfs" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" \
