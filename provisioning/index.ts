@@ -27,6 +27,7 @@ export { releaseChange } from './servers/billing/hold.ts';
 export { beginResize, type Resize } from './servers/billing/resize.ts';
 export { chargeUnproven } from './servers/billing/unproven.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
+export { imageTask } from './servers/images/process.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';

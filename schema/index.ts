@@ -12,6 +12,7 @@ import './accounts/totp.ts';
 import './accounts/usage.ts';
 import './agents.ts';
 import './catalog/catalog.ts';
+import './catalog/engine-images.ts';
 import './catalog/images.ts';
 import './catalog/stock.ts';
 import './payments/adjustments.ts';

@@ -10,7 +10,18 @@ const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', '
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
   ...['api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
-  ...['address', 'address_pool', 'brake', 'deployment', 'engine', 'finding', 'host', 'meter', 'meter_sample'],
+  ...[
+    'address',
+    'address_pool',
+    'brake',
+    'deployment',
+    'engine',
+    'engine_image',
+    'finding',
+    'host',
+    'meter',
+    'meter_sample',
+  ],
   ...['place', 'placement', 'reverse_dns_told'],
   ...['audit_unlinked', 'chain_block', 'idempotency_key', 'login_tally', 'rate', 'secret_key', 'task'],
   ...['webhook', 'webhook_delivery', 'webhook_snapshot'],

@@ -8,6 +8,7 @@ import '../accounts/ssh-key.ts';
 import '../accounts/totp.ts';
 import '../agents/agent.ts';
 import '../catalog.ts';
+import '../engine-image.ts';
 import '../history/audit.ts';
 import '../history/audit-signature.ts';
 import '../history/event.ts';

@@ -12,7 +12,7 @@ export const ENGINE_STATES = ['ACTIVE', 'DRAINED'] as const;
 export type EngineState = (typeof ENGINE_STATES)[number];
 export const ENGINE_PRODUCTS = ['LXD', 'INCUS'] as const;
 /** Virtual machines boot from images of their own, whose names in an engine end so. */
-const VM_SUFFIX = '-vm';
+export const VM_SUFFIX = '-vm';
 
 /** The way to an engine of the operator, and the parts of it that machines use. */
 export interface EngineConnection {
@@ -128,12 +128,15 @@ export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
 
 /**
  * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
- * The engine may not tell of itself, and its old answers then stay. $1 name, $2 revision, $3 product, $4 version, $5 members as
+ * The engine may not tell of itself, and its old answers then stay. Images that the worker is to withdraw do not count. $1 name, $2 revision, $3 product, $4 version, $5 members as
  * JSON, $6 images, $7 the error about these answers.
  */
 export const NOTE_ENGINE = statement({})`
   update engine set product = coalesce($3, product), version = coalesce($4, version), members = $5,
-    images = coalesce($6, images), trouble = $7, trouble_at = case when $7::text is not null then now() end,
+    images = case when $6::text[] is null then images else array(
+      select told from unnest($6::text[]) told
+      where not exists (select from engine_image where engine = $1 and alias = told and state = 'WITHDRAWING')) end,
+    trouble = $7, trouble_at = case when $7::text is not null then now() end,
     seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
   where name = $1 and ($2::int is null or revision = $2)`;
 /** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */

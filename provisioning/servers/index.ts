@@ -1,6 +1,7 @@
 /** Servers as a part of provisioning: the processes of their machines, renewals, findings and reverse DNS. */
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
   COUNT_SIMULATED_SERVERS,
@@ -17,6 +18,7 @@ import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts
 import { retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
+import { IMAGE_LANE, IMAGE_PROCESS, imageProcess } from './images/process.ts';
 import { METER_PROCESSES, meterProcess } from './metering/meter.ts';
 import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
@@ -49,7 +51,10 @@ export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
   readonly engines: Engines;
   /** A step that waits for its engine or BMC gives its place away. */
-  readonly lanes = { [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 } };
+  readonly lanes = {
+    [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 },
+    [IMAGE_LANE]: { places: 4, perParty: 1, waiting: 0 },
+  };
 
   constructor(options: ServersOptions) {
     this.#options = options;
@@ -69,6 +74,7 @@ export class Servers implements WorkerPart {
     return {
       [SERVER_PROCESS]: serverProcess({ db, vault, engines, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
+      [IMAGE_PROCESS]: imageProcess(db, engines),
       [OBSERVER_PROCESS]: observerProcess(db, engines, console.error),
       [METER_PROCESSES.VPS]: meter('VPS'),
       [METER_PROCESSES.DEDICATED]: meter('DEDICATED'),
@@ -137,6 +143,7 @@ export class Servers implements WorkerPart {
         const { needsHosts = false, simulated } = driver();
         await WRITE_ENGINE.all(tx, [name, kinds, needsHosts, simulated]);
       }
+      await REMOVE_IMAGES_OF_NO_ENGINE.all(tx);
     });
   }
 

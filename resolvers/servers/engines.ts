@@ -2,6 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { findAll, lock, remove } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
 import { transition } from '../../entities/history/transition.ts';
 import {
   ADD_ENGINE,
@@ -97,6 +98,7 @@ export async function removeEngine(context: Context, name: string): Promise<Engi
     if (use)
       throw invalid('name', `The engine still has ${use.used}. Drain it, and remove its servers and hosts first.`);
     await remove(tx, Engine, { name });
+    await REMOVE_IMAGES_OF_NO_ENGINE.all(tx);
     await recordEngine(tx, context, name, { removed: true });
     return engine;
   });

@@ -51,6 +51,34 @@ describe('An image', () => {
   });
 });
 
+describe('An image of an engine', () => {
+  const IMPORT = 'mutation ($input: ImportImageInput!) { importImage(input: $input) { state virtualMachine url } }';
+  const url = 'http://127.0.0.1:1/alma.tar';
+  const input = { engine: 'fra', code: 'alma-9', url, sha256: 'A'.repeat(64) };
+
+  it('is imported and withdrawn by the operator only', async () => {
+    expect((await account.graphql(IMPORT, { input })).errors[0].extensions.code).toBe('insufficient_scope');
+    await db.query(
+      `insert into engine (name, kinds, needs_hosts, simulated, product, state) values ('fra', '{VPS}', true, false, 'LXD', 'DRAINED')`,
+    );
+    const { data } = await operator(IMPORT, { input });
+    expect(data.importImage).toEqual({ state: 'IMPORTING', virtualMachine: false, url });
+    const key = '(input: {engine: "fra", code: "alma-9"}) { state }';
+    expect((await operator(`mutation { refreshImage${key} }`)).data.refreshImage.state).toBe('IMPORTING');
+    expect((await operator(`mutation { withdrawImage${key} }`)).data.withdrawImage.state).toBe('WITHDRAWING');
+    const listed = await operator('{ engineImages { engine code sha256 fingerprint } }');
+    expect(listed.data.engineImages).toEqual([
+      { engine: 'fra', code: 'alma-9', sha256: 'a'.repeat(64), fingerprint: null },
+    ]);
+    await db.query(`delete from engine where name = 'fra'`);
+  });
+
+  it('is refused for simulated machines', async () => {
+    const { errors } = await operator(IMPORT, { input: { ...input, engine: 'simulated' } });
+    expect(errors[0].extensions.errors[0]).toMatchObject({ field: 'engine' });
+  });
+});
+
 describe('Stock', () => {
   const set = (region: string, serviceCode: string, total: number) =>
     operator(

@@ -1,11 +1,14 @@
 /** The project of the machines on a real LXD. The driver refuses a set-up by which it could become root of the host. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { DriverError, type ImageFile } from '../../provisioning/servers/drivers/driver.ts';
 import { endpointOf, send } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { lxcDriver } from '../../provisioning/servers/drivers/lxc/settings.ts';
+import { download } from '../../provisioning/servers/images/download.ts';
+import { serve, sha256 } from '../servers/images/source.ts';
 import { followGuide } from './guide.ts';
 import { FOLDER, type Lxd, startSingleLxd } from './lxd.ts';
 import { newSpec } from './machine.ts';
@@ -41,10 +44,80 @@ describe('The certificate of the guide', () => {
     });
   const instances = async () => (await lxd.call('GET', '/1.0/instances?all-projects=true')) as unknown[];
 
+  /** Serves a file of the folder, as an image server of the operator does. */
+  const served = async (name: string): Promise<ImageFile> => {
+    const file = join(FOLDER, name);
+    const url = await serve(onTestFinished, (_, response) => createReadStream(file).pipe(response));
+    const sum = sha256(readFileSync(file));
+    return { sha256: sum, download: (signal) => download({ url, sha256: sum }, signal) };
+  };
+  const bring = (origin: ImageFile, more: object = {}) =>
+    driver.imageStore.import({ alias: 'debian-13', virtualMachine: false, origin, fingerprint: null, ...more }, never);
+  const images = async () => {
+    const found = (await lxd.call('GET', '/1.0/images?recursion=1&project=freehold')) as {
+      fingerprint: string;
+      aliases: { name: string }[];
+    }[];
+    return found.map(({ fingerprint, aliases }) => [fingerprint, ...aliases.map(({ name }) => name)]);
+  };
+
+  it('brings images, moves their names to newer ones, and withdraws them', async () => {
+    const script = `mkdir newer && cd newer && tar -xzf ../tiny.tar.gz && echo 2 >rootfs/etc/version && tar -czf ../newer.tar.gz *`;
+    execFileSync('sh', ['-c', script], { cwd: FOLDER });
+    const [old, newer] = [await served('tiny.tar.gz'), await served('newer.tar.gz')];
+    expect(await bring(old)).toBe(old.sha256);
+    expect(await bring(old)).toBe(old.sha256);
+    expect(await images()).toEqual([[old.sha256, 'debian-13']]);
+    expect((await driver.about(never)).images).toEqual(['debian-13']);
+    // Another name keeps the image.
+    await bring(old, { alias: 'alpine-3.22' });
+    expect(await bring(newer, { fingerprint: old.sha256 })).toBe(newer.sha256);
+    expect(await images()).toHaveLength(2);
+    const withdraw = (alias: string, { sha256: fingerprint }: ImageFile) =>
+      driver.imageStore.withdraw({ alias, fingerprint }, never);
+    await withdraw('alpine-3.22', old);
+    expect(await images()).toEqual([[newer.sha256, 'debian-13']]);
+    for (const _ of ['once', 'and again']) await withdraw('debian-13', newer);
+    expect(await images()).toEqual([]);
+  });
+
+  it('gives no name to an image that is half, another, or for machines of another type', async () => {
+    const image = await served('tiny.tar.gz');
+    const another = { ...image, sha256: '0'.repeat(64) };
+    await expect(bring(another)).rejects.toThrow(/fingerprints don't match/);
+    const half: ImageFile = {
+      ...image,
+      async *download(signal) {
+        yield (await image.download(signal)[Symbol.asyncIterator]().next()).value;
+        throw new DriverError('failed', 'The source broke off.');
+      },
+    };
+    await expect(bring(half)).rejects.toThrow('The source broke off.');
+    await expect(bring(image, { virtualMachine: true })).rejects.toMatchObject({ code: 'rejected' });
+    const server = { server: 'https://127.0.0.1:9', alias: 'debian/13/cloud', sha256: null };
+    await expect(bring(server as never)).rejects.toMatchObject({ code: 'failed' });
+    expect(await images()).toEqual([]);
+  });
+
+  it('finishes an import whose worker was killed before the name', async () => {
+    const image = await served('tiny.tar.gz');
+    await bring(image);
+    await lxd.call('DELETE', '/1.0/images/aliases/debian-13?project=freehold');
+    const again = { ...image, download: () => expect.fail('The engine has the image already.') };
+    expect(await bring(again)).toBe(image.sha256);
+    expect(await images()).toEqual([[image.sha256, 'debian-13']]);
+  });
+
   it('makes and removes machines', async () => {
     const spec = newSpec();
     await driver.check(never);
+    const image = await served('tiny.tar.gz');
+    await bring(image);
     expect(await driver.create(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
+    await driver.imageStore.withdraw({ alias: 'debian-13', fingerprint: image.sha256 }, never);
+    expect(await images()).toEqual([]);
+    const restarted = await driver.power(spec, 'restart', 'change', never);
+    expect(restarted).toMatchObject({ phase: 'present', power: 'on', image: 'debian-13' });
     expect(await driver.destroy(spec, never)).toMatchObject({ phase: 'absent' });
   });
 

@@ -27,7 +27,7 @@ export type Fault =
   | { kind: 'lose' | 'hang' | 'late' | 'twice' }
   | { kind: 'lie'; observation: Partial<Observation> };
 /** The calls of a driver. A new call in the interface causes a type error here. */
-export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated' | 'needsHosts'>;
+export type Call = Exclude<keyof HardwareDriver, 'name' | 'simulated' | 'needsHosts' | 'imageStore'>;
 
 export class FaultyDriver implements HardwareDriver {
   readonly name = 'faulty';

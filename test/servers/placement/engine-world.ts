@@ -5,6 +5,7 @@ import {
   DriverError,
   type EngineReport,
   type HostReport,
+  type ImageStore,
   type Observation,
   type Reading,
 } from '../../../provisioning/servers/drivers/driver.ts';
@@ -49,6 +50,28 @@ export class PretendEngine extends RefusingDriver {
     const epoch = `${this.name}-1`;
     return [...this.sent].map(([order, sentBytes]) => ({ order, generation: 1, epoch, sentBytes, ...rest }));
   }
+  /** The fingerprints of the images that the service brought, by their aliases. */
+  readonly brought = new Map<string, string>();
+  /** Thrown after an image came, as if the worker died before it heard of that. */
+  imageFault: Error | undefined;
+  readonly imageStore: ImageStore = {
+    import: async ({ alias, virtualMachine, origin }, signal) => {
+      if (this.down) throw new DriverError('unreachable', `${this.name} does not answer.`);
+      let fingerprint = `${origin.sha256}`;
+      if ('server' in origin) fingerprint = `${origin.server} ${origin.alias} ${virtualMachine}`;
+      else for await (const _ of origin.download(signal));
+      this.brought.set(alias, fingerprint);
+      this.images = [...new Set([...this.images, alias])];
+      if (this.imageFault) throw this.imageFault;
+      return fingerprint;
+    },
+    withdraw: async ({ alias }) => {
+      if (this.down) throw new DriverError('unreachable', `${this.name} does not answer.`);
+      this.brought.delete(alias);
+      this.images = this.images.filter((one) => one !== alias);
+      if (this.imageFault) throw this.imageFault;
+    },
+  };
   async about(): Promise<EngineReport> {
     return { product: 'INCUS', version: '6.0.4', images: this.images };
   }

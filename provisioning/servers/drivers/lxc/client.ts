@@ -2,10 +2,13 @@
  * The client of the REST API of LXD and Incus. It tries the endpoints in turn, and waits for operations in the background.
  * Error messages are free text, and decide only whether the engine is reachable and has capacity.
  */
+import { Readable } from 'node:stream';
 import { DriverError, type DriverErrorCode } from '../driver.ts';
-import { type Answer, type Endpoint, fingerprintOf, NoAnswer, send } from './endpoint.ts';
+import { type Answer, type Endpoint, fingerprintOf, NoAnswer, send, Upload } from './endpoint.ts';
 
 const SILENT_MS = 30_000;
+/** The engine writes an upload to its disk before it answers. */
+const UPLOAD_SILENT_MS = 120_000;
 /** Seconds that one call waits for an operation. The client repeats the call until OPERATION_MS_MAX. */
 const WAIT_SECONDS = 20;
 const OPERATION_MS_MAX = 600_000;
@@ -82,9 +85,39 @@ export class LxcClient {
     signal: AbortSignal,
     project = this.project,
   ): Promise<unknown> {
-    const what = `${method} ${path}`;
     const url = `${path}${path.includes('?') ? '&' : '?'}project=${encodeURIComponent(project)}`;
     const answer = await this.#ask(method, url, body, signal, SILENT_MS);
+    return this.#resultOf(answer, `${method} ${path}`, signal);
+  }
+
+  /**
+   * Sends bytes to the endpoint that answered last, and waits until the engine has used them. An error of their source ends the
+   * request before its end, so the engine drops what it has of them.
+   * @throws the error of the source, if it is a DriverError; EngineError; DriverError unreachable
+   */
+  async upload(
+    path: string,
+    bytes: AsyncIterable<Uint8Array>,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const url = `${path}?project=${encodeURIComponent(this.project)}`;
+    const stream = Readable.from(bytes, { objectMode: false });
+    let fault: unknown;
+    stream.on('error', (error) => (fault ??= error));
+    const given = { method: 'POST', path: url, body: new Upload(stream, headers), silentMs: UPLOAD_SILENT_MS, signal };
+    const answer = await send(this.#endpoints[0]!, given)
+      .catch((error) => {
+        if (fault instanceof DriverError) throw fault;
+        if (error instanceof NoAnswer) throw new DriverError('unreachable', `POST ${path}: ${error.message}`);
+        throw error;
+      })
+      .finally(() => stream.destroy());
+    return this.#resultOf(answer, `POST ${path}`, signal);
+  }
+
+  /** @throws EngineError; DriverError unreachable */
+  async #resultOf(answer: Answer, what: string, signal: AbortSignal): Promise<unknown> {
     if (answer.type === 'error') throw new EngineError(answer.error_code ?? 500, answer.error ?? '', what);
     if (answer.type !== 'async') return answer.metadata;
     // Clusters append a query, to which nothing can be added.

@@ -2,6 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { PeerCertificate } from 'node:tls';
 
 /** Milliseconds that an endpoint has to accept a connection. */
@@ -52,10 +54,21 @@ export class NoAnswer extends Error {
   }
 }
 
+/** Bytes that come as they are read, and the headers about them. */
+export class Upload {
+  readonly bytes: Readable;
+  readonly headers: Record<string, string>;
+  constructor(bytes: Readable, headers: Record<string, string>) {
+    this.bytes = bytes;
+    this.headers = headers;
+  }
+}
+
 export interface Request {
   method: string;
   path: string;
-  body?: object | undefined;
+  /** An object becomes JSON. */
+  body?: object | Upload | undefined;
   /** Milliseconds that the endpoint can be silent. */
   silentMs: number;
   signal: AbortSignal;
@@ -73,7 +86,7 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
       agent: false,
       signal,
       timeout: silentMs,
-      headers: body ? { 'content-type': 'application/json' } : {},
+      headers: headersOf(body),
     };
     const request = open(endpoint, options);
     const fail = (error: unknown) =>
@@ -92,12 +105,23 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
         const chunks: Buffer[] = [];
         for await (const chunk of response) chunks.push(chunk as Buffer);
         resolve(JSON.parse(Buffer.concat(chunks).toString()) as Answer);
+        if (body instanceof Upload) request.destroy();
       } catch (error) {
         fail(error);
       }
     });
-    request.end(body && JSON.stringify(body));
+    if (body instanceof Upload) {
+      // An engine that refuses the upload answers before it takes a byte.
+      request.on('continue', () => pipeline(body.bytes, request).catch(fail));
+      request.flushHeaders();
+    } else request.end(body && JSON.stringify(body));
   });
+}
+
+function headersOf(body: Request['body']): Record<string, string> {
+  if (body instanceof Upload)
+    return { ...body.headers, 'content-type': 'application/octet-stream', expect: '100-continue' };
+  return body ? { 'content-type': 'application/json' } : {};
 }
 
 function open(endpoint: Endpoint, options: RequestOptions): ClientRequest {

@@ -3,6 +3,7 @@ import { DriverError, type DriverErrorCode, type HostReport, type MachineKey, ty
 import { EngineError, type LxcClient, pause } from './client.ts';
 import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
+import { LxcImages } from './images.ts';
 import {
   aliasOf,
   answering,
@@ -37,6 +38,7 @@ export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
   readonly facts: EngineFacts;
+  readonly images: LxcImages;
   /** Until a start fails for it, the kernel is taken to limit what machines send. */
   #polices = true;
 
@@ -44,6 +46,7 @@ export class LxcEngine {
     this.#client = client;
     this.#options = options;
     this.facts = new EngineFacts(client, { openMail: false, ...options });
+    this.images = new LxcImages(client, this.facts);
   }
 
   /** Whether the engine knows us, and is safe. @throws DriverError unreachable */

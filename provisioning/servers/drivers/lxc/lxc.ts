@@ -36,8 +36,7 @@ import { stopOnce } from './restart.ts';
 import { type Probe, probeByConnecting } from './ssh-proof.ts';
 
 /** Milliseconds that the driver waits for the proof of a started machine, so that fast ones need no second observation. */
-const PROOF_MS = 2000;
-const PROOF_POLL_MS = 25;
+const [PROOF_MS, PROOF_POLL_MS] = [2000, 25];
 
 export interface LxcOptions extends EngineOptions {
   /** The name of the engine. Default: `lxc`, as that of the environment. */
@@ -52,6 +51,7 @@ export interface LxcOptions extends EngineOptions {
 export class LxcDriver implements HardwareDriver {
   readonly name: string;
   readonly simulated = false;
+  readonly imageStore: LxcEngine['images'];
   readonly #engine: LxcEngine;
   readonly #probe: Probe;
   readonly #exclusive = turns();
@@ -59,6 +59,7 @@ export class LxcDriver implements HardwareDriver {
   constructor({ name = 'lxc', endpoints, project, probe = probeByConnecting, ...engine }: LxcOptions) {
     this.name = name;
     this.#engine = new LxcEngine(new LxcClient({ endpoints, project }), engine);
+    this.imageStore = this.#engine.images;
     this.#probe = probe;
   }
 
