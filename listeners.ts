@@ -13,7 +13,8 @@ import { internalListener } from './facades/graphql/listener.ts';
 import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
-import { RateLimits, refuseDenied } from './facades/rate-limit/rate-limit.ts';
+import { refuseDenied } from './facades/rate-limit/rate-headers.ts';
+import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
@@ -23,7 +24,7 @@ import { Authenticator, onCredentialEnd } from './resolvers/accounts/auth/creden
 import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
 import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
-import { Payers } from './resolvers/accounts/payers.ts';
+import { type CountUnpaid, Payers } from './resolvers/accounts/payers.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
 import { SecurityLog } from './resolvers/accounts/security-log.ts';
 import type { Context } from './resolvers/context.ts';
@@ -63,14 +64,17 @@ type Request = Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'sign
 function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
-  const security = new SecurityLog(db);
+  const rateLimits = rateLimitsOf(config, db, vault, onStop);
+  const countUnpaid: CountUnpaid = async (accountId, address, act) =>
+    refuseDenied(await rateLimits.takeChange(accountId, address, act));
+  const security = new SecurityLog(db, countUnpaid);
   onStop(() => security.flush());
   const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
   const logins = loginsOf(config, db, vault, security);
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
-  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security };
+  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, countUnpaid };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
     ...tools,
     listenerWarning: () => proxyWatch.warning,
@@ -83,7 +87,6 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
   const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
-  const rateLimits = rateLimitsOf(config, db, vault, onStop);
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = ReturnType<typeof sharedBy>;
@@ -101,7 +104,7 @@ async function startInternal(
       if (viewer.kind === 'operator') return;
       for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));
       for (let change = 0; change < changes; change++)
-        refuseDenied(await rateLimits.takeChange(viewer, address ?? '', 'change'));
+        refuseDenied(await rateLimits.takeChange(viewer.accountId, address ?? '', 'change'));
     },
     ready: () =>
       db.query('select 1').then(
@@ -195,7 +198,7 @@ function loginsOf(
   const isShared = rateLimitStore !== 'memory';
   const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
   const key = isShared ? vault.derive('logins') : undefined;
-  return new LoginThrottle(max, attempts, key, (name, code) => security.login(name, code));
+  return new LoginThrottle(max, attempts, key, ({ name, address }, code) => security.login(name, code, address));
 }
 
 /** Logs unexpected errors. */

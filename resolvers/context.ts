@@ -8,6 +8,7 @@ import { networkOf, siteOf } from '../entities/networks.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
+import type { CountUnpaid } from './accounts/payers.ts';
 import type { RequestAudit } from './accounts/request-audit.ts';
 import type { SecurityLog } from './accounts/security-log.ts';
 
@@ -44,6 +45,7 @@ export interface Context {
   /** A problem of the public listener that the operator should solve; null: none. */
   listenerWarning?: () => string | null;
   security: SecurityLog;
+  countUnpaid: CountUnpaid;
   /** Audits root fields. Absent if the facade audits its requests itself. */
   audit?: RequestAudit;
   viewer: Viewer | null;

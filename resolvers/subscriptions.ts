@@ -13,7 +13,7 @@ import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
 import { findBalance } from './accounts/account.ts';
 import { onCredentialEnd } from './accounts/auth/credential.ts';
 import { Ceiling } from './ceiling.ts';
-import { accountOf, type Context } from './context.ts';
+import { accountOf, type Context, countedAs } from './context.ts';
 import { unavailable } from './errors.ts';
 import { sharedRead } from './one-read.ts';
 
@@ -131,8 +131,8 @@ function endable<T>(generator: AsyncGenerator<T>, end: () => void): AsyncGenerat
 
 /** Counts a subscription. @returns a function that ends the count @throws ApiError rate_limited */
 function enter({ viewer, signal }: Context): () => void {
-  const { credentialId, accountId } = viewer!;
-  const leaveCredential = OF_CREDENTIAL.enter(credentialId);
+  const { accountId } = viewer!;
+  const leaveCredential = OF_CREDENTIAL.enter(countedAs(viewer!));
   const leave = () => {
     leaveCredential();
     leaveAccount();

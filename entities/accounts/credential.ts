@@ -79,8 +79,9 @@ export const INSERT_SESSION = statement({ expiresIn: column.int(), refreshExpire
 /** The session $1, and whether its refresh token has expired. */
 export const READ_SESSION = statement({ ...Session.columns, isOver: column.boolean() })`
   select ${columnsOf(Session)}, refresh_expires_at <= now() as is_over from session where id = $1`;
-/** Ends the session $1, whose refresh token was spent. */
-export const ROTATE_SESSION = statement({})`update session set rotated_at = now(), revoked_at = now() where id = $1`;
+/** Ends the session $1, whose refresh token was spent. Its row stays to detect a second use, and needs no header for that. */
+export const ROTATE_SESSION = statement({})`
+  update session set rotated_at = now(), revoked_at = now(), user_agent = null where id = $1`;
 /** Ends the open sessions of the account $1 in the families of the sessions $2. A refresh replaces a session. */
 export const END_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and ${IS_OPEN}
@@ -242,10 +243,11 @@ const deleteEnded = (table: string, endedAt: string, also = 'true') =>
   delete from ${table} where id in (
       select id from ${table} where id < $1 and ${endedAt} < now() - interval '${ENDED_CREDENTIAL_DAYS} days' and ${also}
       order by id limit $2) returning id`;
-/** Keeps a spent refresh token while its family can live, because a second use ends the family. */
+/** Keeps a spent refresh token while its family lives, because a second use ends the family. */
 export const DELETE_ENDED_SESSIONS = deleteEnded(
   'session',
   'least(revoked_at, greatest(expires_at, refresh_expires_at))',
-  '(rotated_at is null or family_expires_at < now())',
+  `(rotated_at is null or family_expires_at < now()
+      or not exists (select from session as one where one.family_id = session.family_id and ${IS_OPEN}))`,
 );
 export const DELETE_ENDED_API_KEYS = deleteEnded('api_key', 'least(revoked_at, expires_at)');

@@ -54,10 +54,14 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
   'action desc, id desc',
 );
-/** An entry of the last minute: $1 account, $2 action, $3 resource, $4 the bound of its id. */
+/** An entry of the last ten minutes: $1 account, $2 action, $3 resource, $4 the bound of its id. */
 export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
   select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4
-    and created_at > now() - interval '1 minute' limit 1`;
+    and created_at > now() - interval '10 minutes' limit 1`;
+/** How many entries of the last hour the account $1 has with one of the actions $2. $3 is the bound of their ids. */
+export const COUNT_RECENT_ENTRIES = statement({ entries: column.int() })`
+  select count(*)::int as entries from audit_entry
+    where account_id = $1 and action = any($2::text[]) and id >= $3 and created_at > now() - interval '1 hour'`;
 /** Seconds until the $3th newest act $2 of the account $1 is an hour old. The acts of the system do not count. */
 export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry

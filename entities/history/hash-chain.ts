@@ -40,9 +40,16 @@ export interface Chained {
 /** The hash before the first link of a chain. */
 export const NO_HASH = Buffer.alloc(32);
 
+/** JSON would show an infinite time, and one after the last year of JavaScript, as none. */
+const inJson = (value: unknown): unknown =>
+  typeof value === 'number' || value instanceof Date ? (Number.isFinite(+value) ? value : String(value)) : value;
+
 /** Returns the hash of a link. It covers the hash before it, and the values of the record as JSON. */
 export const linkHash = (previous: Buffer, { values }: Chained): Buffer =>
-  createHash('sha256').update(previous).update(JSON.stringify(values)).digest();
+  createHash('sha256')
+    .update(previous)
+    .update(JSON.stringify(values.map(inJson)))
+    .digest();
 
 const CREATED = `(select id, account_id, created_at from audit_entry
     union all select id, '${LEDGER_CHAIN}', created_at from transfer) as record`;

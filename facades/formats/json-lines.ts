@@ -8,7 +8,8 @@ import Negotiator from 'negotiator';
 import { Ceiling, groupOf } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Values } from '../compile/run.ts';
-import { type RateLimits, refuseDenied } from '../rate-limit/rate-limit.ts';
+import { refuseDenied } from '../rate-limit/rate-headers.ts';
+import type { RateLimits } from '../rate-limit/rate-limit.ts';
 
 export const LINES_TYPE = 'application/x-ndjson';
 const PAGE_LIMIT = 200;

@@ -3,7 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { CredentialUse } from '../compile/operation.ts';
 import type { Authenticate } from '../compile/run.ts';
-import { type Call, type RateLimits, rateHeaders, refuseDenied } from './rate-limit.ts';
+import { rateHeaders, refuseDenied } from './rate-headers.ts';
+import type { Call, RateLimits } from './rate-limit.ts';
 
 /** Admits a request: checks its credential, counts it, and adds the viewer. */
 export type Admit = (

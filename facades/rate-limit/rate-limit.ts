@@ -7,9 +7,10 @@
  * stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { ApiError, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
+import { countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
+import { type Standing, UNPAID } from './rate-headers.ts';
 import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
 export interface Quotas {
@@ -25,24 +26,6 @@ export interface Quotas {
   unpaidPerHour: number;
 }
 
-interface Window {
-  name: string;
-  quota: number;
-  seconds: number;
-  remaining: number;
-  /** Seconds until another call fits; 0 if one does. */
-  wait: number;
-  /** Milliseconds since the epoch: the end of the window or, without remaining calls, the time of the next one. */
-  resetAt: number;
-}
-
-/** The state of a caller's windows after a call. */
-export interface Standing {
-  windows: Window[];
-  /** After a refusal: the time of the next allowed call, in milliseconds since the epoch. */
-  deniedUntil: number | undefined;
-}
-
 /** The properties of a call that decide about its limits. */
 export interface Call {
   /** The kind of call for callers without a credential, who have a quota for each. */
@@ -53,8 +36,11 @@ export interface Call {
   change?: Change | undefined;
 }
 
-/** Payments count apart, so that no other change keeps an account from paying. */
-export type Change = 'change' | 'payment';
+/**
+ * Payments count apart, so that no other change keeps an account from paying. Strangers make refusals, so these keep an account
+ * from nothing else.
+ */
+export type Change = 'change' | 'payment' | 'refresh' | 'refusal';
 
 export interface RateLimitOptions {
   quotas: Quotas;
@@ -112,19 +98,20 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const unpaid = await this.#unpaidLimitsOf(viewer, address, call);
+    const unpaid = await this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change);
     const standing = await this.#take([...this.#limits(viewer, address, call), ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
     return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);
   }
 
   /** Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. */
-  async takeChange(viewer: Viewer, address: string, change: Change): Promise<Standing> {
-    const unpaid = await this.#unpaidLimitsOf(viewer, address, { change });
+  async takeChange(accountId: string | null, address: string | null, change: Change): Promise<Standing> {
+    const unpaid = await this.#unpaidLimitsOf(accountId, address, change);
     return this.#take(unpaid(''));
   }
 
   async #take(limits: readonly Limit[]): Promise<Standing> {
+    if (!limits.length) return { windows: [], deniedUntil: undefined };
     const denied = this.#deniedOf(limits);
     if (denied) return denied;
     const taken = await this.#count(limits);
@@ -199,18 +186,23 @@ export class RateLimits {
    * all such accounts of a network have a limit, too.
    * @returns a function for the limits of calls of a kind
    */
-  async #unpaidLimitsOf(viewer: Viewer | null, address: string, { change }: Call): Promise<(kind: string) => Limit[]> {
-    if (!change || !viewer?.accountId || (await this.#hasPaid(viewer.accountId))) return () => [];
-    const { accountId } = viewer;
+  async #unpaidLimitsOf(
+    accountId: string | null,
+    address: string | null,
+    change: Change | undefined,
+  ): Promise<(kind: string) => Limit[]> {
+    if (!change || !accountId || (await this.#hasPaid(accountId))) return () => [];
     const limit = (name: string, accounts: number, hour: string): Limit => {
       const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
     };
+    const own = (kind: string) => limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID);
+    if (address === null) return (kind) => [own(kind)];
     const [network, site] = [networkOf(address), isCircuit(address) ? 'circuits' : siteOf(address)];
     return (kind) => {
       const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');
       return [
-        limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID),
+        own(kind),
         limit(of(network), UNPAID_OF_NETWORK, `${UNPAID}_network`),
         ...(site === network ? [] : [limit(of(site), UNPAID_OF_NETWORK * NETWORKS_OF_SITE, `${UNPAID}_site`)]),
       ];
@@ -244,9 +236,6 @@ export class RateLimits {
   }
 }
 
-/** The name of the limits of accounts that never paid. */
-const UNPAID = 'unpaid';
-
 const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer !== null && isLogin(viewer);
 
 function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
@@ -265,34 +254,4 @@ function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...name
     });
   const wait = Math.max(...windows.map((window) => window.wait));
   return { windows, deniedUntil: allowed ? undefined : now + Math.max(wait, 0.001) * 1000 };
-}
-
-/**
- * RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers, structured fields of RFC 9651). X-RateLimit-*, for
- * older clients, describes the window with the fewest remaining calls.
- */
-export function rateHeaders({ windows }: Standing): Record<string, string> {
-  const now = Date.now();
-  const [tightest] = windows.toSorted((a, b) => a.remaining - b.remaining);
-  return {
-    'ratelimit-policy': windows.map(({ name, quota, seconds }) => `"${name}";q=${quota};w=${seconds}`).join(', '),
-    ratelimit: windows
-      .map(({ name, remaining, resetAt }) => `"${name}";r=${remaining};t=${secondsUntil(resetAt, now)}`)
-      .join(', '),
-    'x-ratelimit-limit': String(tightest!.quota),
-    'x-ratelimit-remaining': String(tightest!.remaining),
-    'x-ratelimit-reset': String(Math.floor(now / 1000) + secondsUntil(tightest!.resetAt, now)),
-  };
-}
-
-const secondsUntil = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1000));
-
-/** Refuses a caller above a limit. @throws ApiError rate_limited, which names the limit */
-export function refuseDenied({ windows, deniedUntil }: Standing): void {
-  if (deniedUntil === undefined) return;
-  const { name, quota, seconds } = windows.toSorted((a, b) => b.wait - a.wait)[0]!;
-  const way = name.startsWith(UNPAID) ? ' It ends with the first payment of the account.' : '';
-  throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.${way}`, {
-    retryAfter: secondsUntil(deniedUntil, Date.now()),
-  });
 }

@@ -3,6 +3,13 @@ import { onBehalfOf } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { HAS_PAID } from '../../entities/payments/payer.ts';
 
+/**
+ * Counts an act of an account, and of the network of a known address, if the account never paid. Each act leaves rows that stay.
+ * Refused credentials are `refusal`.
+ * @throws ApiError rate_limited
+ */
+export type CountUnpaid = (accountId: string, address: string | null, act: 'refresh' | 'refusal') => Promise<void>;
+
 /** The accounts in the memory. */
 const KNOWN_MAX = 100_000;
 /** For so long, an account counts as one that never paid after its payment. A flood of calls then costs few queries. */

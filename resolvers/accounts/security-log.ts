@@ -1,19 +1,21 @@
 /**
  * Records attacks for the owner of an account, as audit entries and as events for webhooks. No address is in them. A flood
- * makes at most one entry a minute for each kind and credential, also across processes. The entry counts what came since the
- * entry before. Attacks on no account leave counts in the log of the service alone. An account has a share of the memory, so
- * a flood on one account silences the log of no other.
+ * makes at most one entry in ten minutes for each kind and credential, also across processes. The entry counts what came
+ * since the entry before. An account gets few entries an hour, because each one leaves an event that stays. The first of them
+ * name credentials. Attacks on no account leave counts in the log of the service alone. An account has a share of the memory,
+ * so a flood on one account silences the log of no other.
  */
 import { Account } from '../../entities/accounts/account.ts';
 import { forAllCallers } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import { find } from '../../entities/database/table.ts';
-import type { ErrorCode } from '../../entities/errors.ts';
-import { type Actor, FIND_RECENT_ENTRY, SYSTEM } from '../../entities/history/audit.ts';
+import { ApiError, type ErrorCode } from '../../entities/errors.ts';
+import { type Actor, COUNT_RECENT_ENTRIES, FIND_RECENT_ENTRY, SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType, ResourceType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { idFloor, isId } from '../../entities/ids.ts';
+import type { CountUnpaid } from './payers.ts';
 import { Shares } from './shares.ts';
 
 /** A refused use of a credential, or a refused login. */
@@ -21,13 +23,15 @@ export interface Attack {
   type: EventType;
   /** The id of the account, or the email of a login. An email without an account counts as unknown. */
   account: string;
+  /** The address of the caller, if it is known. Entries of accounts that never paid count for its network. */
+  address: string | null;
   /** The credential. Absent: the account. */
   resource?: { type: ResourceType; id: string };
   /** Default: the system, because the caller is a stranger. */
   actor?: Actor;
 }
 
-/** An attack whose next entry may come when the minute is over. */
+/** An attack whose next entry may come when ten minutes are over. */
 interface Window {
   attack: Attack;
   /** How often it came since its last entry. */
@@ -48,13 +52,21 @@ export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
   ...(['session.refused', 'session.network_refused', 'api_key.refused', 'api_key.network_refused'] as const),
   ...(['oauth_client.refused', 'oauth_client.network_refused'] as const),
 ]);
-/** A second more than the minute between two entries, so that the earlier one is old enough. */
-const WINDOW_MS = 61_000;
+/** A second more than the time between two entries, so that the earlier one is old enough. */
+const WINDOW_MS = 601_000;
 const MINUTE_MS = 60_000;
 /** The most windows at once. */
 const WINDOWS_MAX = 10_000;
-/** The windows that an account has for its credentials. Beyond them, one window for each kind counts attacks on all others. */
-const WINDOWS_OF_ACCOUNT_MAX = 100;
+/** The entries of an account in an hour. */
+const ENTRIES_PER_HOUR = 30;
+/**
+ * The entries of an hour that may name a credential, and the windows for credentials. Beyond them, one window for each kind
+ * counts attacks on all others. So a flood on many credentials leaves entries for each other kind.
+ */
+const NAMED_MAX = 20;
+
+/** The same attack on the whole account. */
+const unnamed = ({ type, account, address }: Attack): Attack => ({ type, account, address });
 
 const keyOf = ({ type, resource }: Attack) => `${type} ${resource?.id ?? ''}`;
 
@@ -63,30 +75,36 @@ type Counted = 'logins with unknown names' | 'unknown credentials' | 'attacks be
 
 export class SecurityLog {
   readonly #db: Database;
+  readonly #countUnpaid: CountUnpaid;
   /** The windows of each attacked account or email. */
   readonly #windows = new Shares<Window>(WINDOWS_MAX);
   readonly #counts = new Map<Counted, number>();
   #printing: NodeJS.Timeout | undefined;
   #writing: Promise<unknown> = Promise.resolve();
 
-  constructor(db: Database) {
+  constructor(db: Database, countUnpaid: CountUnpaid) {
     this.#db = db;
+    this.#countUnpaid = countUnpaid;
   }
 
   /** Notes a refused login. @param name the email of the account, or its id */
-  login(name: string, code: ErrorCode): void {
+  login(name: string, code: ErrorCode, address: string | null): void {
     const type = LOGIN_EVENTS[code];
-    if (type) this.note({ type, account: name });
+    if (type) this.note({ type, account: name, address });
   }
 
   /** Notes an attack. The entry follows after the answer, so the answer takes as long as for an unknown name. */
   note(attack: Attack): void {
-    const { type, account, resource } = attack;
+    this.#add(attack, 1);
+  }
+
+  #add(attack: Attack, count: number): void {
+    const { account, resource } = attack;
     const known = this.#windows.get(account, keyOf(attack));
-    if (known) known.count++;
-    else if (resource && this.#windows.sizeOf(account) >= WINDOWS_OF_ACCOUNT_MAX) this.note({ type, account });
+    if (known) known.count += count;
+    else if (resource && this.#windows.sizeOf(account) >= NAMED_MAX) this.#add(unnamed(attack), count);
     else {
-      const window: Window = { attack, count: 1, timer: setTimeout(() => this.#close(window), WINDOW_MS).unref() };
+      const window: Window = { attack, count, timer: setTimeout(() => this.#close(window), WINDOW_MS).unref() };
       const removed = this.#windows.add(account, keyOf(attack), window);
       if (removed) this.#abandon(removed);
       this.#write(window);
@@ -99,7 +117,7 @@ export class SecurityLog {
     this.#printing ??= setTimeout(() => this.#print(), MINUTE_MS).unref();
   }
 
-  /** Writes what the minutes under way have counted, as far as their entries are a minute old. */
+  /** Writes what the windows have counted, as far as their entries are ten minutes old. */
   async flush(): Promise<void> {
     await this.#writing;
     for (const window of this.#windows.all()) this.#close(window);
@@ -108,7 +126,7 @@ export class SecurityLog {
     if (this.#printing) this.#print();
   }
 
-  /** Ends a window without further attacks, or else begins the next minute. */
+  /** Ends a window without further attacks, or else begins the next one. */
   #close(window: Window): void {
     if (!window.count) this.#forget(window);
     else {
@@ -138,7 +156,7 @@ export class SecurityLog {
   }
 
   async #record(window: Window): Promise<void> {
-    const { type, account, resource, actor = SYSTEM } = window.attack;
+    const { type, account, resource, address, actor = SYSTEM } = window.attack;
     const accountId = isId('acct', account) ? account : (await find(this.#db, Account, { email: account }))?.id;
     const { count } = window;
     if (!accountId) {
@@ -147,14 +165,31 @@ export class SecurityLog {
       return this.count('logins with unknown names', count);
     }
     const { type: noun, id } = resource ?? { type: 'account' as const, id: accountId };
-    const isWritten = await this.#db.transaction(async (tx) => {
+    if (!(await this.#hasRoom(accountId, address))) return;
+    const outcome = await this.#db.transaction(async (tx) => {
       await LOCK_NAME.all(tx, [`security ${accountId}`]);
-      const recent = idFloor('aud', Date.now() - 2 * MINUTE_MS);
-      if (await FIND_RECENT_ENTRY.first(tx, [accountId, type, id, recent])) return false;
+      const since = (minutes: number) => idFloor('aud', Date.now() - (minutes + 1) * MINUTE_MS);
+      if (await FIND_RECENT_ENTRY.first(tx, [accountId, type, id, since(10)])) return 'early';
+      const { entries } = (await COUNT_RECENT_ENTRIES.first(tx, [accountId, [...SECURITY_EVENTS], since(60)]))!;
+      if (resource && entries >= NAMED_MAX) return 'unnamed';
+      if (entries >= ENTRIES_PER_HOUR) return 'early';
       await record(tx, accountId, id, { type, resource: noun, actor, data: { count } });
-      return true;
+      return 'written';
     });
-    if (isWritten) window.count -= count;
+    if (outcome === 'early') return;
+    window.count -= count;
+    if (outcome === 'unnamed') this.#add(unnamed(window.attack), count);
+  }
+
+  /** Whether an account that never paid may have another entry. */
+  #hasRoom(accountId: string, address: string | null): Promise<boolean> {
+    return this.#countUnpaid(accountId, address, 'refusal').then(
+      () => true,
+      (error) => {
+        if (error instanceof ApiError && error.code === 'rate_limited') return false;
+        throw error;
+      },
+    );
   }
 
   #print(): void {

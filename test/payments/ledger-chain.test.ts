@@ -70,6 +70,13 @@ describe('The proof of the ledger', () => {
       ([, , third]) => [`update transfer set amount_micros = amount_micros + 5 where id = '${third}'`, RAISE],
       ([, , third]) => [third, 'The entry was changed. It has the number 3 of the chain.'],
     ],
+    ...['period_from', 'period_to'].flatMap((column) =>
+      ['infinity', '-infinity', '290000-01-01'].map((time) => [
+        `the ${column} ${time} instead of none`,
+        ([, second]: string[]) => [`update transfer set ${column} = '${time}' where id = '${second}'`],
+        ([, second]: string[]) => [second, 'The entry was changed. It has the number 2 of the chain.'],
+      ]),
+    ),
     [
       'a changed time',
       ([first]) => [`update transfer set created_at = created_at - interval '1 ms' where id = '${first}'`],

@@ -193,7 +193,8 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   publicUrl: 'http://localhost:3000',
   logins: new LoginThrottle(10),
   registrations: { perMinute: 1_000_000, proofBits: 1 },
-  security: new SecurityLog(db),
+  security: new SecurityLog(db, async () => {}),
+  countUnpaid: async () => {},
   address: null,
 });
 

@@ -91,8 +91,8 @@ describe('An account whose balance does not cover the renewals of its next days'
 });
 
 describe('Credentials', () => {
-  it('are kept for 30 days after their end, and spent refresh tokens for the lifetime of their family', async () => {
-    const session = async (name: string, created: number, set: Record<string, Date | null>) => {
+  it('are kept for 30 days after their end, and spent refresh tokens while their family lives', async () => {
+    const session = async (name: string, created: number, set: Partial<Session>) => {
       const { expiresAt = inDays(-created + 1), refreshExpiresAt = inDays(-created + 30), ...ended } = set;
       await shop.db.source.manager.insert(Session, {
         ...{
@@ -112,6 +112,8 @@ describe('Credentials', () => {
     await session('revokedlately', 40, { revokedAt: inDays(-29) });
     await session('rotated', 80, { revokedAt: inDays(-79), rotatedAt: inDays(-79) });
     await session('rotatedlongago', 91, { revokedAt: inDays(-90), rotatedAt: inDays(-90) });
+    const ofEnded = { familyId: 'ended', revokedAt: inDays(-79) };
+    await session('rotatedofended', 80, { ...ofEnded, rotatedAt: inDays(-79) });
     await session('norefresh', 40, { refreshDigest: null, refreshExpiresAt: inDays(-39) });
     const key = (name: string, set: Record<string, Date | null>) =>
       shop.db.source.manager.insert(ApiKey, {

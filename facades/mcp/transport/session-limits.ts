@@ -3,7 +3,7 @@
  * that have begun to work. A call that waits for its user's answer has done nothing yet, and ends with its session.
  */
 import { createHmac } from 'node:crypto';
-import { networkOf } from '../../../schema/index.ts';
+import { countedAs, networkOf } from '../../../schema/index.ts';
 import type { McpCaller } from '../caller.ts';
 
 const PROCESS_MAX = 2_000;
@@ -14,6 +14,8 @@ const ACCOUNT_MAX = 100;
 export interface Owner {
   /** The credential to which the id of the session is bound. Without one it is empty: strangers may change networks. */
   credential: string;
+  /** The name under which its sessions count: all tokens of an OAuth client have one. Empty without a credential. */
+  counted: string;
   /** The account, or the network of callers without a credential. Its sessions count together. */
   group: string;
 }
@@ -35,11 +37,12 @@ const cheapest = (sessions: readonly Entry[]): string | undefined =>
 
 /** @param secret for the hash of a network, because no address stays in memory */
 export function ownerOf({ viewer, address }: Pick<McpCaller, 'viewer' | 'address'>, secret: Buffer): Owner {
-  if (viewer) return { credential: viewer.credentialId, group: `account ${viewer.accountId}` };
+  if (viewer)
+    return { credential: viewer.credentialId, counted: countedAs(viewer), group: `account ${viewer.accountId}` };
   const network = createHmac('sha256', secret)
     .update(networkOf(address ?? ''))
     .digest('base64url');
-  return { credential: '', group: `network ${network}` };
+  return { credential: '', counted: '', group: `network ${network}` };
 }
 
 /** How a new session finds room: without more, by the end of another session, or not at all. */
@@ -50,16 +53,16 @@ export type Room = { evicts?: string } | { refusal: string; status: 429 | 503 };
  * smaller one. Strangers take the room of idle strangers first, who have no updates to lose, and open again by themselves.
  * @param live the least recently used first
  */
-export function roomFor({ credential, group }: Owner, live: ReadonlyMap<string, Held>): Room {
+export function roomFor({ counted, group }: Owner, live: ReadonlyMap<string, Held>): Room {
   const all: Entry[] = [...live];
   const within = (max: number, sessions: Entry[]): Room => {
     const evicts = cheapest(sessions);
     return evicts ? { evicts } : { refusal: `You have ${max} sessions, each with a call under way.`, status: 429 };
   };
-  const ofCredential = credential ? all.filter(([, { owner }]) => owner.credential === credential) : [];
+  const ofCredential = counted ? all.filter(([, { owner }]) => owner.counted === counted) : [];
   if (ofCredential.length >= CREDENTIAL_MAX) return within(CREDENTIAL_MAX, ofCredential);
   const own = all.filter(([, { owner }]) => owner.group === group);
-  const groupMax = credential ? ACCOUNT_MAX : CREDENTIAL_MAX;
+  const groupMax = counted ? ACCOUNT_MAX : CREDENTIAL_MAX;
   if (own.length >= groupMax) return within(groupMax, own);
   if (all.length < PROCESS_MAX) return {};
   const ofLargest = () => {
@@ -67,7 +70,7 @@ export function roomFor({ credential, group }: Owner, live: ReadonlyMap<string, 
     const [largest] = groups.toSorted((a, b) => b.length - a.length);
     return largest!.length > own.length + 1 ? (cheapest(largest!) ?? largest![0]![0]) : undefined;
   };
-  const ofIdleStranger = () => all.find(([, { owner, calls }]) => !calls && !owner.credential)?.[0];
-  const evicts = credential ? (ofLargest() ?? ofIdleStranger()) : (ofIdleStranger() ?? ofLargest());
+  const ofIdleStranger = () => all.find(([, { owner, calls }]) => !calls && !owner.counted)?.[0];
+  const evicts = counted ? (ofLargest() ?? ofIdleStranger()) : (ofIdleStranger() ?? ofLargest());
   return evicts ? { evicts } : { refusal: 'The service has no room for another session now.', status: 503 };
 }

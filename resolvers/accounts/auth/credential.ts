@@ -71,7 +71,7 @@ export class Authenticator {
     if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
     const { viewer, allows, unnoted } = await this.#find(credential, address, quietly);
     if (!allows(address)) {
-      if (!quietly) this.#refused(viewer, 'network_refused');
+      if (!quietly) this.#refused(viewer, address, 'network_refused');
       throw new ApiError('ip_not_allowed');
     }
     if (unnoted && viewer.kind !== 'operator') await NOTE_USE[viewer.kind].all(this.#db, [viewer.credentialId]);
@@ -79,11 +79,15 @@ export class Authenticator {
   }
 
   /** Tells the owner of a credential. */
-  #refused({ accountId, kind, credentialId: id, name }: Viewer, what: 'refused' | 'network_refused') {
+  #refused(
+    { accountId, kind, credentialId: id, name }: Viewer,
+    address: string | null,
+    what: 'refused' | 'network_refused',
+  ) {
     if (!accountId || kind === 'operator') return;
     const noun = kind === 'api_key' ? 'api_key' : 'session';
     const actor = { type: kind, id, name, requestId: null };
-    this.#security.note({ type: `${noun}.${what}`, account: accountId, resource: { type: noun, id }, actor });
+    this.#security.note({ type: `${noun}.${what}`, account: accountId, address, resource: { type: noun, id }, actor });
   }
 
   /** @throws ApiError invalid_, expired_ or revoked_credential, or rate_limited if too many strangers wait */
@@ -109,7 +113,7 @@ export class Authenticator {
     const isExpired = found.status === 'EXPIRED' || (found.expiresAt && found.expiresAt.getTime() <= Date.now());
     // Clients may use an expired or refreshed token by mistake. The use of a token that somebody ended is suspicious.
     if (!quietly && (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated))
-      this.#refused(viewer, 'refused');
+      this.#refused(viewer, address, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');
     const known = { viewer, allows: allowedBy(found.ipAllowlist) };

@@ -81,7 +81,7 @@ async function awaitCode(tx: Transaction, accountId: string): Promise<AwaitsCode
  */
 export async function sweepPendingLogins(db: Database, security: SecurityLog): Promise<void> {
   for (const { accountId, wrongCodes } of await DELETE_ENDED_LOGINS.all(db))
-    if (!wrongCodes) security.note({ type: 'session.code_failed', account: accountId });
+    if (!wrongCodes) security.note({ type: 'session.code_failed', account: accountId, address: null });
 }
 
 /** Completes a pending login. @throws ApiError invalid_totp, login_token_expired or login_throttled */

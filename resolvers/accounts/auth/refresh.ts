@@ -25,17 +25,19 @@ type Refusal = (typeof REFUSALS)[number];
  * but not longer than 90 days after the login.
  * @param source the OAuth client that has authenticated, and accepts only its own tokens. Absent: a caller without a secret,
  * who renews no token of a client (RFC 6749, section 6)
- * @throws ApiError invalid_, expired_ or revoked_credential, or refresh_token_reused
+ * @throws ApiError invalid_, expired_ or revoked_credential, refresh_token_reused, or rate_limited for an account that never paid
  */
 export async function refresh(context: Context, refreshToken: string, source?: `oauth:${string}`): Promise<Refreshed> {
   if (credentialKind(refreshToken) === 'at')
     throw new ApiError('invalid_credential', 'This is an access token. Send the refresh token that came with it.');
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
+  const found = await find(context.db, Session, { refreshDigest });
+  if (!found || (source && found.source !== source)) throw new ApiError('invalid_credential');
+  if (!source && found.source.startsWith('oauth:')) throw ofClient();
+  // A second use counts nothing. So a thief who used up the limit does not delay its discovery.
+  if (!found.revokedAt) await context.countUnpaid(found.accountId, context.address, 'refresh');
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {
-    const found = await find(tx, Session, { refreshDigest });
-    if (!found || (source && found.source !== source)) return 'invalid_credential';
-    if (!source && found.source.startsWith('oauth:')) throw ofClient();
     // Every change of sessions holds this lock, so no session escapes while a family ends.
     await lockAccount(tx, found.accountId);
     const session = await READ_SESSION.first(tx, [found.id]);
@@ -47,7 +49,8 @@ export async function refresh(context: Context, refreshToken: string, source?: `
     if (session.revokedAt) {
       const { accountId: account, id, source: name } = session;
       const actor = { type: 'access_token', id, name, requestId: null } as const;
-      context.security.note({ type: 'session.refused', account, resource: { type: 'session', id }, actor });
+      const { address } = context;
+      context.security.note({ type: 'session.refused', account, address, resource: { type: 'session', id }, actor });
       return 'revoked_credential';
     }
     if (session.isOver) return 'expired_credential';

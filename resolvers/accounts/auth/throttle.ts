@@ -44,7 +44,7 @@ export class LoginThrottle {
   readonly #failuresMax: number;
   readonly #attempts: LoginAttempts;
   readonly #key: Buffer;
-  readonly #onRefused: (name: string, code: ErrorCode) => void;
+  readonly #onRefused: (login: LoginAttempt, code: ErrorCode) => void;
 
   /**
    * @param attempts the counts; by default the counts of this process
@@ -55,7 +55,7 @@ export class LoginThrottle {
     failuresMax: number,
     attempts: LoginAttempts = new MemoryLoginAttempts(),
     key: Buffer = randomBytes(32),
-    onRefused: (name: string, code: ErrorCode) => void = () => {},
+    onRefused: (login: LoginAttempt, code: ErrorCode) => void = () => {},
   ) {
     this.#onRefused = onRefused;
     this.#failuresMax = failuresMax;
@@ -86,7 +86,7 @@ export class LoginThrottle {
         });
       });
     } catch (error) {
-      if (isFailure(error) || isThrottled(error)) this.#onRefused(login.name, error.code);
+      if (isFailure(error) || isThrottled(error)) this.#onRefused(login, error.code);
       throw error;
     }
   }

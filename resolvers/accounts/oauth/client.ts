@@ -7,7 +7,6 @@ import { isId } from '../../../entities/ids.ts';
 import { allowedBy } from '../../../entities/networks.ts';
 import { digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
-import type { SecurityLog } from '../security-log.ts';
 
 /** The proof of a client's identity. The header has priority over the body. */
 export interface ClientCredentials {
@@ -21,21 +20,19 @@ export interface ClientCredentials {
  * Returns the client that sent its id and secret, by HTTP Basic or in the body.
  * @throws ApiError invalid_client or ip_not_allowed
  */
-export async function authenticateClient(
-  { db, address, security }: Context,
-  credentials: ClientCredentials,
-): Promise<OauthClient> {
+export async function authenticateClient(context: Context, credentials: ClientCredentials): Promise<OauthClient> {
+  const { db, address, security } = context;
   const [id, secret] = basicOf(credentials.authorization) ?? [credentials.clientId, credentials.clientSecret];
   if (!id || !secret)
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
   const client = isId('cl', id) && (await find(db, OauthClient, { id }));
   if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
-    if (client) noteRefusal(security, client, 'refused');
+    if (client) noteRefusal(context, client, 'refused');
     else security.count('unknown credentials');
     throw new ApiError('invalid_client');
   }
   if (!allowedBy(client.ipAllowlist)(address)) {
-    noteRefusal(security, client, 'network_refused');
+    noteRefusal(context, client, 'network_refused');
     throw new ApiError('ip_not_allowed');
   }
   return client;
@@ -43,10 +40,10 @@ export async function authenticateClient(
 
 /** Tells the owner of a client. */
 export const noteRefusal = (
-  security: SecurityLog,
+  { security, address }: Context,
   { id, accountId: account }: OauthClient,
   what: 'refused' | 'network_refused',
-): void => security.note({ type: `oauth_client.${what}`, account, resource: { type: 'oauth_client', id } });
+): void => security.note({ type: `oauth_client.${what}`, account, address, resource: { type: 'oauth_client', id } });
 
 /** Returns the token of a Bearer header (RFC 6750), unchecked. */
 export const bearerOf = (authorization: string | null | undefined): string | undefined =>

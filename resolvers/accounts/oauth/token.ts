@@ -57,7 +57,7 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
     await lockAccount(tx, accountId);
     const isKnown = await NOTE_CLIENT_USE.first(tx, [id]);
     if (!isKnown) {
-      noteRefusal(context.security, client, 'refused');
+      noteRefusal(context, client, 'refused');
       throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
     }
     const opened = await openSession(context, tx, accountId, sourceOf(client), {

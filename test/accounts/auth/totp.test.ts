@@ -279,7 +279,7 @@ it('The owner reads of a login with the right password to which no code came, on
   expect((await complete(await pendingOf(completed), await completed.fresh())).status).toBe(200);
   const overs = [unused, tried, completed].map(({ id }) => id);
   await db.query('update pending_login set expires_at = now() where account_id = any($1)', [overs]);
-  const security = new SecurityLog(db);
+  const security = new SecurityLog(db, async () => {});
   await sweepPendingLogins(db, security);
   await security.flush();
   const entries = async ({ rest }: TestAccount) =>

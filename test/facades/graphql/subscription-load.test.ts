@@ -3,11 +3,13 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { oauthRequests } from '../../accounts/oauth/requests.ts';
 import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { listen } from '../../setup/subscription.ts';
 
-const { newAccount, graphqlUrl } = await startFreehold();
+const { anonymous, newAccount, graphqlUrl } = await startFreehold();
+const { newClient, tokenOf } = oauthRequests(anonymous);
 const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '120' });
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels } } }';
 const CHANGES = 10;
@@ -22,6 +24,21 @@ async function tenEach(account: TestAccount, keys: number, query: string) {
   }
   return all;
 }
+
+it('All tokens of an OAuth client have ten subscriptions together, so the owner has others', async () => {
+  const account = await newAccount();
+  const balance = 'subscription { balanceChanged { balanceUsd } }';
+  const client = await newClient({ scope: 'read' }, account.rest);
+  const [first, second] = [await tokenOf(client), await tokenOf(client)];
+  const all = Array.from({ length: 10 }, () => listen(graphqlUrl, first, balance));
+  await eventually(async () => all.every(({ messages }) => messages[0]?.balanceChanged));
+  const refused = listen(graphqlUrl, second, balance);
+  await eventually(async () => refused.messages.length || refused.failure());
+  expect(JSON.stringify(refused.failure() ?? refused.messages[0])).toContain('10 subscriptions at once');
+  const own = listen(graphqlUrl, account.accessToken, balance);
+  await eventually(async () => own.messages[0]?.balanceChanged);
+  for (const one of [...all, refused, own]) one.dispose();
+});
 
 it('An account has at most 50 subscriptions with all its credentials, and the end of one allows another', async () => {
   const account = await newAccount();

@@ -1,7 +1,7 @@
 /** Sessions of callers who open many: none ends a call of another caller, or one that has begun to work. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { roomFor } from '../../../facades/mcp/transport/session-limits.ts';
+import { type Owner, ownerOf, roomFor } from '../../../facades/mcp/transport/session-limits.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
 
@@ -101,16 +101,33 @@ it('The keys of an account share a limit of sessions', async () => {
   expect((await clients[0]!.within(first, rpc('ping'))).status).toBe(200);
 });
 
+it('The tokens of an OAuth client share a limit of sessions, so they end none of the owner', () => {
+  const viewer = {
+    accountId: 'acct',
+    kind: 'access_token',
+    name: null,
+    scopes: new Set<never>(),
+    expiresAt: null,
+  } as const;
+  const owned = (credentialId: string, holder: string | null) =>
+    ownerOf({ viewer: { ...viewer, credentialId, holder, family: credentialId }, address: null }, Buffer.alloc(32));
+  const idle = (id: string, owner: Owner) => [id, { owner, calls: 0, questions: { size: 0 } }] as const;
+  const ofClient = Array.from({ length: 50 }, (_, i) => idle(`c${i}`, owned(`tok_${i % 25}`, 'cl_1')));
+  const live = new Map([idle('login', owned('tok_login', null)), ...ofClient]);
+  expect(roomFor(owned('tok_new', 'cl_1'), live)).toEqual({ evicts: 'c0' });
+  expect(roomFor(owned('tok_login', null), live)).toEqual({});
+});
+
 describe('A full process', () => {
-  const session = (id: string, owner: { credential: string; group: string }, calls = 0, asking = 0) =>
+  const session = (id: string, owner: Owner, calls = 0, asking = 0) =>
     [id, { owner, calls, questions: { size: asking } }] as const;
   const strangers = (count: number, calls = 0) =>
-    Array.from({ length: count }, (_, i) => session(`s${i}`, { credential: '', group: `n${i}` }, calls));
+    Array.from({ length: count }, (_, i) => session(`s${i}`, { credential: '', counted: '', group: `n${i}` }, calls));
   const customer = (id: string, group: string, calls = 0, asking = 0) =>
-    session(id, { credential: id, group }, calls, asking);
+    session(id, { credential: id, counted: id, group }, calls, asking);
   const [newcomer, unknown] = [
-    { credential: 'new', group: 'new account' },
-    { credential: '', group: 'new network' },
+    { credential: 'new', counted: 'new', group: 'new account' },
+    { credential: '', counted: '', group: 'new network' },
   ];
   const both = [newcomer, unknown];
 
@@ -142,7 +159,7 @@ describe('A full process', () => {
     const live = new Map(ids.map((i) => customer(`${i}`, `account ${i % 20}`, 1, 1)));
     for (const owner of both) expect(roomFor(owner, live)).toEqual({ evicts: '0' });
     // Each of them has its own limit.
-    expect(roomFor({ credential: '0', group: 'account 0' }, live)).toEqual({ evicts: '0' });
+    expect(roomFor({ credential: '0', counted: '0', group: 'account 0' }, live)).toEqual({ evicts: '0' });
   });
 
   it('ends an idle session before one that asks, and one that asks before one that works', () => {

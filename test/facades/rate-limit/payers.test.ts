@@ -25,7 +25,19 @@ async function newcomer(address = newAddress()) {
   const addKey = () => account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' }, from);
   /** A change that the service refuses, because the name of the key is missing. */
   const fail = async () => (await account.rest('POST', '/v1/auth/api-keys', {}, from)).status;
-  return { ...account, from, addKey, fail };
+  /** Waits until the service counts the account as one that has paid. */
+  const counted = () => eventually(async () => !(await addKey()).headers.get('ratelimit-policy')?.includes('unpaid'));
+  return { ...account, from, addKey, fail, counted };
+}
+
+/** An account with a fresh login, which it refreshes without a credential. */
+async function refresher() {
+  const account = await newcomer();
+  const { email, password } = account;
+  const { tokens } = (await limited.anonymous('POST', '/v1/auth/login', { email, password })).body;
+  const refresh = (refresh_token: string, address = account.from['x-forwarded-for']) =>
+    limited.anonymous('POST', '/v1/auth/token/refresh', { refresh_token }, { 'x-forwarded-for': address });
+  return { ...account, tokens, refresh };
 }
 
 describe('An account that never paid', () => {
@@ -98,6 +110,69 @@ describe('An account that never paid', () => {
     expect(body.detail).toBe('An account that never paid opens 6 sessions in an hour. Use one of them, pay, or wait.');
     await fund(30);
     expect((await login()).status).toBe(200);
+  });
+
+  it('refreshes its tokens some times an hour, without a credential, and more after it has paid', async () => {
+    const { tokens, refresh } = await refresher();
+    let token = tokens.refresh_token;
+    for (let i = 0; i < PER_HOUR; i++) token = (await refresh(token)).body.tokens.refresh_token;
+    const { status, body } = await refresh(token);
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect((await refresh(tokens.refresh_token)).body.code).toBe('refresh_token_reused');
+    const [paid, from] = [await refresher(), newAddress()];
+    await paid.fund(30);
+    token = paid.tokens.refresh_token;
+    await paid.counted();
+    for (let i = 0; i <= PER_HOUR; i++) token = (await paid.refresh(token, from)).body.tokens.refresh_token;
+  });
+
+  it('shares the limit of refreshes with the others of its address', async () => {
+    const address = newAddress();
+    const codes = [];
+    for (let account = 0; account < 5; account++) {
+      const { tokens, refresh } = await refresher();
+      let token = tokens.refresh_token;
+      for (let i = 0; i < PER_HOUR; i++) {
+        const { status, body } = await refresh(token, address);
+        codes.push(status);
+        token = body.tokens?.refresh_token ?? token;
+      }
+    }
+    expect(codes.filter((status) => status === 200)).toHaveLength(4 * PER_HOUR);
+  });
+
+  it('gets few entries about its refused credentials from one address, and others get theirs', async () => {
+    const address = newAddress();
+    const refused = { 'x-forwarded-for': address };
+    const ids: string[] = [];
+    for (let account = 0; account < 5; account++) {
+      const { id, email, password, rest } = await limited.newAccount();
+      ids.push(id);
+      const tokens: string[] = [];
+      for (let i = 1; i < PER_HOUR; i++)
+        tokens.push((await limited.anonymous('POST', '/v1/auth/login', { email, password })).body.tokens.access_token);
+      const change = { current_password: password, new_password: `${password} 2` };
+      expect((await rest('POST', '/v1/auth/password', change)).body.sessions_revoked).toBe(PER_HOUR - 1);
+      for (const token of tokens) {
+        const headers = { ...refused, authorization: `Bearer ${token}` };
+        expect((await limited.anonymous('GET', '/v1/account', undefined, headers)).status).toBe(401);
+      }
+    }
+    const count = async () => {
+      const sql = `select count(*)::int as entries from audit_entry where action = 'session.refused' and account_id = any($1)`;
+      return (await limited.db.query<{ entries: number }>(sql, [ids]))[0]!.entries;
+    };
+    await eventually(async () => (await count()) === 4 * PER_HOUR);
+    const { rest, id, fund, counted } = await newcomer();
+    await fund(30);
+    await counted();
+    const key = (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' })).body;
+    await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    const foreign = { ...refused, authorization: `Bearer ${key.plaintext}` };
+    await limited.anonymous('GET', '/v1/account', undefined, foreign);
+    const sql = `select count(*)::int as entries from audit_entry where action = 'api_key.refused' and account_id = $1`;
+    await eventually(async () => (await limited.db.query<{ entries: number }>(sql, [id]))[0]!.entries === 1);
+    expect(await count()).toBe(4 * PER_HOUR);
   });
 });
 
