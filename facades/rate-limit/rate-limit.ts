@@ -197,7 +197,8 @@ export class RateLimits {
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
     };
     const own = (kind: string) => limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID);
-    if (address === null) return (kind) => [own(kind)];
+    // Neighbours cannot keep an account from paying.
+    if (address === null || change === 'payment') return (kind) => [own(kind)];
     const [network, site] = [networkOf(address), isCircuit(address) ? 'circuits' : siteOf(address)];
     return (kind) => {
       const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');

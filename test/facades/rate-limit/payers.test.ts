@@ -76,6 +76,16 @@ describe('An account that never paid', () => {
     expect((await addKey()).headers.get('ratelimit-policy')).not.toContain('unpaid');
   });
 
+  it('still pays when others of its address have used up their payments', async () => {
+    const address = newAddress();
+    const begin = async ({ rest, from }: Awaited<ReturnType<typeof newcomer>>) =>
+      (await rest('POST', '/v1/billing/topups', {}, from)).status;
+    const neighbours = await Promise.all(Array.from({ length: 5 }, () => newcomer(address)));
+    for (const one of neighbours) for (let i = 0; i < PER_HOUR; i++) expect(await begin(one)).toBe(422);
+    expect(await begin(neighbours[0]!)).toBe(429);
+    expect(await begin(await newcomer(address))).toBe(422);
+  });
+
   it('has the same limit over MCP and GraphQL', async () => {
     const { accessToken, graphql, addKey } = await newcomer('127.0.0.1');
     const tool = () => callTool(publicUrl, accessToken, 'create_api_key', { name: 'k', scope: 'read' });
