@@ -2,6 +2,7 @@
 import { type CatalogItem, FIND_IMAGES, type ImageDetails, INSERT_IMAGE, OFFER_IMAGE } from '../../entities/catalog.ts';
 import { databaseTime } from '../../entities/database/clock.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { VM_SUFFIX } from '../../entities/servers/engine.ts';
 import type { Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
@@ -15,6 +16,7 @@ export const listImages = ({ db }: Context): Promise<CatalogItem[]> => FIND_IMAG
 export async function addImage(context: Context, { code, name, ...details }: NewImage): Promise<CatalogItem> {
   if (!/^[a-z0-9][a-z0-9.-]{0,31}$/.test(code) || ['vps', 'dedicated', 'bastions', 'images'].includes(code))
     throw invalid('code', 'A code has up to 32 lower-case letters, digits, dots and hyphens.');
+  if (code.endsWith(VM_SUFFIX)) throw invalid('code', `Engines name the image of a virtual machine by ${VM_SUFFIX}.`);
   return context.db.transaction(async (tx) => {
     const added = await INSERT_IMAGE.first(tx, [code, name, JSON.stringify({ ...details, deprecatedAt: null })]);
     if (!added) throw invalid('code', 'The code is taken.');

@@ -5,7 +5,8 @@ import { download } from '../../../provisioning/servers/images/download.ts';
 import { serve, sha256 } from './source.ts';
 
 const IMAGE = Buffer.alloc(300_000, 'image');
-const LIMITS = { bytesMax: 1_000_000, totalMs: 10_000, silentMs: 1000 };
+const LIMITS = { bytesMax: 1_000_000, totalMs: 60_000, silentMs: 30_000 };
+const IMPATIENT = { ...LIMITS, silentMs: 1000 };
 const never = new AbortController().signal;
 
 async function read(url: string, { limits = LIMITS, signal = never, sum = sha256(IMAGE) } = {}): Promise<Buffer> {
@@ -58,7 +59,7 @@ describe('A download', () => {
     const url = await serve(onTestFinished, (__, response) => {
       if (begins) response.writeHead(200).write('image');
     });
-    await expect(read(url)).rejects.toMatchObject({
+    await expect(read(url, { limits: IMPATIENT })).rejects.toMatchObject({
       code: 'failed',
       message: expect.stringContaining('silent for 1 s'),
     });
@@ -78,7 +79,7 @@ describe('A download', () => {
 
   it('waits for an engine that takes its time', async () => {
     const url = await serve(onTestFinished, (_, response) => response.end(IMAGE));
-    const pieces = download({ url, sha256: sha256(IMAGE) }, never, LIMITS);
+    const pieces = download({ url, sha256: sha256(IMAGE) }, never, IMPATIENT);
     await pieces.next();
     await new Promise((resolve) => setTimeout(resolve, 1500));
     expect((await pieces.next()).done).toBe(false);

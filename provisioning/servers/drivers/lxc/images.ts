@@ -31,9 +31,12 @@ export class LxcImages implements ImageStore {
 
   withdraw({ alias, fingerprint }: Pick<WantedImage, 'alias' | 'fingerprint'>, signal: AbortSignal): Promise<void> {
     return this.#explained(signal, async () => {
-      // The operator may have removed it by hand, because we may not.
       const path = pathOf(alias);
-      if (await this.#client.get(path, signal).catch(ignoreMissing)) await this.#remove(path, signal);
+      const known = await this.#client.get<{ target: string }>(path, signal).catch(ignoreMissing);
+      const image = known && (await this.#find(known.target, signal));
+      // An alias that the operator made by hand stays.
+      const isOurs = image?.properties?.[PROPERTY] === this.#markOf(alias) || image?.fingerprint === fingerprint;
+      if (image && isOurs) await this.#remove(path, signal);
       await this.#clean(alias, [fingerprint], signal);
     });
   }
