@@ -34,14 +34,14 @@ interface Look {
   expected: ExpectedMachine[];
   /** The machines that it lists, by their names. */
   seen: ReadonlyMap<string, Observation>;
-  /** Those that earlier looks have counted, as they told them. */
+  /** The missing machines of earlier looks. */
   counted: readonly string[];
 }
 
 /**
  * Finds the machines that an engine does not list. It opens the circuit breaker if too many are missing for the first time, in
  * a transaction of its own. By a connection that was not checked, one is too many: it may lead to another engine.
- * @returns those that the operator knows of, the others, and those that have counted
+ * @returns the missing machines by whether they are reported, and `counted` for the next look
  */
 export async function guardDestroyer(db: Database, driver: string, { of, expected, seen, counted }: Look) {
   const { engine, isChecked, revision } = of;
@@ -49,7 +49,7 @@ export async function guardDestroyer(db: Database, driver: string, { of, expecte
   const { reported, unreported } = await splitByReport(db, driver, expected.filter(isMissing));
   const changing = isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
   const all = [...expected, ...changing];
-  // These may rightly be absent. They count if the engine has no other machine of ours.
+  // These may be absent for good reason. They count if the engine has none of the other machines.
   const doubtful = isChecked || !all.every(isMissing) ? [] : [...reported, ...changing];
   const missed = [...unreported, ...doubtful];
   // The operator closes the circuit breaker for the machines that one connection lacks.

@@ -48,7 +48,7 @@ it('A machine that was gone before its deletion opens no circuit breaker of a ch
   expect([await shop.braked(), await shop.isChecked()]).toEqual([[], true]);
 });
 
-it('A changed engine without any of its machines goes on after the operator closes the circuit breaker, and one more look', async () => {
+it('A changed engine without its machines goes on at the look after the operator closes its circuit breaker', async () => {
   const shop = await open();
   const [deleted, lost] = [await shop.running(), await shop.running()];
   for (const order of [deleted, lost]) await shop.lose(order);
