@@ -14,6 +14,19 @@ export interface MachineKey {
   generation: number;
 }
 
+/** The most of an integer in the database. */
+export const INT_MAX = 2 ** 31 - 1;
+const ORDER_LENGTH_MAX = 64;
+/** Whether the database can store the name of a machine. Operators of an engine can garble the marks there. */
+export const isSoundKey = ({ order, generation }: MachineKey): boolean =>
+  order.length <= ORDER_LENGTH_MAX &&
+  isStorable(order) &&
+  Number.isInteger(generation) &&
+  generation > 0 &&
+  generation <= INT_MAX;
+/** Whether the database can store a text: without NUL, and without halves of a pair of UTF-16. */
+export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+
 export interface MachineSpec extends MachineKey {
   kind: 'VPS' | 'DEDICATED';
   serviceCode: string;

@@ -32,6 +32,7 @@ import {
   type EngineReport,
   type HardwareDriver,
   type HostReport,
+  isSoundKey,
   type MachineKey,
   type Observation,
 } from '../drivers/driver.ts';
@@ -54,6 +55,8 @@ const [ANSWER_SECONDS, ASK_SECONDS] = [60, 40];
 /** Seconds before a machine without a server is reported: a server may be about to claim it. */
 const ORPHAN_SECONDS = 600;
 const ORPHANS_MAX = 1000;
+/** Letters of a garbled mark in the trouble of its engine. */
+const ODD_LENGTH_MAX = 64;
 /** Days that resolved findings are kept. */
 const FINDING_DAYS = 90;
 
@@ -144,7 +147,9 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const driver = of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
   const before = await FIND_EXPECTED_MACHINES.all(db, [kinds, engine]);
-  const listed = await driver.list(signal);
+  const { sound: listed = [], odd = [] } = Object.groupBy(await driver.list(signal), (one) =>
+    isSoundKey(one) ? 'sound' : 'odd',
+  );
   const after = new Map(
     (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine.status]),
   );
@@ -175,7 +180,9 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const lost = unasked.map(({ order, generation }): Found => ({ kind: 'LOST', order, generation, detail: '' }));
   const still = [...lost, ...untold(sold, hosts)];
   const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
-  let trouble: string | null = null;
+  let trouble = odd[0]
+    ? storable(`Machines with odd marks do not count, such as ${nameOf(odd[0]).slice(0, ODD_LENGTH_MAX)}.`)
+    : null;
   const about = await driver.about?.(signal).catch((error: unknown) => {
     trouble = wordsOf(error);
     return undefined;
