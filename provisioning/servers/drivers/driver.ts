@@ -129,6 +129,8 @@ export interface Reading extends MachineKey {
   diskBytes: number | null;
   /** The speed of its network card, in megabits a second. */
   portMbps: number | null;
+  /** Whether several cards pass for its network card. All of them count. */
+  isDisguised?: boolean;
 }
 
 /** A host as its engine sees it. */

@@ -89,12 +89,16 @@ const isSound = ({ epoch, ...key }: Reading): boolean => isSoundKey(key) && isSt
 
 /** A reading without counters that the database cannot store. Root in a virtual machine can make them up. */
 function withoutOdd(reading: Reading): Reading {
-  const { order, generation, epoch, portMbps, ...counters } = reading;
+  const { order, generation, epoch, portMbps, isDisguised, ...counters } = reading;
   const sound = (most: number) => (value: number | null) =>
     value !== null && Number.isSafeInteger(value) && value >= 0 && value <= most ? value : null;
   const kept = Object.entries(counters).map(([name, value]) => [name, sound(Number.MAX_SAFE_INTEGER)(value)]);
   return { ...reading, ...Object.fromEntries(kept), portMbps: sound(INT_MAX)(portMbps) };
 }
+
+const HIDDEN = 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.';
+const DISGUISED =
+  'Several cards of the machine pass for its network card. The service counts the traffic of all of them.';
 
 /** Counts the readings, and reports machines that abuse the network. */
 async function count(
@@ -108,11 +112,14 @@ async function count(
   await LOCK_FINDINGS.all(tx, [answers.map(({ of }) => of.name)]);
   for (const { of, readings } of answers) {
     const ofEngine = counted.filter(({ engine }) => engine === of.engine);
+    const disguised = new Set(readings.filter((one) => one.isDisguised).map(nameOf));
     const found = ofEngine.flatMap(({ order, generation, packetsPerSecond, isHidden }): Found[] => {
-      const detail = isHidden
-        ? 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.'
-        : `The machine sent ${packetsPerSecond} packets a second.`;
-      return isHidden || packetsPerSecond > packetsPerSecondMax ? [{ kind: 'TRAFFIC', order, generation, detail }] : [];
+      const details = [
+        isHidden && HIDDEN,
+        disguised.has(nameOf({ order, generation })) && DISGUISED,
+        packetsPerSecond > packetsPerSecondMax && `The machine sent ${packetsPerSecond} packets a second.`,
+      ].filter(Boolean);
+      return details.length ? [{ kind: 'TRAFFIC', order, generation, detail: details.join(' ') }] : [];
     });
     await report(tx, of.name, found);
     // Machines that are on and did not count belong to servers of the other kind.
