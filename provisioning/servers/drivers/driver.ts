@@ -238,11 +238,23 @@ export function turns(): InTurn {
       signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
       return work();
     };
-    const turn = (ends.get(name) ?? Promise.resolve()).then(begin, begin);
+    const before = ends.get(name) ?? Promise.resolve();
+    const turn = before.then(begin, begin);
     const end: Promise<unknown> = turn.catch(() => {}).then(() => ends.get(name) === end && ends.delete(name));
     ends.set(name, end);
-    return turn;
+    return Promise.race([turn, ended(before, signal)]);
   };
+}
+
+/** Rejects if the signal aborts before that end. A call that waits for its turn then ends at once. */
+function ended(end: Promise<unknown>, signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const stop = () => signal.removeEventListener('abort', abort);
+    end.then(stop, stop);
+  });
 }
 
 /** The environment of programs that drivers run. It has no variable of the service, because those may be secrets. */
