@@ -58,7 +58,7 @@ export const Engine = entity('engine', {
   connection: nullable(column.json<EngineConnection>()),
   /** PEM of the key of our certificate; sealed. */
   clientKey: nullable(column.bytes()),
-  /** Grows with each change of the connection, so workers know that their driver is old. */
+  /** Grows with each change of the connection, so workers know that their driver is old. Added engines begin anywhere. */
   revision: defaulting(column.int(), 1),
   /** The answers of the last look that reached it. Null or empty: there is none yet, or its driver does not ask. */
   product: nullable(column.oneOf(...ENGINE_PRODUCTS)),
@@ -97,10 +97,13 @@ export const WRITE_ENGINE = statement({})`
 export const REMOVE_OTHER_ENGINES = statement({})`
   delete from engine where connection is null and name <> all($1)`;
 
-/** Adds an engine of the operator, unless its name is taken. $1 name, $2 region, $3 connection, $4 sealed key. */
+/**
+ * Adds an engine of the operator, unless its name is taken. It begins with a random revision, because a removed engine of that
+ * name had another connection. $1 name, $2 region, $3 connection, $4 sealed key.
+ */
 export const ADD_ENGINE = statement(Engine.columns)`
-  insert into engine (name, kinds, needs_hosts, simulated, region_code, connection, client_key)
-  values ($1, '{VPS}', true, false, $2, $3, $4)
+  insert into engine (name, kinds, needs_hosts, simulated, region_code, connection, client_key, revision)
+  values ($1, '{VPS}', true, false, $2, $3, $4, (1 + random() * 1e9)::int)
   on conflict do nothing returning ${columnsOf(Engine)}`;
 /** Changes the connection of an engine, which then waits for its first look. $1 name, $2 connection, $3 sealed key. */
 export const UPDATE_ENGINE = statement(Engine.columns)`

@@ -133,10 +133,10 @@ export const FIND_EXPECTED_MACHINES = statement({
   from server join catalog_item on code = service_code
   where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
     and coalesce(server.engine, '') = coalesce($2, '')`;
-/** The machines of servers that change or go, on the engine $1 of the operator. */
+/** The machines of delivered servers that change or go, on the engine $1 of the operator. */
 export const FIND_CHANGING_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
-  where coalesce(engine, '') = $1 and status <> 'DELETED'
+  where coalesce(engine, '') = $1 and status <> 'DELETED' and paid_until is not null
     and (status = 'DELETING' or change is not null and status not in ('PENDING', 'PROVISIONING', 'FAILED'))`;
 /**
  * Machines of suspended servers: the worker has not turned them off for an hour, or not on in time. $1 kinds of servers, $2 as

@@ -7,6 +7,8 @@ import { defaulting, entity, nullable, type Row } from '../../database/table.ts'
 const [MINUTE_DAYS, HOUR_DAYS] = [1, 60];
 /** The most packets a second of a row. */
 const INT_MAX = 2 ** 31 - 1;
+/** The most of a sum. With the growth of one reading, it fits the column. */
+const SUM_MAX = '9000000000000000000';
 
 export const Meter = entity('meter', {
   orderNumber: column.key(),
@@ -68,7 +70,8 @@ const grownSql = (counter: string) => `
 /** A counter that the engine does not show keeps its value. */
 const keptSql = (counter: string) => `
   ${counter} = coalesce(excluded.${counter}, case meter.epoch when excluded.epoch then meter.${counter} else 0 end)`;
-const totalSql = (counter: string) => `total_${counter} = meter.total_${counter} + ${grownSql(counter)}`;
+const sumSql = (sum: string, counter: string) => `least(${SUM_MAX}, ${sum} + ${grownSql(counter)})`;
+const totalSql = (counter: string) => `total_${counter} = ${sumSql(`meter.total_${counter}`, counter)}`;
 const ofMonthSql = (counted: string) => `case meter.month when excluded.month then meter.${counted} else 0 end`;
 const SUMMED = ['sent_bytes', 'received_bytes', 'cpu_ns'];
 
@@ -100,7 +103,7 @@ export const COUNT_READINGS = statement({
         epoch = excluded.epoch, read_at = excluded.read_at, port_mbps = excluded.port_mbps, month = excluded.month,
         ${[...SUMMED, 'sent_packets'].map(keptSql).join(', ')}, ${SUMMED.map(totalSql).join(', ')},
         packets_per_second = least(${INT_MAX}, ${grownSql('sent_packets')} / greatest(1, extract(epoch from excluded.read_at - meter.read_at))),
-        used_bytes = ${ofMonthSql('used_bytes')} + ${grownSql('sent_bytes')},
+        used_bytes = ${sumSql(ofMonthSql('used_bytes'), 'sent_bytes')},
         warned_percent = ${ofMonthSql('warned_percent')}, charged_tb = ${ofMonthSql('charged_tb')}
       where meter.read_at < excluded.read_at
       returning meter.*),

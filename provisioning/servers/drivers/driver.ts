@@ -14,6 +14,19 @@ export interface MachineKey {
   generation: number;
 }
 
+/** The most of an integer in the database. */
+export const INT_MAX = 2 ** 31 - 1;
+const ORDER_LENGTH_MAX = 64;
+/** Whether the database can store the name of a machine. Operators of an engine can garble the marks there. */
+export const isSoundKey = ({ order, generation }: MachineKey): boolean =>
+  order.length <= ORDER_LENGTH_MAX &&
+  isStorable(order) &&
+  Number.isInteger(generation) &&
+  generation > 0 &&
+  generation <= INT_MAX;
+/** Whether the database can store a text: without NUL, and without halves of a pair of UTF-16. */
+export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+
 export interface MachineSpec extends MachineKey {
   kind: 'VPS' | 'DEDICATED';
   serviceCode: string;
@@ -116,6 +129,8 @@ export interface Reading extends MachineKey {
   diskBytes: number | null;
   /** The speed of its network card, in megabits a second. */
   portMbps: number | null;
+  /** Whether several cards pass for its network card. All of them count. */
+  isDisguised?: boolean;
 }
 
 /** A host as its engine sees it. */
@@ -262,11 +277,23 @@ export function turns(): InTurn {
       signal.throwIfAborted(); // Before it writes a plan that other processes would carry out.
       return work();
     };
-    const turn = (ends.get(name) ?? Promise.resolve()).then(begin, begin);
+    const before = ends.get(name) ?? Promise.resolve();
+    const turn = before.then(begin, begin);
     const end: Promise<unknown> = turn.catch(() => {}).then(() => ends.get(name) === end && ends.delete(name));
     ends.set(name, end);
-    return turn;
+    return Promise.race([turn, ended(before, signal)]);
   };
+}
+
+/** Rejects if the signal aborts before that end. A call that waits for its turn then ends at once. */
+function ended(end: Promise<unknown>, signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const stop = () => signal.removeEventListener('abort', abort);
+    end.then(stop, stop);
+  });
 }
 
 /** The environment of programs that drivers run. It has no variable of the service, because those may be secrets. */

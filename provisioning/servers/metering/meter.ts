@@ -10,7 +10,7 @@ import { FIND_DUE_TRAFFIC, FIND_WRONG_SPEEDS } from '../../../entities/servers/m
 import type { Server } from '../../../entities/servers/server.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { DriverError, type Reading } from '../drivers/driver.ts';
+import { DriverError, INT_MAX, isSoundKey, isStorable, type Reading } from '../drivers/driver.ts';
 import type { ConnectedEngine, Engines } from '../engines.ts';
 import { type Found, nameOf, report, resolve } from '../reconcile/findings.ts';
 import { chargeTraffic } from './traffic.ts';
@@ -44,7 +44,7 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
       const at = now();
       const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
         const readings = await of.driver().meter?.(within(aborted));
-        return readings ? [{ of, readings: readings.filter(isSound) }] : [];
+        return readings ? [{ of, readings: readings.filter(isSound).map(withoutOdd) }] : [];
       };
       const skip = (of: ConnectedEngine) => (error: unknown) => {
         aborted.throwIfAborted();
@@ -84,14 +84,21 @@ const within = (aborted: AbortSignal) => AbortSignal.any([aborted, AbortSignal.t
 const isOutage = (error: unknown): boolean =>
   error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError');
 
-const INT_MAX = 2 ** 31 - 1;
-/** Whether the database can store a reading. A single other one would fail those of all engines. */
-function isSound({ order, generation, epoch, portMbps, ...counters }: Reading): boolean {
-  const isCount = (most: number) => (value: number | null) =>
-    value === null || (Number.isSafeInteger(value) && value >= 0 && value <= most);
-  const isNamed = !`${order}${epoch}`.includes('\0') && [generation, portMbps].every(isCount(INT_MAX));
-  return isNamed && Object.values(counters).every(isCount(Number.MAX_SAFE_INTEGER));
+/** Whether the database can store the names of a reading. A single other one would fail those of all engines. */
+const isSound = ({ epoch, ...key }: Reading): boolean => isSoundKey(key) && isStorable(epoch);
+
+/** A reading without counters that the database cannot store. Root in a virtual machine can make them up. */
+function withoutOdd(reading: Reading): Reading {
+  const { order, generation, epoch, portMbps, isDisguised, ...counters } = reading;
+  const sound = (most: number) => (value: number | null) =>
+    value !== null && Number.isSafeInteger(value) && value >= 0 && value <= most ? value : null;
+  const kept = Object.entries(counters).map(([name, value]) => [name, sound(Number.MAX_SAFE_INTEGER)(value)]);
+  return { ...reading, ...Object.fromEntries(kept), portMbps: sound(INT_MAX)(portMbps) };
 }
+
+const HIDDEN = 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.';
+const DISGUISED =
+  'Several cards of the machine pass for its network card. The service counts the traffic of all of them.';
 
 /** Counts the readings, and reports machines that abuse the network. */
 async function count(
@@ -105,11 +112,14 @@ async function count(
   await LOCK_FINDINGS.all(tx, [answers.map(({ of }) => of.name)]);
   for (const { of, readings } of answers) {
     const ofEngine = counted.filter(({ engine }) => engine === of.engine);
+    const disguised = new Set(readings.filter((one) => one.isDisguised).map(nameOf));
     const found = ofEngine.flatMap(({ order, generation, packetsPerSecond, isHidden }): Found[] => {
-      const detail = isHidden
-        ? 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.'
-        : `The machine sent ${packetsPerSecond} packets a second.`;
-      return isHidden || packetsPerSecond > packetsPerSecondMax ? [{ kind: 'TRAFFIC', order, generation, detail }] : [];
+      const details = [
+        isHidden && HIDDEN,
+        disguised.has(nameOf({ order, generation })) && DISGUISED,
+        packetsPerSecond > packetsPerSecondMax && `The machine sent ${packetsPerSecond} packets a second.`,
+      ].filter(Boolean);
+      return details.length ? [{ kind: 'TRAFFIC', order, generation, detail: details.join(' ') }] : [];
     });
     await report(tx, of.name, found);
     // Machines that are on and did not count belong to servers of the other kind.

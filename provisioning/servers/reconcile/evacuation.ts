@@ -19,6 +19,9 @@ import { type Found, nameOf } from './findings.ts';
 /** Machines of a host that move at once. */
 const MOVES_MAX = 4;
 
+/** Attempts without an answer from which on the operator hears of a move. The first ones last some minutes. */
+const OUTAGES_MAX = 5;
+
 type Leaving = Awaited<ReturnType<typeof FIND_LEAVING_MACHINES.all>>[number];
 
 /**
@@ -36,6 +39,8 @@ export async function evacuate(
   const staying: Found[] = [];
   const stays = ({ order, generation, host }: Leaving, why: string) =>
     staying.push({ kind: 'MISPLACED', order, generation, detail: `The machine stays on ${host}. ${why}` });
+  for (const machine of leaving.filter(({ underWay, outages }) => underWay && outages > OUTAGES_MAX))
+    stays(machine, 'Its move waits for the engine, and other moves may wait for it. Its task has the error.');
   const ready: Leaving[] = [];
   for (const machine of leaving.filter(({ idle }) => idle)) {
     const one = seen.get(nameOf(machine));

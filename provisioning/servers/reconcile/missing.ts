@@ -3,8 +3,8 @@
  * answers can take long, so the circuit breaker opens before them, for unconfirmed machines.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
-import type { HardwareDriver, MachineKey } from '../drivers/driver.ts';
+import { FIND_CHANGING_MACHINES, FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
+import type { HardwareDriver, MachineKey, Observation } from '../drivers/driver.ts';
 import type { ConnectedEngine } from '../engines.ts';
 import type { sizeOf } from '../placement/spec.ts';
 import type { Tasked } from '../task.ts';
@@ -27,33 +27,48 @@ export interface ExpectedMachine extends MissingMachine, Omit<Tasked, 'orderNumb
   idle: boolean;
 }
 
-/** Splits missing machines into those that the operator knows of, and the others. */
-export async function splitByReport(db: Database, driver: string, missing: MissingMachine[]) {
+/** A look at the machines of an engine. */
+interface Look {
+  of: ConnectedEngine;
+  /** The machines that it should have. */
+  expected: ExpectedMachine[];
+  /** The machines that it lists, by their names. */
+  seen: ReadonlyMap<string, Observation>;
+  /** The missing machines of earlier looks. */
+  counted: readonly string[];
+}
+
+/**
+ * Finds the machines that an engine does not list. It opens the circuit breaker if too many are missing for the first time, in
+ * a transaction of its own. By a connection that was not checked, one is too many: it may lead to another engine.
+ * @returns the missing machines by whether they are reported, and `counted` for the next look
+ */
+export async function guardDestroyer(db: Database, driver: string, { of, expected, seen, counted }: Look) {
+  const { engine, isChecked, revision } = of;
+  const isMissing = (machine: MachineKey) => !seen.has(nameOf(machine));
+  const { reported, unreported } = await splitByReport(db, driver, expected.filter(isMissing));
+  const changing = isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
+  const all = [...expected, ...changing];
+  // These may be absent for good reason. They count if the engine has none of the other machines.
+  const doubtful = isChecked || !all.every(isMissing) ? [] : [...reported, ...changing];
+  const missed = [...unreported, ...doubtful];
+  // The operator closes the circuit breaker for the machines that one connection lacks.
+  const countedAs = (machine: MachineKey) => (isChecked ? nameOf(machine) : `${revision} ${nameOf(machine)}`);
+  const news = missed.filter((machine) => !counted.includes(countedAs(machine))).length;
+  const vanished = news >= MISSING_AT_LEAST && news > all.length * MISSING_PART;
+  const isEmpty = news > 0 && seen.size === 0;
+  if (vanished || isEmpty || (!isChecked && news))
+    await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${all.length} machines vanished at once.`));
+  return { reported, unreported, counted: isChecked ? [] : missed.map(countedAs) };
+}
+
+async function splitByReport(db: Database, driver: string, missing: MissingMachine[]) {
   const open = await FIND_REPORTED_MACHINES.all(db, [driver, 'LOST' satisfies FindingKind]);
   const names = new Set(open.map(nameOf));
   const { reported = [], unreported = [] } = Object.groupBy(missing, (machine) =>
     names.has(nameOf(machine)) ? 'reported' : 'unreported',
   );
   return { reported, unreported };
-}
-
-/** The machines that an engine should have, those that it lists, and those that are missing for the first time. */
-interface Counts extends Pick<ConnectedEngine, 'isChecked'> {
-  expected: number;
-  listed: number;
-  news: number;
-}
-
-/**
- * Opens the circuit breaker if too many machines are missing at once, in a transaction of its own. By a connection that was not
- * checked, one is too many: it may lead to another engine.
- */
-export async function guardDestroyer(db: Database, driver: string, counts: Counts): Promise<void> {
-  const { expected, listed, news, isChecked } = counts;
-  const vanished = news >= MISSING_AT_LEAST && news > expected * MISSING_PART;
-  const isEmpty = news > 0 && listed === 0;
-  if (!vanished && !isEmpty && (isChecked || !news)) return;
-  await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${expected} machines vanished at once.`));
 }
 
 /**

@@ -11,7 +11,6 @@ import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities
 import {
   CLOSE_REMOVED,
   DELETE_RESOLVED,
-  FIND_CHANGING_MACHINES,
   FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
@@ -33,6 +32,7 @@ import {
   type EngineReport,
   type HardwareDriver,
   type HostReport,
+  isSoundKey,
   type MachineKey,
   type Observation,
 } from '../drivers/driver.ts';
@@ -45,7 +45,7 @@ import { evacuate } from './evacuation.ts';
 import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates, untold } from './host-states.ts';
-import { confirmMissing, type ExpectedMachine, guardDestroyer, splitByReport } from './missing.ts';
+import { confirmMissing, type ExpectedMachine, guardDestroyer } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
@@ -55,6 +55,8 @@ const [ANSWER_SECONDS, ASK_SECONDS] = [60, 40];
 /** Seconds before a machine without a server is reported: a server may be about to claim it. */
 const ORPHAN_SECONDS = 600;
 const ORPHANS_MAX = 1000;
+/** Letters of a garbled mark in the trouble of its engine. */
+const ODD_LENGTH_MAX = 64;
 /** Days that resolved findings are kept. */
 const FINDING_DAYS = 90;
 
@@ -68,8 +70,8 @@ type Orphans = Record<string, number>;
 interface Memory {
   /** The machines without a server. */
   orphans: Orphans;
-  /** Names of missing machines about which the time was too short to ask. */
-  unasked: readonly string[];
+  /** Missing machines that have counted, and of which no finding tells. */
+  counted: readonly string[];
 }
 
 interface Look {
@@ -99,11 +101,11 @@ export const observerProcess = (
   periodic({
     start: async ({ aborted, data, now }) => {
       const orphans = (data.orphans ?? {}) as Record<string, Orphans>;
-      const unasked = (data.unasked ?? {}) as Record<string, string[]>;
+      const counted = (data.counted ?? {}) as Record<string, string[]>;
       const signal = AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
       const all = await engines.all();
       const lookAt = async (of: ConnectedEngine): Promise<Seen> => {
-        const memory = { orphans: orphans[of.name] ?? {}, unasked: unasked[of.name] ?? [] };
+        const memory = { orphans: orphans[of.name] ?? {}, counted: counted[of.name] ?? [] };
         return observe(db, { of, memory, signal, now: now() }).catch((error: unknown) => {
           if (!(error instanceof DriverError)) onError(error);
           return {
@@ -121,7 +123,7 @@ export const observerProcess = (
       await DELETE_OLD_SAMPLES.all(db);
       return hop('start', {
         afterSeconds: TICK_SECONDS,
-        data: { orphans: kept('orphans'), unasked: kept('unasked') },
+        data: { orphans: kept('orphans'), counted: kept('counted') },
         commit: async (tx) => {
           const names = all.map(({ name }) => name);
           await CLOSE_REMOVED.all(tx);
@@ -145,23 +147,18 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const driver = of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
   const before = await FIND_EXPECTED_MACHINES.all(db, [kinds, engine]);
-  const listed = await driver.list(signal);
+  const { sound: listed = [], odd = [] } = Object.groupBy(await driver.list(signal), (one) =>
+    isSoundKey(one) ? 'sound' : 'odd',
+  );
   const after = new Map(
     (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine.status]),
   );
   const expected = before.filter((machine) => after.get(nameOf(machine)) === machine.status);
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
-  const missing = expected.filter((machine) => !seen.has(nameOf(machine)));
-  const { reported, unreported } = await splitByReport(db, driver.name, missing);
-  const changing = of.isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
-  const missed = [...unreported, ...changing.filter((machine) => !seen.has(nameOf(machine)))];
-  const heard = new Set(memory.unasked);
-  const news = missed.filter((machine) => !heard.has(nameOf(machine))).length;
-  const counts = { expected: expected.length + changing.length, listed: listed.length, news, isChecked: of.isChecked };
-  await guardDestroyer(db, driver.name, counts);
+  const missing = await guardDestroyer(db, driver.name, { of, expected, seen, counted: memory.counted });
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
-  const { found: absent, unasked } = await confirmMissing(driver, [...unreported, ...reported], within);
+  const { found: absent, unasked } = await confirmMissing(driver, [...missing.unreported, ...missing.reported], within);
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const staying = of.isChecked ? await evacuate(db, driver, seen, hosts) : [];
@@ -183,13 +180,15 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const lost = unasked.map(({ order, generation }): Found => ({ kind: 'LOST', order, generation, detail: '' }));
   const still = [...lost, ...untold(sold, hosts)];
   const gone = of.isChecked ? await removedSince(db, driver, signal) : [];
-  let trouble: string | null = null;
+  let trouble = odd[0]
+    ? storable(`Machines with odd marks do not count, such as ${nameOf(odd[0]).slice(0, ODD_LENGTH_MAX)}.`)
+    : null;
   const about = await driver.about?.(signal).catch((error: unknown) => {
     trouble = wordsOf(error);
     return undefined;
   });
   return {
-    memory: { orphans, unasked: unasked.map(nameOf) },
+    memory: { orphans, counted: [...missing.counted, ...unasked.map(nameOf)] },
     awake: asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))),
     findings: async (tx) => {
       await report(tx, driver.name, found);

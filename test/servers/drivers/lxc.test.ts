@@ -242,9 +242,10 @@ describe('A reading', () => {
     ]);
   });
 
-  it('finds the card under any name, also beside one with the same other end', () => {
+  it('finds the card under any name, and counts each card with the same other end', () => {
     expect(network({ eth0: fake, other: card })?.sentBytes).toBe(700);
-    expect(network({ eth0: { ...fake, host_name: 'veth1' }, other: card })?.sentBytes).toBe(700);
+    const alike = { host_name: 'veth1', counters: { ...counters, bytes_sent: 5000 } };
+    expect(network({ eth0: alike, other: card })).toMatchObject({ sentBytes: 5700, isDisguised: true });
   });
 
   it('has no counters of a hidden card', () => {

@@ -188,6 +188,29 @@ describe('A machine that abuses the network', () => {
     ]);
   });
 
+  it('is a finding while another card passes for its own', async () => {
+    const order = await metered(accountId);
+    await reads(order, { isDisguised: true });
+    expect(await open()).toMatchObject([{ orderNumber: order, detail: expect.stringContaining('Several cards') }]);
+    await reads(order, { isDisguised: false });
+    expect(await open()).toEqual([]);
+  });
+
+  it('stops no meter by counters that it makes up, in one reading or in many', async () => {
+    const [liar, honest] = [await metered(accountId), await metered(accountId)];
+    await reads(liar, { sentBytes: 2 ** 63, sentPackets: 10 ** 12 });
+    expect(await open()).toMatchObject([{ orderNumber: liar, detail: expect.stringContaining('does not see') }]);
+    await db.query(
+      'update meter set used_bytes = 9e18, total_sent_bytes = 9e18, total_received_bytes = 9e18, total_cpu_ns = 9e18 where order_number = $1',
+      [liar],
+    );
+    const most = Number.MAX_SAFE_INTEGER;
+    driver.counters.set(honest, { ...driver.counters.get(honest), sentBytes: 700 });
+    for (const epoch of ['b', 'c', 'd'])
+      await reads(liar, { epoch, sentBytes: most, receivedBytes: most, sentPackets: most, cpuNs: most });
+    expect([await used(liar), await used(honest)]).toEqual([9e18, 700]);
+  });
+
   it('is a finding while it hides its card, until it is off', async () => {
     const order = await metered(accountId);
     await reads(order, { sentBytes: null });

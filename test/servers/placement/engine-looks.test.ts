@@ -90,6 +90,32 @@ it('Odd texts and sizes of an engine stop no look at others', async () => {
   expect(details).toContain('The machine belongs to no server. present on a\ufffd');
 });
 
+it.each([
+  ['no number as its generation', { order: 'SRV-1', generation: Number.NaN }],
+  ['a part of a generation', { order: 'SRV-1', generation: 1.5 }],
+  ['a generation that is too large', { order: 'SRV-1', generation: 2 ** 31 }],
+  ['NUL in its order', { order: 'SRV-\0', generation: 1 }],
+  ['half a letter in its order', { order: 'SRV-\ud800', generation: 1 }],
+  ['a long order', { order: 'SRV-'.repeat(10_000), generation: 1 }],
+])('A machine with %s stops no look, and the trouble of its engine tells of it', async (_, key) => {
+  const shop = await open();
+  await shop.add('north');
+  shop.engine('north').list = async () => [{ ...key, phase: 'present', proven: false }];
+  await shop.look();
+  await shop.db.query(`update task set data = data || $2 where process = $1`, [
+    OBSERVER_PROCESS,
+    { orphans: { north: { [`${key.order.replace('\0', '').toWellFormed()}.${key.generation}`]: 1 } } },
+  ]);
+  await shop.look();
+  expect(await row(shop, 'north')).toMatchObject({
+    ...{
+      seenAt: expect.any(Date),
+      trouble: expect.stringMatching(/^Machines with odd marks do not count, such as SRV-/),
+    },
+  });
+  expect(await shop.db.source.manager.find(Finding)).toEqual([]);
+});
+
 it('The status of a region does not follow an engine without customers that is new or drained', async () => {
   const shop = await open();
   await shop.add('north');

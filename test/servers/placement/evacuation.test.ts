@@ -1,6 +1,7 @@
 /** The operator evacuates a host: its machines move to other hosts of its engine. */
 import { describe, expect, it } from 'vitest';
 import { Host } from '../../../entities/servers/host.ts';
+import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { evacuateHost, setHostState } from '../../../resolvers/servers/hosts.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish } from '../../setup/customer-shop.ts';
@@ -104,6 +105,18 @@ describe('The operator', () => {
     await shop.move();
     expect(await shop.findings()).toEqual([[shop.order, 'Its engine has no other host.', true]]);
     expect(await shop.claims()).toEqual([ONE, NONE]);
+  });
+
+  it('hears of moves that wait for the engine, and hold up others', async () => {
+    const shop = await openCluster({ servers: 5 });
+    shop.cluster.move = () => Promise.reject(new DriverError('unreachable', 'It is busy.'));
+    await shop.evacuate();
+    await shop.move();
+    expect(await shop.findings()).toEqual([]);
+    for (let n = 0; n < 6; n++) await shop.move();
+    expect((await shop.findings()).map(([, why]) => why)).toEqual(
+      Array(4).fill('Its move waits for the engine, and other moves may wait for it. Its task has the error.'),
+    );
   });
 
   it('gets no orders on the host, also after its engine was seen', async () => {

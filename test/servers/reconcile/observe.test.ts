@@ -246,7 +246,7 @@ describe('The circuit breaker', () => {
     await shop.provisioning.schedule();
     await db.query(`update task set data = $2 where process = $1`, [
       OBSERVER_PROCESS,
-      { unasked: { simulated: unasked.map(({ order }) => `${order}.1`) } },
+      { counted: { simulated: unasked.map(({ order }) => `${order}.1`) } },
     ]);
     await db.transaction((tx) => report(tx, 'simulated', [found[0]!]));
     driver.observe = (key, within) => SimulatedDriver.prototype.observe.call(driver, key, within);

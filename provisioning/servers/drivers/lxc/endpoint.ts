@@ -9,6 +9,9 @@ import type { PeerCertificate } from 'node:tls';
 /** Milliseconds that an endpoint has to accept a connection. */
 const CONNECT_MS = 3000;
 
+/** The most bytes of an answer. The state of a thousand machines has a few MB. */
+const ANSWER_BYTES_MAX = 64 * 2 ** 20;
+
 /** A Unix socket, or HTTPS with a client certificate and a pinned server certificate. */
 export type Endpoint = { socketPath: string } | { host: string; port: number; tls: Tls };
 
@@ -103,7 +106,12 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
     request.on('response', async (response) => {
       try {
         const chunks: Buffer[] = [];
-        for await (const chunk of response) chunks.push(chunk as Buffer);
+        let bytes = 0;
+        for await (const chunk of response) {
+          chunks.push(chunk as Buffer);
+          bytes += (chunk as Buffer).length;
+          if (bytes > ANSWER_BYTES_MAX) throw new Error('The answer is too long.');
+        }
         resolve(JSON.parse(Buffer.concat(chunks).toString()) as Answer);
         if (body instanceof Upload) request.destroy();
       } catch (error) {

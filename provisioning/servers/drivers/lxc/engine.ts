@@ -132,8 +132,10 @@ export class LxcEngine {
       const { running = [] } = await this.#client.get<{
         running?: { resources?: { instances?: string[] }; class: string }[];
       }>('/1.0/operations?recursion=1', signal);
-      const busy = running.some(({ resources }) =>
-        resources?.instances?.some((path) => path.split('?')[0]!.endsWith(`/${name}`)),
+      // Others are open shells and consoles of the engine's operators.
+      const busy = running.some(
+        ({ class: kind, resources }) =>
+          kind === 'task' && resources?.instances?.some((path) => path.split('?')[0]!.endsWith(`/${name}`)),
       );
       if (!busy) return;
     }

@@ -122,7 +122,7 @@ export class LxcDriver implements HardwareDriver {
 
   power(key: MachineKey, want: PowerChange, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(key, signal, async () => {
-      const found = await this.#existing(key, signal);
+      const found = await this.#idle(key, signal);
       const { name, status } = found;
       const off = status === 'Stopped';
       if (want === 'off') {
@@ -195,7 +195,7 @@ export class LxcDriver implements HardwareDriver {
 
   resize(spec: MachineSpec, change: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(spec, signal, async () => {
-      const found = await this.#existing(spec, signal);
+      const found = await this.#idle(spec, signal);
       const { name, status, config } = found;
       if (config?.[MARK.change] !== change) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
@@ -208,9 +208,7 @@ export class LxcDriver implements HardwareDriver {
 
   move(key: MachineKey, host: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(key, signal, async () => {
-      // A worker that lost its lease may have begun. Its move goes on, and takes long with a large disk.
-      await this.#engine.idle(await this.#existing(key, signal), signal, 'unreachable');
-      const { name, location, status } = await this.#existing(key, signal);
+      const { name, location, status } = await this.#idle(key, signal);
       if (location !== host) {
         if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
         requireNoCopy(await this.#engine.instances(signal), key, name);
@@ -247,6 +245,12 @@ export class LxcDriver implements HardwareDriver {
       found = await this.#finished(key, signal);
     if (!found || !isReady(found)) throw new DriverError('failed', 'There is no machine of that order.');
     return found;
+  }
+
+  /** Waits for the move of a worker that lost its lease. It takes long with a large disk, and would lose a change. */
+  async #idle(key: MachineKey, signal: AbortSignal): Promise<Instance> {
+    await this.#engine.idle(await this.#existing(key, signal), signal, 'unreachable');
+    return this.#existing(key, signal);
   }
 
   /**

@@ -19,7 +19,7 @@ export interface StatedInstance extends Instance {
 }
 
 interface Interface {
-  /** The other end on the host. Root in the machine cannot choose it. */
+  /** The other end on the host, as the engine finds it. */
   host_name: string;
   counters: { bytes_sent: number; bytes_received: number; packets_sent: number };
 }
@@ -28,33 +28,34 @@ interface Interface {
 export function readingOf(instance: StatedInstance): Reading[] {
   const { name, status, location, state, devices } = instance;
   if (status !== 'Running' || !state?.pid || !isReady(instance)) return [];
-  const counters = cardOf(instance)?.counters;
+  const cards = cardsOf(instance);
+  const sum = (counter: keyof Interface['counters']) =>
+    cards.length ? cards.reduce((total, { counters }) => total + counters[counter], 0) : null;
   const rate = /^(\d+)Mbit$/.exec(devices?.[NIC]?.['limits.ingress'] ?? '')?.[1];
   return [
     {
       ...keyOf(instance)!,
       epoch: `${name} ${location} ${state.pid}`,
-      sentBytes: counters?.bytes_sent ?? null,
-      receivedBytes: counters?.bytes_received ?? null,
-      sentPackets: counters?.packets_sent ?? null,
+      sentBytes: sum('bytes_sent'),
+      receivedBytes: sum('bytes_received'),
+      sentPackets: sum('packets_sent'),
       // Without an agent in it, the engine shows zeros for a virtual machine.
       cpuNs: state.cpu?.usage || null,
       memoryBytes: state.memory?.usage || null,
       diskBytes: state.disk?.root?.usage || null,
       portMbps: rate ? Number(rate) : null,
+      ...(cards.length > 1 && { isDisguised: true }),
     },
   ];
 }
 
 /**
- * The card that the engine gave to the machine. Root in the machine can rename it, change its MAC, and add others that look
- * alike. Only the card with the most traffic has carried it all.
+ * The card that the engine gave to the machine. Root in the machine can rename it, change its MAC, and make others that pass
+ * for it. The greatest one may be made up, and then hides the growth of the real one. So all of them count.
  */
-function cardOf({ config, state }: StatedInstance): Interface | undefined {
+function cardsOf({ config, state }: StatedInstance): Interface[] {
   const host = config?.[`volatile.${NIC}.host_name`];
-  return Object.values(state?.network ?? {})
-    .filter((one) => host !== undefined && one.host_name === host)
-    .sort((a, b) => b.counters.bytes_sent - a.counters.bytes_sent)[0];
+  return Object.values(state?.network ?? {}).filter((one) => host !== undefined && one.host_name === host);
 }
 
 /** The network card with another speed. */

@@ -1,0 +1,94 @@
+/** The LXC driver and an engine that is busy, or answers oddly. */
+import { createServer, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { turns } from '../../../provisioning/servers/drivers/driver.ts';
+import { send } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
+import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
+import { newSpec } from '../../engine/machine.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
+
+const NEVER = new AbortController().signal;
+
+/** Listens on a socket. @returns its path */
+async function listen(answer: (request: string, response: ServerResponse) => void): Promise<string> {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const socketPath = join(folder, 'engine.socket');
+  const server = createServer(({ method, url }, response) => answer(`${method} ${url!.split('?')[0]}`, response));
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return socketPath;
+}
+
+/** An engine with one machine that is off, and that the engine moves until the second question. */
+async function openBusy() {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  const asked: string[] = [];
+  const operations = [{ class: 'task', resources: { instances: [path] } }];
+  const answers: Record<string, () => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    [`GET ${path}`]: () => ({ name: nameOf(spec), status: 'Stopped', location: 'none', config, devices: {} }),
+    'GET /1.0/operations': () => {
+      const running = operations.splice(0, 1);
+      return { running: [...running, { class: 'websocket', resources: { instances: [path] } }] };
+    },
+    [`PUT ${path}/state`]: () => ({}),
+    [`PATCH ${path}`]: () => ({}),
+  };
+  const socketPath = await listen((request, response) => {
+    const found = answers[request];
+    if (found && !/networks|projects|GET \/1.0$/.test(request)) asked.push(request.replace(path, 'machine'));
+    const metadata = found?.();
+    response.end(JSON.stringify(found ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  return { spec, asked, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
+}
+
+it('A start and a resize wait until the engine has moved the machine', async () => {
+  for (const change of ['start', 'resize'] as const) {
+    const { spec, asked, driver } = await openBusy();
+    if (change === 'start') await driver.power(spec, 'on', 'change-1', NEVER);
+    else await driver.resize(spec, 'change-1', NEVER);
+    const act = asked.findIndex((one) => /^(PUT|PATCH)/.test(one));
+    expect(act).toBeGreaterThan(0);
+    expect(asked.slice(0, act).filter((one) => one === 'GET /1.0/operations')).toHaveLength(2);
+  }
+});
+
+it('An answer of an engine without an end is refused', async () => {
+  const socketPath = await listen((_, response) => {
+    const more = () => {
+      while (response.write(Buffer.alloc(2 ** 20, ' ')));
+    };
+    response.on('drain', more);
+    more();
+  });
+  const asked = send({ socketPath }, { method: 'GET', path: '/', silentMs: 20_000, signal: NEVER });
+  await expect(asked).rejects.toThrow('The answer is too long.');
+});
+
+it('A call that waits for its turn ends with its signal, and the next one has its turn', async () => {
+  const inTurn = turns();
+  const machine = { order: 'SRV-1', generation: 1 };
+  const { promise: first, resolve: finish } = Promise.withResolvers<string>();
+  const running = inTurn(machine, NEVER, () => first);
+  const over = new AbortController();
+  const waiting = inTurn(machine, over.signal, async () => 'second');
+  const next = inTurn(machine, NEVER, async () => 'third');
+  over.abort(new Error('over'));
+  await expect(waiting).rejects.toThrow('over');
+  finish('first');
+  expect(await Promise.all([running, next])).toEqual(['first', 'third']);
+});
