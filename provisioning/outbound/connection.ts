@@ -9,8 +9,8 @@ import { type AddressRules, hostOf } from './public-address.ts';
 
 /** The bytes of a receiver until its certificate is checked. Usual chains of certificates have two to six kilobytes. */
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
-/** The bytes beside the body of an answer: TLS, interim answers and headers. */
-const OVERHEAD_BYTES_MAX = 64 * 1024;
+/** The bytes beside the body of an answer: TLS, interim answers and headers. One read of a socket brings up to 64 KB. */
+const OVERHEAD_BYTES_MAX = HANDSHAKE_BYTES_MAX + 2 * 64 * 1024;
 /** Without DHE, in which the receiver chooses the size of the numbers, and without RSA as key exchange. */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
 
@@ -74,6 +74,11 @@ class CountedConnection extends Duplex {
 
   override _final(done: (error?: Error | null) => void): void {
     this.#raw.end(done);
+  }
+
+  /** HTTP calls this after an answer, as with a socket. */
+  destroySoon(): void {
+    this.destroy();
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {

@@ -1,8 +1,10 @@
 /** A slow receiver delays only its own account. Tarpits take connections and never answer; floods answer without end. */
 import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { call } from '../../provisioning/outbound/call.ts';
 import { AddressRules } from '../../provisioning/outbound/public-address.ts';
 import { CONTROLLER } from '../setup/certificates.ts';
@@ -132,6 +134,18 @@ describe('A costly receiver', () => {
     // The kernels of both sides hold some megabytes.
     expect(bytes).toBeLessThan(32 * 2 ** 20);
     expect(await answer).toBe('unreachable');
+  });
+
+  it('counts as one that answered when its answer is long', async () => {
+    const answer: RequestListener = (_, response) => response.end('x'.repeat(2 ** 20));
+    const chain = { ...CONTROLLER, cert: CONTROLLER.cert.repeat(5) };
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const [scheme, server] of [
+      ['http', createHttpServer(answer)],
+      ['https', createHttpsServer(chain, answer)],
+    ] as const)
+      expect(await get(await listening(server), scheme)).toMatchObject({ status: 200, complete: false });
   });
 
   it('gets no check of a chain of certificates above 16 KB', async () => {

@@ -149,8 +149,9 @@ export class X402 {
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
     const driver = this.#driver;
+    if (!(await this.#isSigned(payment, buyer.accountId))) return;
     const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
-    if (settlement.state !== 'settled' || !(await this.#isSigned(payment, buyer.accountId))) return;
+    if (settlement.state !== 'settled') return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
     await this.#db.transaction(async (tx) => {
       await lockAccount(tx, buyer.accountId);

@@ -121,8 +121,9 @@ export class X402Chain {
   async observeSubmitted(key: AuthorizationKey): Promise<Settlement> {
     for (const end = Date.now() + SUBMITTED_MS; ; ) {
       const found = await this.observe(key);
-      // Some nodes know no pending block.
-      if (found.state !== 'open' || !(await this.#isUsed(key, 'pending').catch(() => false))) return found;
+      // Some nodes know no pending block. Waiting shows no block that the node has pruned.
+      if (found.state !== 'open' || found.isUnseen || !(await this.#isUsed(key, 'pending').catch(() => false)))
+        return found;
       if (Date.now() > end)
         throw new Error('The payer has submitted the payment, and its block is not deep enough yet.');
       await new Promise((resume) => setTimeout(resume, RECEIPT_POLL_MS));
@@ -246,7 +247,7 @@ export class X402Chain {
       if (first === 0n || (await this.client.getBlock({ blockNumber: first })).timestamp < from) break;
     }
     // It is used, but no block shows how: the node lags behind, or has pruned its logs.
-    return { state: 'open' };
+    return { state: 'open', isUnseen: true };
   }
 
   /** Dead, if a safe block has used it otherwise. Then no reorganisation can bring the payment. */

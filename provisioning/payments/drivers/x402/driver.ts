@@ -55,7 +55,11 @@ export interface AuthorizationKey {
 }
 
 /** Open: the chain may still move the money, or lacks confirmations. Dead: the chain will never move it. */
-export type Settlement = { state: 'settled'; txId: string } | { state: 'open' } | { state: 'dead' };
+export type Settlement =
+  | { state: 'settled'; txId: string }
+  /** `isUnseen`: the chain has used the authorization, but the node has no block that shows how. */
+  | { state: 'open'; isUnseen?: true }
+  | { state: 'dead' };
 
 /** The result of a settlement. With neither `refused` nor `unsent`, the chain may have moved the money. */
 export interface Settling {

@@ -4,6 +4,8 @@ import { JsonRpc, RpcError } from '../json-rpc.ts';
 import { Nodes } from '../nodes.ts';
 
 const RPC_TIMEOUT_MS = 10_000;
+/** A silent node gives way to the next one after so long. */
+const NODE_TIMEOUT_MS = 4_000;
 /**
  * The gas that a node spends at most on one simulation. It may run the code of the payer's wallet. It suffices for the
  * deployment of a wallet, and for a transfer after that.
@@ -38,14 +40,16 @@ export function providerOf(urls: readonly string[], staleSeconds: number) {
       const call = { body: { method, params }, url: 'the node' };
       const faults: Error[] = [];
       const signal = AbortSignal.timeout(RPC_TIMEOUT_MS);
+      const signalOf = () =>
+        urls.length === 1 ? signal : AbortSignal.any([signal, AbortSignal.timeout(NODE_TIMEOUT_MS)]);
       const ask = (node: JsonRpc) =>
-        node.call(signal, method, ...limited(method, params)).catch((fault: Error) => {
+        node.call(signalOf(), method, ...limited(method, params)).catch((fault: Error) => {
           faults.push(fault);
           throw fault;
         });
       let isAnyStopped = false;
       const askLive = async (node: JsonRpc) => {
-        if (!(await hasStopped(node, signal))) return ask(node);
+        if (!(await hasStopped(node, signalOf()))) return ask(node);
         isAnyStopped = true;
         throw new Error('The node has stopped.');
       };

@@ -1,7 +1,4 @@
-/**
- * Machines as system containers of LXD (5 or newer) or Incus (6 or newer), on one server or a cluster. The driver trusts the
- * state that the engine reports, but no error message. After each error it observes the instance again.
- */
+/** Machines of LXD (5 or newer) or Incus (6 or newer). The driver believes the state of an engine, and observes after errors. */
 import {
   DriverError,
   type HardwareDriver,
