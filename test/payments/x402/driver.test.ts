@@ -58,7 +58,12 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     await anvil.control.mine({ blocks: 20 });
     const arrived = (minutes: number) => ({ ...key, createdAt: new Date(key.createdAt.getTime() + minutes * 60_000) });
     expect(await driver.observe(arrived(50))).toEqual({ state: 'settled', txId });
-    expect(await driver.observe(arrived(70))).toEqual({ state: 'open' });
+    const unseen = { state: 'open', isUnseen: true };
+    expect(await driver.observe(arrived(70))).toEqual(unseen);
+    // Waiting would show no older block.
+    const startedAt = performance.now();
+    expect(await driver.observeSubmitted(arrived(70))).toEqual(unseen);
+    expect(performance.now() - startedAt).toBeLessThan(5000);
   });
 
   it('accepts a contract wallet with the signature of its owner, and with no other', async () => {
