@@ -27,7 +27,7 @@ import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import { type CountUnpaid, Payers } from './resolvers/accounts/payers.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
 import { SecurityLog } from './resolvers/accounts/security-log.ts';
-import type { Context } from './resolvers/context.ts';
+import { atTurnOf, type Context } from './resolvers/context.ts';
 import { IdempotencyKeys } from './resolvers/idempotency.ts';
 
 /** Registers the end of a part. The service ends its parts in the reverse order of their starts. */
@@ -103,8 +103,8 @@ async function startInternal(
     admit: async (viewer, address, calls = 1, changes = 0) => {
       if (viewer.kind === 'operator') return;
       for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));
-      for (let change = 0; change < changes; change++)
-        refuseDenied(await rateLimits.takeChange(viewer.accountId, address ?? '', 'change'));
+      const count = () => rateLimits.takeChange(viewer.accountId, address ?? '', 'change');
+      for (let change = 0; change < changes; change++) refuseDenied(await atTurnOf({ viewer, address }, count));
     },
     ready: () =>
       db.query('select 1').then(

@@ -89,7 +89,11 @@ export const groupOf = (viewer: Viewer | null, address: string | null): string =
  * Does the work at the turns of the caller: of the account, or of the site of a stranger. The operator waits for no turn.
  * @param signal takes the work out of the queues. A change has none, because it must not stop between its steps
  */
-export function atTurnOf<T>({ viewer, address }: Context, work: () => T, signal?: AbortSignal): T {
+export function atTurnOf<T>(
+  { viewer, address }: Pick<Context, 'viewer' | 'address'>,
+  work: () => T,
+  signal?: AbortSignal,
+): T {
   if (!viewer) return onBehalfOfStranger(address, work, signal);
   return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId, signal }, work) : work();
 }

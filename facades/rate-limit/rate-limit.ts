@@ -7,7 +7,7 @@
  * stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
+import { atTurnOf, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
@@ -98,13 +98,17 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const unpaid = await this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change);
+    const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change);
+    const unpaid = await atTurnOf({ viewer, address }, read);
     const standing = await this.#take([...this.#limits(viewer, address, call), ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
     return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);
   }
 
-  /** Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. */
+  /**
+   * Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. It asks at
+   * the turn of the present caller, so the security log of all accounts waits for none of them.
+   */
   async takeChange(accountId: string | null, address: string | null, change: Change): Promise<Standing> {
     const unpaid = await this.#unpaidLimitsOf(accountId, address, change);
     return this.#take(unpaid(''));

@@ -1,5 +1,4 @@
 /** The accounts that ever had money. Changes of the others are few, because they leave rows that stay. */
-import { onBehalfOf } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { HAS_PAID } from '../../entities/payments/payer.ts';
 
@@ -26,12 +25,11 @@ export class Payers {
     this.#db = db;
   }
 
-  /** Whether the account ever had money. It asks the database at the turn of the account. */
+  /** Whether the account ever had money. */
   async has(accountId: string): Promise<boolean> {
     if (this.#paid.has(accountId)) return true;
     if ((this.#unpaid.get(accountId) ?? 0) > performance.now()) return false;
-    const ask = () => HAS_PAID.first(this.#db, [accountId]);
-    const { paid } = (await onBehalfOf({ kind: 'account', group: accountId }, ask))!;
+    const { paid } = (await HAS_PAID.first(this.#db, [accountId]))!;
     if (this.#paid.size + this.#unpaid.size >= KNOWN_MAX) {
       this.#paid.clear();
       this.#unpaid.clear();

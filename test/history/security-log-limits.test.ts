@@ -1,6 +1,8 @@
 /** Floods of attacks make few entries, and hide no attack on another account. */
 import { describe, expect, it, vi } from 'vitest';
+import { onBehalfOf } from '../../entities/caller.ts';
 import type { EventType } from '../../entities/history/event.ts';
+import { Payers } from '../../resolvers/accounts/payers.ts';
 import { SECURITY_EVENTS, SecurityLog } from '../../resolvers/accounts/security-log.ts';
 import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
@@ -58,6 +60,32 @@ describe('The security log', () => {
       expect(await counts()).toEqual([7, 4]);
     } finally {
       vi.useRealTimers();
+    }
+  });
+
+  it('waits for the turns of no account that is attacked', async () => {
+    const [busy, other] = [await newAccount(), await newAccount()];
+    const payers = new Payers(db);
+    const log = new SecurityLog(db, async (accountId) => void (await payers.has(accountId)));
+    const held = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const holder = db.transaction(async (tx) => {
+      await tx.query('select pg_advisory_xact_lock(7654321)');
+      locked.resolve();
+      await held.promise;
+    });
+    await locked.promise;
+    const wait = () => db.query('select pg_advisory_lock_shared(7654321), pg_advisory_unlock_shared(7654321)');
+    const calls = Array.from({ length: 40 }, () => onBehalfOf({ kind: 'account', group: busy.id }, wait));
+    try {
+      for (const { id } of [busy, other]) log.note({ type: 'session.login_failed', account: id, address: null });
+      const entries = () =>
+        db.query(`select from audit_entry where account_id = $1 and action = 'session.login_failed'`, [other.id]);
+      await eventually(async () => (await entries()).length > 0, 10);
+    } finally {
+      held.resolve();
+      await Promise.all([holder, ...calls]);
+      await log.flush();
     }
   });
 
