@@ -11,7 +11,7 @@ afterAll(() => db.query('update engine set simulated = true'));
 const FIELDS = 'name kinds region state endpoints project pool network serverCertificateSha256 seenAt images';
 const ADD = `mutation ($input: AddEngineInput!) { addEngine(input: $input) { ${FIELDS} } }`;
 const UPDATE = `mutation ($input: UpdateEngineInput!) { updateEngine(name: "e1", input: $input) { ${FIELDS} } }`;
-const SOCKET = { region: 'zrh', endpoints: ['unix:/run/nobody'] };
+const SOCKET = { region: 'zrh', endpoints: ['unix:/run/absent'] };
 const { cert, key } = CONTROLLER;
 const PAIR = { clientCertificate: cert, clientKey: key };
 const add = (input: object) => operator(ADD, { input });

@@ -1,10 +1,12 @@
-/** Payments by x402 over nodes that answer, and get no new blocks. */
+/** Payments by x402 over nodes that get no new blocks, or do not answer. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
-import { readGateways } from '../../../provisioning/payments/gateways.ts';
-import { type Anvil, NO_ANVIL, startAnvil } from '../drivers/evm/anvil.ts';
-import { paymentsFile } from './chain-world.ts';
-import { AMOUNT, signedPayment } from './signed-payment.ts';
+import type { EvmX402 } from '../../../../provisioning/payments/drivers/x402/evm.ts';
+import { readGateways } from '../../../../provisioning/payments/gateways.ts';
+import { paymentsFile } from '../../x402/chain-world.ts';
+import { AMOUNT, signedPayment } from '../../x402/signed-payment.ts';
+import { type Anvil, NO_ANVIL, startAnvil } from '../evm/anvil.ts';
 
 const { signal } = new AbortController();
 const MINUTE_MS = 60_000;
@@ -49,4 +51,19 @@ describe.skipIf(NO_ANVIL)('When the preferred node has stopped', async () => {
       expect(await driver.observe(key)).toEqual({ state: 'open' });
     },
   );
+
+  it('or is silent, another node answers within the time of a call', async () => {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    afterAll(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const urls = [`http://127.0.0.1:${(silent.address() as AddressInfo).port}`, live.url];
+    const driver = readGateways(paymentsFile(live.url, { rpcUrls: urls })).x402 as EvmX402;
+    const { key } = await signedPayment(driver);
+    expect(await driver.observe(key)).toEqual({ state: 'open' });
+    expect(sockets.size).toBeGreaterThan(0);
+  });
 });
