@@ -60,13 +60,13 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
   });
 
   /** Lets the payer submit a payment, and pays with it while no block has it. @param whilePaying runs meanwhile */
-  async function payUnmined(account: TestAccount, signed: Signed, whilePaying: () => Promise<unknown>) {
+  async function payUnmined(account: TestAccount, signed: Signed, whilePaying: () => Promise<unknown>, sent = signed) {
     const { anvil } = world;
     await anvil.control.setAutomine(false);
     try {
       const submitted = world.submit(signed);
       await eventually(async () => (await anvil.control.getTxpoolStatus()).pending === 1);
-      const [answer] = await Promise.all([pay(account, signed), whilePaying()]);
+      const [answer] = await Promise.all([pay(account, sent), whilePaying()]);
       await anvil.control.mine({ blocks: 1 });
       await submitted;
       return answer;
@@ -94,6 +94,21 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
     const { account, signed } = await signedOrder();
     const { status, body } = await payUnmined(account, signed, async () => {});
     expect([status, body.code]).toEqual([503, 'unavailable']);
+    expect((await pay(account, signed)).body.code).toBe('payment_nonce_used');
+    await expectBalanced();
+  });
+
+  it('is refused at once if its payer submitted it, and a stranger sends it with another signature', async () => {
+    const { account, signed } = await signedOrder();
+    const { signed: other } = await signedOrder();
+    let isAsked = false;
+    const forged = { ...signed, payload: { ...signed.payload, signature: other.payload.signature } };
+    world.rpc.before = (_method, params) => {
+      isAsked ||= params.at(-1) === 'pending';
+    };
+    const { status, body } = await payUnmined(account, signed, async () => {}, forged);
+    world.rpc.before = () => {};
+    expect([status, body.code, isAsked]).toEqual([402, 'payment_rejected', false]);
     expect((await pay(account, signed)).body.code).toBe('payment_nonce_used');
     await expectBalanced();
   });
