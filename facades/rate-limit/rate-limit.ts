@@ -106,8 +106,8 @@ export class RateLimits {
   }
 
   /**
-   * Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. It asks at
-   * the turn of the present caller, so the security log of all accounts waits for none of them.
+   * Counts a change under the limits of accounts that never paid alone, because the call has counted under the others. The
+   * question takes the turn of the present caller. So the security log of all accounts waits for no turn.
    */
   async takeChange(accountId: string | null, address: string | null, change: Change): Promise<Standing> {
     const unpaid = await this.#unpaidLimitsOf(accountId, address, change);
