@@ -251,8 +251,8 @@ describe('The machines of a host', () => {
   it('move also if the engine of that member dies meanwhile', async () => {
     await sellOn('n1', 'n3');
     await operatorOf(world).evacuate('n2');
-    await lookAround(world);
-    await eventually(async () => (await observe(staying!.order_number))[0]?.power !== 'on', 60);
+    const isMoving = async () => (await observe(staying!.order_number))[0]?.power !== 'on';
+    await Promise.all([lookAround(world), eventually(isMoving, 60)]);
     await cluster.members[1]!.kill();
     say(`killed: ${JSON.stringify(await observe(staying!.order_number))}`);
     await cluster.members[1]!.start();
