@@ -135,7 +135,7 @@ export const READ_MOVE = statement({ to: column.text(), open: column.boolean() }
   where own.order_number = $1 and own.generation = $2 and ${OWN_SQL}`;
 /**
  * The machines of stable servers that move, or that are on evacuated hosts of the engine $1. The largest come first.
- * `underWay`: a worker moves it; `outages`: its attempts without an answer; `idle`: the server has no task.
+ * `task`: the state of the server's task, if it has one; `outages`: its attempts without an answer.
  */
 export const FIND_LEAVING_MACHINES = statement({
   ...{
@@ -145,12 +145,11 @@ export const FIND_LEAVING_MACHINES = statement({
     kind: column.oneOf('VPS', 'DEDICATED'),
   },
   ...{ host: column.text(), unmoved: column.boolean(), to: nullable(column.text()), open: nullable(column.boolean()) },
-  ...{ underWay: column.boolean(), outages: column.int(), idle: column.boolean() },
+  ...{ task: nullable(column.oneOf('READY', 'DEAD')), outages: column.int() },
 })`
   select own.order_number as "order", own.generation, server.account_id, server.kind, own.host, own.unmoved, moving.host as "to",
     case when moving.host is not null then ${OPEN_MOVE_SQL} end as open,
-    moving.host is not null and coalesce(task.state = 'READY', false) as under_way, coalesce(task.outages, 0) as outages,
-    task.subject is null as idle
+    task.state as task, coalesce(task.outages, 0) as outages
   from placement own join host source on source.name = own.host
     join server on server.order_number = own.order_number and server.generation = own.generation
     left join placement moving

@@ -39,10 +39,14 @@ export async function evacuate(
   const staying: Found[] = [];
   const stays = ({ order, generation, host }: Leaving, why: string) =>
     staying.push({ kind: 'MISPLACED', order, generation, detail: `The machine stays on ${host}. ${why}` });
-  for (const machine of leaving.filter(({ underWay, outages }) => underWay && outages > OUTAGES_MAX))
-    stays(machine, 'Its move waits for the engine, and other moves may wait for it. Its task has the error.');
+  const isMoving = ({ task, to }: Leaving) => task === 'READY' && to !== null;
+  for (const machine of leaving) {
+    if (machine.task === 'DEAD') stays(machine, 'Its task is dead. Mend the cause, and then call `retryTask`.');
+    else if (isMoving(machine) && machine.outages > OUTAGES_MAX)
+      stays(machine, 'Its move waits for the engine, and other moves may wait for it. Its task has the error.');
+  }
   const ready: Leaving[] = [];
-  for (const machine of leaving.filter(({ idle }) => idle)) {
+  for (const machine of leaving.filter(({ task }) => task === null)) {
     const one = seen.get(nameOf(machine));
     if (machine.to !== null && !machine.open) await release(db, machine);
     else if (one?.phase !== 'present' || (one.host ?? machine.host) !== machine.host) continue;
@@ -56,7 +60,7 @@ export async function evacuate(
     }
   }
   for (const [host, machines] of Map.groupBy(ready, ({ host }) => host)) {
-    const underWay = leaving.filter((one) => one.host === host && one.underWay).length;
+    const underWay = leaving.filter((one) => one.host === host && isMoving(one)).length;
     for (const machine of machines.slice(0, Math.max(0, MOVES_MAX - underWay)))
       await db.transaction((tx) => startTask(tx, moveTask({ ...machine, orderNumber: machine.order })));
   }

@@ -25,6 +25,8 @@ export interface ExpectedMachine extends MissingMachine, Omit<Tasked, 'orderNumb
   details: Parameters<typeof sizeOf>[0];
   /** Whether the server has no task. */
   idle: boolean;
+  /** Whether a worker moves its machine to another host. */
+  moving: boolean;
 }
 
 /** A look at the machines of an engine. */

@@ -152,9 +152,12 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
     isSoundKey(one) ? 'sound' : 'odd',
   );
   const after = new Map(
-    (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine.status]),
+    (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine]),
   );
-  const expected = before.filter((machine) => after.get(nameOf(machine)) === machine.status);
+  const expected = before.flatMap((machine) => {
+    const now = after.get(nameOf(machine));
+    return now?.status === machine.status ? { ...machine, moving: machine.moving || now.moving } : [];
+  });
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
   const missing = await guardDestroyer(db, driver.name, { of, expected, seen, counted: memory.counted });
 
@@ -221,7 +224,7 @@ function noteOf({ name, revision }: ConnectedEngine, hosts: HostReport[], about:
 
 /** How a machine differs from its server. */
 function differences(
-  { order, generation, status, image, details }: ExpectedMachine,
+  { order, generation, status, image, details, moving }: ExpectedMachine,
   seen: Observation | undefined,
 ): Found[] {
   if (!seen || seen.phase === 'unknown' || seen.phase === 'absent' || seen.busy) return [];
@@ -231,7 +234,7 @@ function differences(
   if (seen.phase === 'incomplete') return is('INCOMPLETE', true, 'was never finished');
   const { vcpus, memoryMb, diskGb } = seen.size ?? wanted.size;
   return [
-    ...is('POWER', seen.power === (status === 'RUNNING' ? 'off' : 'on'), `is ${seen.power}`),
+    ...is('POWER', !moving && seen.power === (status === 'RUNNING' ? 'off' : 'on'), `is ${seen.power}`),
     ...is('SIZE', sizeDiffers(wanted, seen), `has ${vcpus} vCPUs, ${memoryMb} MB of memory and ${diskGb} GB of disk`),
     ...is('IMAGE', imageDiffers(wanted, seen), `was made from ${seen.image}`),
   ];

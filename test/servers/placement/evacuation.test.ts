@@ -1,5 +1,7 @@
 /** The operator evacuates a host: its machines move to other hosts of its engine. */
+import { IsNull } from 'typeorm';
 import { describe, expect, it } from 'vitest';
+import { Finding } from '../../../entities/servers/finding.ts';
 import { Host } from '../../../entities/servers/host.ts';
 import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { evacuateHost, setHostState } from '../../../resolvers/servers/hosts.ts';
@@ -117,6 +119,23 @@ describe('The operator', () => {
     expect((await shop.findings()).map(([, why]) => why)).toEqual(
       Array(4).fill('Its move waits for the engine, and other moves may wait for it. Its task has the error.'),
     );
+  });
+
+  it('hears of a machine that is off only if no worker moves it', async () => {
+    const shop = await openCluster();
+    const told = async () =>
+      (await shop.db.source.manager.findBy(Finding, { resolvedAt: IsNull() })).map(({ kind }) => kind).toSorted();
+    shop.cluster.move = () => Promise.reject(new DriverError('unreachable', 'It is busy.'));
+    await shop.evacuate();
+    await shop.move();
+    await shop.look();
+    expect(await shop.machine()).toMatchObject({ power: 'off' });
+    expect(await told()).toEqual([]);
+    await shop.db.query(`update task set state = 'DEAD' where subject = $1`, [shop.order]);
+    await shop.look();
+    expect(await told()).toEqual(['MISPLACED', 'POWER']);
+    const why = 'Its task is dead. Mend the cause, and then call `retryTask`.';
+    expect(await shop.findings()).toEqual([[shop.order, why, true]]);
   });
 
   it('gets no orders on the host, also after its engine was seen', async () => {
