@@ -8,15 +8,19 @@ import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
 import { newSpec } from '../../engine/machine.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
+import { codeOf } from './contract.ts';
 
 const NEVER = new AbortController().signal;
 
 /** Listens on a socket. @returns its path */
-async function listen(answer: (request: string, response: ServerResponse) => void): Promise<string> {
+async function listen(answer: (request: string, response: ServerResponse, body: string) => void): Promise<string> {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const socketPath = join(folder, 'engine.socket');
-  const server = createServer(({ method, url }, response) => answer(`${method} ${url!.split('?')[0]}`, response));
+  const server = createServer(async (request, response) => {
+    const { method, url } = request;
+    answer(`${method} ${url!.split('?')[0]}`, response, Buffer.concat(await request.toArray()).toString());
+  });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   onTestFinished(() => {
     server.closeAllConnections();
@@ -65,6 +69,48 @@ it('A start and a resize wait until the engine has moved the machine', async () 
     expect(act).toBeGreaterThan(0);
     expect(asked.slice(0, act).filter((one) => one === 'GET /1.0/operations')).toHaveLength(2);
   }
+});
+
+/** An engine with one machine that is off. It answers a move by this status, or else never; the machine stays. */
+async function openStaying(status?: number) {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config: Record<string, string> = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  let moves = 0;
+  const instance = { name: nameOf(spec), status: 'Stopped', location: 'n1', config, devices: {} };
+  const answers: Record<string, (body: string) => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    'GET /1.0/operations': () => ({}),
+    'GET /1.0/instances': () => [instance],
+    [`GET ${path}`]: () => instance,
+    [`PATCH ${path}`]: (body) => void Object.assign(config, JSON.parse(body).config),
+  };
+  const socketPath = await listen((request, response, body) => {
+    const isMove = request === `POST ${path}`;
+    if (isMove) moves++;
+    if (isMove && !status) return response.destroy();
+    const code = isMove ? status! : answers[request] ? 200 : 404;
+    const metadata = answers[request]?.(body) ?? {};
+    response.end(JSON.stringify(code < 400 ? { type: 'sync', metadata } : { type: 'error', error_code: code }));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
+  return { move: () => codeOf(driver.move(spec, 'n2', NEVER)), moves: () => moves };
+}
+
+it('A move that failed unseen counts as a failure before the next one begins', async () => {
+  const { move, moves } = await openStaying();
+  expect([await move(), await move(), moves()]).toEqual(['unreachable', 'failed', 1]);
+  expect([await move(), moves()]).toEqual(['unreachable', 2]);
+});
+
+it('A move that the engine forbids is a failure, and no outage', async () => {
+  const { move, moves } = await openStaying(403);
+  expect([await move(), await move(), moves()]).toEqual(['failed', 'failed', 2]);
 });
 
 it('An answer of an engine without an end is refused', async () => {

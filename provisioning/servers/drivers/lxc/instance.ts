@@ -35,6 +35,8 @@ export const MARK = {
   /** The last change, and for a restart the earlier process id. */
   change: 'user.freehold-change',
   before: 'user.freehold-change-before',
+  /** The host of the last move that the driver began. */
+  move: 'user.freehold-move',
   /** Set on a machine that a rebuild replaces: its former state, as JSON. */
   parked: 'user.freehold-parked',
   /** The address where the driver looks for proof. */

@@ -9,7 +9,7 @@ import {
   turns,
 } from '../driver.ts';
 import { LxcClient, pause } from './client.ts';
-import { requireNoCopy } from './copy.ts';
+import { moveOnce } from './copy.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine } from './engine.ts';
 import {
@@ -205,12 +205,8 @@ export class LxcDriver implements HardwareDriver {
 
   move(key: MachineKey, host: string, signal: AbortSignal): Promise<Observation> {
     return this.#exclusive(key, signal, async () => {
-      const { name, location, status } = await this.#idle(key, signal);
-      if (location !== host) {
-        if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
-        requireNoCopy(await this.#engine.instances(signal), key, name);
-        await this.#engine.move(name, host, signal);
-      }
+      const found = await this.#idle(key, signal);
+      if (found.location !== host) await moveOnce(this.#engine, key, found, host, signal);
       return this.observe(key, signal);
     });
   }
