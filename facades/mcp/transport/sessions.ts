@@ -69,7 +69,7 @@ export class Sessions {
       return rpcError(404, NOT_FOUND, 'There is no such session. Initialize a new one.');
     const session = this.#live.get(id) ?? (await this.#revived(id, owner, request, options));
     if (session instanceof Response) return session;
-    if (!session) return rpcError(400, SERVER_ERROR, 'The session cannot be reopened. Initialize a new one.');
+    if (!session) return rpcError(404, NOT_FOUND, 'The session cannot be reopened. Initialize a new one.');
     session.seenAt = Date.now();
     caller.questions = session.questions;
     this.#live.delete(id);
