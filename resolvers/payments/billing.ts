@@ -14,7 +14,7 @@ import {
   TopUp,
   type TopUpStatus,
 } from '../../entities/payments/top-up.ts';
-import { Turns } from '../../entities/turns.ts';
+import { type TurnLimits, Turns } from '../../entities/turns.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { lockOwnAccount } from '../accounts/account.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
@@ -99,16 +99,23 @@ async function insertTopUp(
 }
 
 /**
- * An account opens one top-up at a time. So requests at once take no more addresses than the limit allows. Each process has
- * turns of its own, so the row is checked again under the lock.
+ * The turns of each network, so a silent processor delays no other coin. An account opens one top-up of a network at a time. So
+ * requests at once take no more addresses than the limit allows. Each process has turns of its own, so the row is checked again
+ * under the lock.
  */
-const openings = new Turns({
+const OPENINGS: TurnLimits = {
   places: 64,
   placesOfGroup: 1,
   waiting: 500,
   waitingOfGroup: 24,
   refusal: 'The service opens other top-ups of the account. Wait for one of them.',
-});
+};
+const openings = new Map<string, Turns>();
+const openingsOn = (network: string): Turns => {
+  const turns = openings.get(network) ?? new Turns(OPENINGS);
+  openings.set(network, turns);
+  return turns;
+};
 
 /**
  * Opens a top-up with a quote for half an hour, and an address for its payment.
@@ -119,7 +126,7 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   const coin = await findCoin(context, crypto);
   const { rateMicros } = coin;
   if (!coin.available || rateMicros === null) throw new ApiError('coin_unavailable');
-  return openings.run(accountId, () => openInTurn(context, amountMicros, { ...coin, rateMicros }));
+  return openingsOn(coin.network).run(accountId, () => openInTurn(context, amountMicros, { ...coin, rateMicros }));
 }
 
 async function openInTurn(

@@ -43,6 +43,10 @@ export class Btcpay {
   faults: ('lost' | 'broken')[] = [];
   /** The payment address of all invoices, instead of a fresh one for each. */
   destination: string | undefined;
+  /** The payment method whose new invoices get no answer. */
+  silent: string | undefined;
+  /** How many requests wait for an answer that never comes. */
+  waiting = 0;
   /** The fee that the store adds to the due amount. */
   fee = 0n;
   url = '';
@@ -107,6 +111,7 @@ export class Btcpay {
     const wrong = endpoint.problemsOfRequest(searchParams, body);
     this.problems.push(...wrong);
     if (wrong.length) return void say(400, wrong);
+    if (this.silent && text.includes(this.silent)) return void this.waiting++;
     const fault = this.faults.shift();
     if (fault === 'broken') return void say(502, { code: 'bad-gateway' });
     const value = this.#do(endpoint.id, pathname.split('/'), searchParams, body);
