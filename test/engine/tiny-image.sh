@@ -32,8 +32,9 @@ ip link set eth0 up
 # The addresses of the machine come before those of nameservers.
 for address in $(sed -n 's/^[^[]*"addresses": *\[\([^]]*\)\].*/\1/p' /etc/network-config | sed 's/[",]/ /g'); do ip addr add "$address" dev eth0; done
 gateway=$(sed -n 's/.*"gateway4": *"\([^"]*\)".*/\1/p' /etc/network-config)
+[ -n "$gateway" ] && ip route add default via "$gateway"
 # Full systems send at once, and so tell switches on which host they are now.
-[ -n "$gateway" ] && ip route add default via "$gateway" && ping -c 1 -W 1 "$gateway" >/dev/null 2>&1 &
+[ -n "$gateway" ] && { ping -c 1 -W 1 "$gateway" >/dev/null 2>&1 & }
 gateway6=$(sed -n 's/.*"gateway6": *"\([^"]*\)".*/\1/p' /etc/network-config)
 [ -n "$gateway6" ] && ip -6 route add default via "$gateway6" dev eth0
 sed -n 's/^ *"\(\(ssh-\|ecdsa-\|sk-\)[^"]*\)",*$/\1/p' /etc/user-data >/root/.ssh/authorized_keys
