@@ -139,6 +139,8 @@ export interface HostReport {
   /** An offline host gets no machines, such as one that the operator has evacuated. */
   state: 'online' | 'offline';
   size: MachineSize;
+  /** Whole GB in which a rebuild makes the new disk before it deletes the old one. Undefined: unknown, or no rebuild needs it. */
+  diskFreeGb?: number;
 }
 
 /** An engine, as it tells of itself. */
