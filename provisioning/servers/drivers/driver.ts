@@ -113,6 +113,8 @@ export interface Observation extends MachineKey {
   host?: string;
   /** The engine's name of its state, for operators. */
   detail?: string;
+  /** The reason why it cannot move to another host, as sentences for the operator. Undefined: the driver knows of none. */
+  stays?: string;
 }
 
 /** The counters of a machine that is on, from its own side. Null: the engine does not know. */
