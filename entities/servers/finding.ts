@@ -13,7 +13,8 @@ import type { Queryable } from '../database/transaction.ts';
  * - SIZE, IMAGE: a machine with another size than the tier of its server, or from another image;
  * - MISPLACED: a machine on another host than its claim, because that host is unknown or has no room. Or a machine that cannot
  *   leave a host that the operator evacuates;
- * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have;
+ * - CAPACITY: a host that the operator sells as larger than it is, or that its engine does not have. Or a host without room for a
+ *   rebuild of its largest machine beside the old one;
  * - INCOMPLETE: a machine that was never finished, such as by a rebuild that failed;
  * - STUCK: a machine that was given up and cannot be removed;
  * - TRAFFIC: a machine that sends very many packets, or hides its network card from the engine.

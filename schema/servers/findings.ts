@@ -13,7 +13,7 @@ import { ServerKind, ServerStatus } from './servers.ts';
 
 const FindingKind = enumType(
   'FindingKind',
-  'Orphan: a machine without a server. Lost: a server whose machine is absent. Power, size, image: a machine that differs from its server in that. Misplaced: a machine on another host than its claim, because that host is unknown or has no room. Capacity: a host that the operator sells as larger than it is. Incomplete: a machine that was never finished. Stuck: a machine that was given up and cannot be removed. Traffic: a machine that sends very many packets, or hides its network card.',
+  'Orphan: a machine without a server. Lost: a server whose machine is absent. Power, size, image: a machine that differs from its server in that. Misplaced: a machine on another host than its claim, because that host is unknown or has no room. Capacity: a host that the operator sells as larger than it is. Or a host without room for a rebuild beside the old machine. Incomplete: a machine that was never finished. Stuck: a machine that was given up and cannot be removed. Traffic: a machine that sends very many packets, or hides its network card.',
   FINDING_KINDS,
 );
 const FindingType = objectType<Finding>(

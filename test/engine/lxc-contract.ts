@@ -240,6 +240,8 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       const [host, ...others] = await newDriver().capacity(never);
       expect(others).toEqual([]);
       expect(host).toMatchObject({ state: 'online', size: { diskGb: 8 } });
+      expect(host!.diskFreeGb).toBeGreaterThan(0);
+      expect(host!.diskFreeGb).toBeLessThan(8);
       expect(await newDriver().reachable('zrh', never)).toBe(true);
     });
   });

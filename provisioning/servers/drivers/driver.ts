@@ -3,6 +3,7 @@
  * can repeat after a crash.
  */
 import { createHash } from 'node:crypto';
+import type { ImageStore } from './image-store.ts';
 
 /** `unknown` means that the engine did not answer. Callers must not treat it as `absent`. */
 export type Phase = 'absent' | 'incomplete' | 'present' | 'unknown';
@@ -112,6 +113,8 @@ export interface Observation extends MachineKey {
   host?: string;
   /** The engine's name of its state, for operators. */
   detail?: string;
+  /** The reason why it cannot move to another host, as sentences for the operator. Undefined: the driver knows of none. */
+  stays?: string;
 }
 
 /** The counters of a machine that is on, from its own side. Null: the engine does not know. */
@@ -139,6 +142,8 @@ export interface HostReport {
   /** An offline host gets no machines, such as one that the operator has evacuated. */
   state: 'online' | 'offline';
   size: MachineSize;
+  /** Whole GB in which a rebuild makes the new disk before it deletes the old one. Undefined: unknown, or no rebuild needs it. */
+  diskFreeGb?: number;
 }
 
 /** An engine, as it tells of itself. */
@@ -147,43 +152,6 @@ export interface EngineReport {
   version: string;
   /** The names of its images. */
   images: string[];
-}
-
-/** An image as a file that the driver uploads. */
-export interface ImageFile {
-  /** In hex. */
-  sha256: string;
-  /** Throws before its end, unless the bytes have that checksum. */
-  download(signal: AbortSignal): AsyncIterable<Uint8Array>;
-}
-/** An image that the engine itself fetches from an image server. */
-export interface ServedImage {
-  server: string;
-  alias: string;
-  /** Null: any image that the server has under that alias. */
-  sha256: string | null;
-}
-
-/** An image that an engine should have. */
-export interface WantedImage {
-  /** The name by which machines ask for it. */
-  alias: string;
-  virtualMachine: boolean;
-  origin: ImageFile | ServedImage;
-  /** The image that an earlier import gave that name. */
-  fingerprint: string | null;
-}
-
-/** The images of an engine. All calls are idempotent. */
-export interface ImageStore {
-  /**
-   * Brings an image to the engine, and then moves the name to it at once. It removes the image before, unless it has another name.
-   * @returns the fingerprint
-   * @throws DriverError rejected if another attempt would fail as well
-   */
-  import(image: WantedImage, signal: AbortSignal): Promise<string>;
-  /** Removes the name, and then the image, unless it has another name. @throws DriverError */
-  withdraw(image: Pick<WantedImage, 'alias' | 'fingerprint'>, signal: AbortSignal): Promise<void>;
 }
 
 export interface HardwareDriver {

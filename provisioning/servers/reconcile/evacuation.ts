@@ -50,6 +50,7 @@ export async function evacuate(
     const one = seen.get(nameOf(machine));
     if (machine.to !== null && !machine.open) await release(db, machine);
     else if (one?.phase !== 'present' || (one.host ?? machine.host) !== machine.host) continue;
+    else if (one.stays) stays(machine, one.stays);
     else if (machine.to !== null) ready.push(machine);
     else if (machine.unmoved) stays(machine, 'A move failed, and `evacuateHost` tries it again.');
     else if (!driver.move || members.length < 2) stays(machine, 'Its engine has no other host.');

@@ -2,7 +2,7 @@
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { FIND_HOSTS_OF_ENGINE, type HostState, moveHost, type SoldHost } from '../../../entities/servers/host.ts';
-import type { HostReport } from '../drivers/driver.ts';
+import type { HostReport, Observation } from '../drivers/driver.ts';
 import type { Found } from './findings.ts';
 
 const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE' };
@@ -17,12 +17,19 @@ export async function syncHostStates(tx: Transaction, engine: string, reports: H
   }
 }
 
-/** Findings about hosts of VPS that the operator sells as larger than they are. The overcommit of vCPUs is the operator's. */
-export function oversold(hosts: SoldHost[], reports: HostReport[]): Found[] {
+/**
+ * Findings about hosts of VPS that the operator sells as larger than they are. The overcommit of vCPUs is the operator's. Others
+ * tell of pools without room for a rebuild.
+ * @param machines all machines of the engine
+ */
+export function oversold(hosts: SoldHost[], reports: HostReport[], machines: readonly Observation[]): Found[] {
   return hosts.flatMap((host) => {
     if (host.kind !== 'VPS' || !reports.length) return [];
     const report = reportOf(host, hosts, reports);
-    const detail = report ? excess(host, report) : `The engine has no host ${host.name}.`;
+    const on = reports.length === 1 ? machines : machines.filter((one) => one.host === report?.name);
+    const detail = report
+      ? [excess(host, report), cramped(host, report, on)].filter(Boolean).join(' ')
+      : `The engine has no host ${host.name}.`;
     return detail ? [{ kind: 'CAPACITY' as const, order: host.name, generation: 0, detail }] : [];
   });
 }
@@ -46,4 +53,12 @@ function excess(host: SoldHost, { state, size }: HostReport): string {
     host.diskGb > size.diskGb && `${host.diskGb} GB of disk of ${size.diskGb}`,
   ].filter(Boolean);
   return parts.length ? `The host sells ${parts.join(', ')}.` : '';
+}
+
+/** Empty if the pool has room for a rebuild of each machine, or the engine cannot tell now. */
+function cramped({ name }: SoldHost, { state, diskFreeGb }: HostReport, machines: readonly Observation[]): string {
+  const largestGb = Math.max(0, ...machines.map(({ size }) => size?.diskGb ?? 0));
+  if (state !== 'online' || diskFreeGb === undefined || diskFreeGb >= largestGb) return '';
+  const facts = `The pool of ${name} has ${diskFreeGb} GB free, and its largest machine has a disk of ${largestGb} GB.`;
+  return `${facts} A rebuild of that machine deletes it before the new one exists.`;
 }

@@ -175,7 +175,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const found: Found[] = [
     ...misplaced,
     ...staying,
-    ...oversold(sold, hosts),
+    ...oversold(sold, hosts, listed),
     ...absent,
     ...differing,
     ...(await unconfirmed(db, of, differing)),

@@ -113,6 +113,27 @@ it('A move that the engine forbids is a failure, and no outage', async () => {
   expect([await move(), await move(), moves()]).toEqual(['failed', 'failed', 2]);
 });
 
+it('A host tells the free space of its pool in whole GB, by the request that tells its size', async () => {
+  const asked: string[] = [];
+  const space = { total: 100 * 2 ** 30, used: 60 * 2 ** 30 + 1 };
+  const answers: Record<string, unknown> = {
+    'GET /1.0': { auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } },
+    'GET /1.0/projects/freehold': { config: {} },
+    'GET /1.0/networks/br0': { managed: false, config: {} },
+    'GET /1.0/resources': { cpu: { total: 4 }, memory: { total: 8 * 2 ** 30 } },
+    'GET /1.0/storage-pools/p/resources': { space },
+  };
+  const socketPath = await listen((request, response) => {
+    if (request.endsWith('/resources')) asked.push(request);
+    response.end(JSON.stringify({ type: 'sync', metadata: answers[request] ?? {} }));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
+  const size = { vcpus: 4, memoryMb: 8192, diskGb: 100 };
+  expect(await driver.capacity(NEVER)).toEqual([{ name: 'n1', state: 'online', size, diskFreeGb: 39 }]);
+  expect(asked).toEqual(['GET /1.0/resources', 'GET /1.0/storage-pools/p/resources']);
+});
+
 it('An answer of an engine without an end is refused', async () => {
   const socketPath = await listen((_, response) => {
     const more = () => {

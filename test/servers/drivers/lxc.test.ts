@@ -3,7 +3,7 @@ import { verify } from 'unixcrypt';
 import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { networkConfigOf, userDataOf } from '../../../provisioning/servers/drivers/lxc/cloud-init.ts';
-import { requireNoCopy } from '../../../provisioning/servers/drivers/lxc/copy.ts';
+import { observationsOf, requireNoCopy } from '../../../provisioning/servers/drivers/lxc/copy.ts';
 import { endpointOf } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import {
   answering,
@@ -128,6 +128,9 @@ describe('An instance', () => {
     expect(() => requireNoCopy([copy, own], SPEC, own.name)).toThrow('left lxd-move-of-e6126878 on n2');
     requireNoCopy([own], SPEC, own.name);
     requireNoCopy([copy], SPEC, copy.name);
+    const stays = `An earlier move of ${own.name} left ${copy.name} on n2. Delete the copy if ${own.name} is whole.`;
+    expect(observationsOf([copy, own], 'n1')).toMatchObject([{ order: SPEC.order, host: 'n1', stays }]);
+    for (const alone of [own, copy]) expect(observationsOf([alone], 'n1')[0]).not.toHaveProperty('stays');
   });
 
   it('keeps its digest for another host, password or user data, and for no other change', () => {

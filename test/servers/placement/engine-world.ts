@@ -5,10 +5,10 @@ import {
   DriverError,
   type EngineReport,
   type HostReport,
-  type ImageStore,
   type Observation,
   type Reading,
 } from '../../../provisioning/servers/drivers/driver.ts';
+import type { ImageStore } from '../../../provisioning/servers/drivers/image-store.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { addAddressPool } from '../../../resolvers/servers/address-pools.ts';

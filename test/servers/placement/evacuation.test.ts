@@ -62,6 +62,22 @@ describe('A machine on a host that the operator evacuates', () => {
     expect(await shop.findings()).toEqual([[left, why, false]]);
   });
 
+  it('stays on while its driver says that it cannot move, with a finding', async () => {
+    const shop = await openCluster();
+    const { list } = shop.cluster;
+    const stays = 'An earlier move left a copy.';
+    shop.cluster.list = async () => (await list.call(shop.cluster)).map((one) => ({ ...one, stays }));
+    await shop.evacuate();
+    await shop.move();
+    expect(await shop.findings()).toEqual([[shop.order, stays, true]]);
+    expect(await shop.machine()).toMatchObject({ power: 'on' });
+    expect(shop.cluster.journal().filter((line) => line.startsWith('off'))).toEqual([]);
+    expect(await shop.claims()).toEqual([ONE, NONE]);
+    shop.cluster.list = list;
+    await shop.move();
+    await hasMoved(shop);
+  });
+
   it('moves with three others at most, and room is claimed for all', async () => {
     const shop = await openCluster({ servers: 6 });
     await shop.evacuate();

@@ -60,6 +60,43 @@ it('The finding about a host stays the same while the host is offline', async ()
   expect(await shop.db.query(`select type from event where type = 'finding.reported'`)).toHaveLength(1);
 });
 
+it('The operator hears of a pool without room for the largest machine beside itself, until there is room', async () => {
+  const shop = await openCluster();
+  await shop.host('n1', 'lxc');
+  await shop.host('n2', 'lxc', { vcpus: 16 });
+  for (const host of ['n1', 'n2', 'n2']) shop.driver.where.set(await shop.running(), host);
+  const { diskGb } = (await shop.driver.list())[0]!.size!;
+  const tellFree = (...free: number[]) => {
+    shop.driver.hosts = free.map((diskFreeGb, i) => ({ name: `n${i + 1}`, state: 'online', size: SIZE, diskFreeGb }));
+    return shop.look();
+  };
+  await tellFree(diskGb, diskGb - 1);
+  const sold = 'The host sells 16 vCPUs of 8.';
+  const cramped =
+    `The pool of n2 has ${diskGb - 1} GB free, and its largest machine has a disk of ${diskGb} GB. ` +
+    'A rebuild of that machine deletes it before the new one exists.';
+  expect(await shop.open()).toEqual([['CAPACITY', 'n2', `${sold} ${cramped}`]]);
+  await updateHost(shop.operator, 'n2', { vcpus: 8 });
+  await tellFree(diskGb, diskGb - 1);
+  expect(await shop.open()).toEqual([['CAPACITY', 'n2', cramped]]);
+  expect(await shop.db.query(`select type from event where type = 'finding.reported'`)).toHaveLength(1);
+  await tellFree(diskGb, diskGb);
+  expect(await shop.open()).toEqual([]);
+});
+
+it('A single server has the pool of all machines, under any name', async () => {
+  const shop = await openCluster();
+  await shop.host('listed', 'lxc');
+  await shop.running();
+  await shop.tell('only');
+  expect(await shop.open()).toEqual([]);
+  shop.driver.hosts = [{ name: 'only', state: 'online', size: SIZE, diskFreeGb: 0 }];
+  await shop.look();
+  expect(await shop.open()).toEqual([
+    ['CAPACITY', 'listed', expect.stringContaining('The pool of listed has 0 GB free')],
+  ]);
+});
+
 it('A host without sizes gets those that its engine told', async () => {
   const shop = await openCluster();
   const unsized = { region: 'zrh', kind: 'VPS' } as const;

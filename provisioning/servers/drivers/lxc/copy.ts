@@ -2,21 +2,36 @@
  * Moves of instances, and the copy that an engine makes for one. The copy has all marks of the instance, and another name.
  * When it is whole, the engine deletes the instance and renames the copy. Until then the instance counts.
  */
-import { DriverError, type MachineKey } from '../driver.ts';
+import { DriverError, type MachineKey, type Observation } from '../driver.ts';
 import { EngineError } from './client.ts';
 import type { LxcEngine } from './engine.ts';
-import { type Instance, isCopy, isOf, MARK } from './instance.ts';
+import { type Instance, isCopy, isOf, keyOf, MARK, machinesIn, observationOf } from './instance.ts';
 
 /**
- * Refuses to move an instance that has a copy, which an engine left that died. If it died while it deleted the instance, only
- * the copy is whole. So the operator decides.
- * @throws DriverError stuck
+ * The reason why an instance with a copy cannot move. An engine that died has left the copy. If it died while it deleted the
+ * instance, only the copy is whole. So the operator decides.
  */
+function reasonOf(instances: readonly Instance[], key: MachineKey, name: string): string | undefined {
+  const copy = instances.find((one) => isCopy(one) && one.name !== name && isOf(one, key));
+  return (
+    copy && `An earlier move of ${name} left ${copy.name} on ${copy.location}. Delete the copy if ${name} is whole.`
+  );
+}
+
+/** Refuses to move an instance that has a copy. @throws DriverError stuck */
 export function requireNoCopy(instances: readonly Instance[], key: MachineKey, name: string): void {
-  const copy = instances.find((one) => isOf(one, key) && isCopy(one) && one.name !== name);
-  if (!copy) return;
-  const text = `An earlier move of ${name} left ${copy.name} on ${copy.location}. Delete the copy if ${name} is whole.`;
-  throw new DriverError('stuck', text);
+  const reason = reasonOf(instances, key, name);
+  if (reason) throw new DriverError('stuck', reason);
+}
+
+/** The observations of all machines among instances. They tell which machines have a copy, before one is turned off to move. */
+export function observationsOf(instances: readonly Instance[], serverName: string): Observation[] {
+  const copies = instances.filter(isCopy);
+  return machinesIn(instances).map((one) => {
+    const key = keyOf(one)!;
+    const stays = reasonOf(copies, key, one.name);
+    return { ...observationOf(one, key, serverName), ...(stays && { stays }) };
+  });
 }
 
 /**

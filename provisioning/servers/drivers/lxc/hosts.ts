@@ -1,5 +1,5 @@
 /** The hosts of an engine, with their sizes, and the room in its pool. */
-import type { HostReport, MachineSize } from '../driver.ts';
+import type { HostReport } from '../driver.ts';
 import type { LxcClient } from './client.ts';
 import type { Facts } from './facts.ts';
 
@@ -15,13 +15,14 @@ export async function hostsOf(
   pool: string,
   signal: AbortSignal,
 ): Promise<HostReport[]> {
-  if (!clustered) return [{ name: serverName, state: 'online', size: await sizeOf(client, pool, undefined, signal) }];
+  if (!clustered) return [{ name: serverName, state: 'online', ...(await sizeOf(client, pool, undefined, signal)) }];
   const members = await client.get<Member[]>('/1.0/cluster/members?recursion=1', signal);
   return Promise.all(
     members.map(async ({ server_name: name, status }) => {
-      const size = status === 'Online' ? await sizeOf(client, pool, name, signal).catch(() => null) : null;
+      const told = status === 'Online' ? await sizeOf(client, pool, name, signal).catch(() => null) : null;
       signal.throwIfAborted();
-      return { name, state: size ? 'online' : 'offline', size: size ?? { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
+      if (!told) return { name, state: 'offline', size: { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
+      return { name, state: 'online', ...told } as const;
     }),
   );
 }
@@ -31,16 +32,14 @@ async function sizeOf(
   pool: string,
   member: string | undefined,
   signal: AbortSignal,
-): Promise<MachineSize> {
-  const [{ cpu, memory }, { total }] = await Promise.all([
+): Promise<Pick<HostReport, 'size' | 'diskFreeGb'>> {
+  const [{ cpu, memory }, { total, used }] = await Promise.all([
     client.get<{ cpu: { total: number }; memory: { total: number } }>(`/1.0/resources${at(member)}`, signal),
     spaceOf(client, pool, member, signal),
   ]);
-  return {
-    vcpus: cpu.total,
-    memoryMb: Math.floor(memory.total / 2 ** 20),
-    diskGb: Math.floor(total / 2 ** 30),
-  };
+  const gb = (bytes: number) => Math.floor(bytes / 2 ** 30);
+  const size = { vcpus: cpu.total, memoryMb: Math.floor(memory.total / 2 ** 20), diskGb: gb(total) };
+  return { size, diskFreeGb: gb(total - used) };
 }
 
 /** The bytes of a pool. @param member undefined outside of clusters @throws DriverError unreachable */

@@ -2,7 +2,8 @@
  * The images that the driver brings to an engine. Each has a property with the project and the alias that it came for. The
  * driver deletes no image without it.
  */
-import { DriverError, type ImageFile, type ImageStore, type ServedImage, type WantedImage } from '../driver.ts';
+import { DriverError } from '../driver.ts';
+import type { ImageFile, ImageStore, ServedImage, WantedImage } from '../image-store.ts';
 import { EngineError, type LxcClient } from './client.ts';
 import type { EngineFacts } from './facts.ts';
 

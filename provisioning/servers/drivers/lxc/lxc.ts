@@ -9,14 +9,13 @@ import {
   turns,
 } from '../driver.ts';
 import { LxcClient, pause } from './client.ts';
-import { moveOnce } from './copy.ts';
+import { moveOnce, observationsOf } from './copy.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type EngineOptions, LxcEngine } from './engine.ts';
 import {
   type Instance,
   isParked,
   isReady,
-  keyOf,
   looseCards,
   MARK,
   machinesIn,
@@ -82,7 +81,7 @@ export class LxcDriver implements HardwareDriver {
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
     const { serverName } = await this.#engine.facts.read(signal);
-    return machinesIn(await this.#engine.instances(signal)).map((one) => observationOf(one, keyOf(one)!, serverName));
+    return observationsOf(await this.#engine.instances(signal), serverName);
   }
 
   async meter(signal: AbortSignal) {
