@@ -50,9 +50,9 @@ export interface ServersOptions {
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
   readonly engines: Engines;
-  /** A step that waits for its engine or BMC gives its place away. */
+  /** A step that waits for its engine or BMC gives its place away. So a hundred silent ones with all their tasks leave room. */
   readonly lanes = {
-    [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 240 },
+    [SERVER_LANE]: { places: 16, perParty: 12, perAccount: 8, waiting: 1200 },
     [IMAGE_LANE]: { places: 4, perParty: 1, waiting: 0 },
   };
 

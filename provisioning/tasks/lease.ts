@@ -45,6 +45,8 @@ export interface Lease {
   abort: AbortController;
   endsAtMs: number;
   startedAtMs: number;
+  /** The answers of the other side for which the step waits. */
+  awaited: number;
   /** When the worker aborted the step. */
   abortedAtMs?: number;
 }

@@ -30,6 +30,8 @@ export interface LeasedTask {
   now(): Date;
   /** Aborts when the worker loses the lease or stops, or when the deadline passes. */
   aborted: AbortSignal;
+  /** Waits for the other side. Meanwhile the place of the step in a shared lane is free for another task. */
+  waitFor<T>(answer: Promise<T>): Promise<T>;
 }
 
 /** Writes the effect of a step in the transaction that writes the next step. The worker may call it again. */
@@ -107,7 +109,7 @@ export interface SharedLane {
   perParty: number;
   /** The most tasks of one account at one party. Default: `perParty`. */
   perAccount?: number;
-  /** The most tasks that give their place to another because their step waits for an answer. */
+  /** The most tasks that give their place to another because their step waits for an answer, or is slow. */
   waiting: number;
 }
 

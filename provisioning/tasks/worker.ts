@@ -18,8 +18,10 @@ import { Wakeup } from './wakeup.ts';
 
 /** Seconds that one call of a step may take, and seconds to end after its abort. Longer work naps between calls. */
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
-/** Milliseconds after which a step in a shared lane gives its place to another task. */
+/** Milliseconds after which a step in a shared lane gives its place to another task, even without `waitFor`. */
 const PATIENCE_MS = 500;
+/** Milliseconds until a full lane looks for free places again. */
+const FULL_MS = 20;
 
 export interface WorkerOptions {
   lanes: Record<string, Lane>;
@@ -130,8 +132,13 @@ export class Worker {
     return taken.map((row) => {
       const abort = new AbortController();
       const now = () => new Date(row.leasedAt.getTime() + performance.now() - startedAtMs);
-      const task = { ...row, now, aborted: abort.signal };
-      return { task, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs };
+      const waitFor = <T>(answer: Promise<T>): Promise<T> => {
+        lease.awaited++;
+        return answer.finally(() => lease.awaited--);
+      };
+      const task = { ...row, now, aborted: abort.signal, waitFor };
+      const lease = { task, exhausted: this.#exhausted(row), abort, endsAtMs, startedAtMs, awaited: 0 };
+      return lease;
     });
   }
 
@@ -167,7 +174,8 @@ export class Worker {
         };
         this.#busy.set(lease, this.run(lease).then(end));
       }
-      await wakeup.wait(room > 0 ? this.#pollSeconds : Math.min(this.#pollSeconds, PATIENCE_MS / 1000));
+      const isFull = room <= 0 || leases?.length === room;
+      await wakeup.wait(isFull ? Math.min(this.#pollSeconds, FULL_MS / 1000) : this.#pollSeconds);
     }
   }
 
@@ -178,8 +186,8 @@ export class Worker {
     const most = places - Math.max(0, this.abandoned(lane) - Math.ceil(places / 2));
     const busy = [...this.#busy.keys()].filter(({ task }) => task.lane === lane);
     const longAgo = performance.now() - PATIENCE_MS;
-    const slow = busy.filter(({ startedAtMs }) => startedAtMs < longAgo).length;
-    return most - busy.length + Math.min(slow, waiting);
+    const waits = busy.filter(({ awaited, startedAtMs }) => awaited > 0 || startedAtMs < longAgo).length;
+    return most - busy.length + Math.min(waits, waiting);
   }
 
   async #settled(): Promise<void> {

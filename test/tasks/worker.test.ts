@@ -64,6 +64,31 @@ describe('A running worker', () => {
     expect(most).toBe(3);
   });
 
+  it('lets a task take the place of a step that waits for the other side, up to a limit', async () => {
+    const { promise: answer, resolve: tell } = Promise.withResolvers<void>();
+    let asked = 0;
+    engine.steps = {
+      start: async ({ waitFor }) => {
+        asked++;
+        await waitFor(answer);
+        return done();
+      },
+    };
+    for (let i = 0; i < 40; i++) await start({ subject: `thing ${i}` });
+    const lane = { places: 1, perParty: 40, waiting: 29 };
+    const begun = performance.now();
+    const looks = vi.spyOn(running({ lanes: { lane } }), 'abandoned');
+    await vi.waitFor(() => expect(asked).toBe(30), WAIT);
+    // Steps that do not say that they wait keep the place for half a second each.
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    const before = looks.mock.calls.length;
+    await vi.waitFor(() => expect(looks.mock.calls.length).toBeGreaterThan(before + 5), WAIT);
+    expect(asked).toBe(30);
+    tell();
+    await vi.waitFor(async () => expect(await engine.db.query('select 1 from task')).toEqual([]), WAIT);
+    expect(asked).toBe(40);
+  });
+
   it('extends the lease of a step that takes longer', async () => {
     const fences: bigint[] = [];
     engine.steps = {

@@ -7,6 +7,7 @@ import { CHANGING, ROOT_PASSWORD, type Server, USER_DATA } from '../../../entiti
 import { Conflict, done, hop, type LeasedTask, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from '../billing/change.ts';
 import { reportUnresumed } from '../billing/resume.ts';
+import type { HardwareDriver } from '../drivers/driver.ts';
 import type { Engines } from '../engines.ts';
 import { giveUpRelocation, readRelocation } from '../placement/relocation.ts';
 import { specOf } from '../placement/spec.ts';
@@ -45,7 +46,7 @@ export function serverProcess(options: Options): Process {
     const { kind } = server;
     const common = { db, server, log, pollSeconds, specOf: toSpec };
     try {
-      const driver = await engines.driverOf(server);
+      const driver = waiting(task, await engines.driverOf(server));
       const relocation = await readRelocation(db, server);
       const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
@@ -65,6 +66,16 @@ export function serverProcess(options: Options): Process {
     onExhausted: exhausted,
   };
 }
+
+/** A driver whose calls give away the place of a task until the engine answers. */
+const waiting = (task: LeasedTask, driver: HardwareDriver): HardwareDriver =>
+  new Proxy(driver, {
+    get: (_, name) => {
+      const member: unknown = Reflect.get(driver, name, driver);
+      if (typeof member !== 'function') return member;
+      return (...given: unknown[]) => task.waitFor(member.apply(driver, given));
+    },
+  });
 
 /**
  * Locks the account and the server before the commit of a step, which then locks money, places and tasks. The step runs again if
