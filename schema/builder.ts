@@ -97,7 +97,7 @@ export const inputType = <Fields extends InputFieldMap>(
 ): PothosSchemaTypes.InputObjectRef<Types, InputShapeFromFields<Fields>> => builder.inputType(name, { fields });
 
 /** Describes the argument by which a caller proves the second factor again. */
-export const STEP_UP = 'The second factor, after step_up_required.';
+export const STEP_UP = 'The code for step_up_required.';
 
 /** Defines an enum. */
 export const enumType = <const Values extends readonly string[]>(name: string, description: string, values: Values) =>

@@ -1,4 +1,4 @@
-/** Ends API keys and OAuth clients of an account, and with each the credentials and webhooks that it created. */
+/** Ends API keys and OAuth clients of an account. The credentials, webhooks and SSH keys that each created end with it. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -7,6 +7,7 @@ import { type Happening, recordAll } from '../history/record.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { DISABLE_CREATED, NOTE_CREATOR_REVOKED } from '../webhooks/delivery.ts';
 import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
+import { DELETE_CREATED_SSH_KEYS } from './ssh-key.ts';
 
 /** $1 the account, $2 the ids, with all that they created; null: all of the account. */
 const CHOSEN = `account_id = $1 and ($2::text[] is null or id in (
@@ -39,7 +40,7 @@ export interface RevokedCredentials {
 
 /**
  * Revokes API keys, deletes OAuth clients, and ends the sessions of these clients, at once. The credentials that they
- * created end with them, and their webhooks stop. The caller holds the lock of the account.
+ * created end with them, their webhooks stop, and their SSH keys leave. The caller holds the lock of the account.
  * @param ids of API keys and OAuth clients, or null for all of the account
  */
 export async function revokeCredentials(
@@ -54,6 +55,7 @@ export async function revokeCredentials(
   const creators = [accountId, [...apiKeys.map(({ id }) => id), ...clients]];
   const webhooks = await DISABLE_CREATED.all(tx, creators);
   await NOTE_CREATOR_REVOKED.all(tx, creators);
+  const sshKeys = await DELETE_CREATED_SSH_KEYS.all(tx, creators);
   const told = (subject: string, happening: Happening) => ({ accountId, subject, ...happening });
   await recordAll(tx, [
     ...apiKeys.map(({ id }) => told(id, { type: 'api_key.revoked', actor })),
@@ -62,6 +64,7 @@ export async function revokeCredentials(
     ...webhooks.map(({ id, disabledReason }) =>
       told(id, { type: 'webhook.disabled', actor, data: { disabled_reason: disabledReason } }),
     ),
+    ...sshKeys.map(({ id }) => told(id, { type: 'ssh_key.deleted', actor })),
   ]);
   const ended = [...apiKeys.map(({ id }) => id), ...sessions];
   tx.changed(...ended.map((id) => ({ kind: 'credential', accountId, id }) as const));

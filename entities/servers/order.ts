@@ -1,5 +1,6 @@
 /** Statements by which orders and rebuilds read their facts, that order a server, and that mark orders without proof. */
 import { isOpenCredentialSql } from '../accounts/credential.ts';
+import { IS_USABLE_SSH_KEY } from '../accounts/ssh-key.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable, type Row } from '../database/table.ts';
@@ -19,7 +20,7 @@ const SERVERS_SQL = `select count(*)::int from server where account_id = $1 and 
 /** The SSH keys of the account $1 that the condition selects, as JSON. */
 const keysSql = (condition: string): string => `(
   select coalesce(json_agg(json_build_object('id', id, 'publicKey', public_key) order by id), '[]')
-  from ssh_key where account_id = $1 and ${condition})`;
+  from ssh_key where account_id = $1 and ${IS_USABLE_SSH_KEY} and ${condition})`;
 const keys = column.json<{ id: string; publicKey: string }[]>();
 
 const FACTS = {

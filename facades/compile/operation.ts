@@ -69,7 +69,7 @@ export interface Operation extends Fragments {
   urgent: boolean;
   /** Whether the operation takes a payment by x402. */
   pays: boolean;
-  /** Whether the operation creates a credential or the secret of a webhook, and so may need the second factor. */
+  /** Whether the operation may need the second factor: it creates a credential, a webhook's secret or an SSH key. */
   creates: boolean;
   parameters: Parameter[];
   input: Input | undefined;

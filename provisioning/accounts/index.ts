@@ -1,5 +1,6 @@
-/** Background work of accounts: expires API keys, keeps the audit log, and deletes old clients and credentials. */
+/** Background work of accounts: expires API keys and SSH keys, keeps the audit log, and deletes old clients and credentials. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
+import type { SshKey } from '../../entities/accounts/ssh-key.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Vault } from '../../entities/secrets.ts';
@@ -14,7 +15,16 @@ import {
 } from './audit-links.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
-import { API_KEY_LANE, API_KEY_PROCESS, apiKeyProcess, type ExpiringKey, expiryTask } from './expire-api-keys.ts';
+import {
+  API_KEY_LANE,
+  API_KEY_PROCESS,
+  apiKeyProcess,
+  type ExpiringKey,
+  expiryTask,
+  SSH_KEY_PROCESS,
+  sshKeyProcess,
+  sshKeyTask,
+} from './expire-keys.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './remove-oauth-clients.ts';
 
 export class Accounts implements WorkerPart {
@@ -40,6 +50,7 @@ export class Accounts implements WorkerPart {
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
       [API_KEY_PROCESS]: apiKeyProcess(this.#db),
+      [SSH_KEY_PROCESS]: sshKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),
     };
   }
@@ -52,6 +63,11 @@ export class Accounts implements WorkerPart {
   /** Starts the task that records the expiry of an API key. */
   expireApiKey(tx: Transaction, key: ExpiringKey): Promise<void> {
     return startTask(tx, expiryTask(key));
+  }
+
+  /** Starts the task that deletes an SSH key at its expiry. */
+  expireSshKey(tx: Transaction, key: Pick<SshKey, 'id' | 'accountId'>): Promise<void> {
+    return startTask(tx, sshKeyTask(key));
   }
 
   /** Starts the task that removes an OAuth client after a long time without use. */

@@ -1,7 +1,7 @@
 /** SSH public keys. Adding a known key again returns the same object, so a caller need not look first. */
 import { SshKey } from '../../entities/accounts/ssh-key.ts';
 import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
-import { find, insert, remove } from '../../entities/database/table.ts';
+import { find, insert, remove, update } from '../../entities/database/table.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId, randomText } from '../../entities/ids.ts';
@@ -9,8 +9,13 @@ import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { lockOwnAccount } from './account.ts';
+import { newLimits } from './auth/inherited-limits.ts';
 
-/** @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached */
+/**
+ * Adds a key. It ends with the caller's credential, if that has limits or belongs to an OAuth client. A known key that ends
+ * with another credential then ends with the caller's.
+ * @throws ApiError private_key_rejected, invalid_public_key, key_too_weak or ssh_key_limit_reached
+ */
 export async function addSshKey(
   context: Context,
   { publicKey, name }: { publicKey: string; name?: string | null | undefined },
@@ -20,11 +25,18 @@ export async function addSshKey(
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     const same = await find(tx, SshKey, { accountId, fingerprint: parsed.fingerprint });
-    if (same) return same;
+    if (same && !same.limitedBy) return same;
+    const { expiresAt, limitedBy } = newLimits(context, {});
+    const id = same?.id ?? newId('sshkey');
+    if (expiresAt) await context.provisioning.accounts.expireSshKey(tx, { id, accountId });
+    if (same) {
+      await update(tx, SshKey, { id }, { expiresAt, limitedBy });
+      return { ...same, expiresAt, limitedBy };
+    }
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
       throw new ApiError('ssh_key_limit_reached');
-    const id = newId('sshkey');
-    await insert(tx, SshKey, { id, accountId, name: name ?? (comment || `key-${randomText(6)}`), ...parsed });
+    const shownName = name ?? (comment || `key-${randomText(6)}`);
+    await insert(tx, SshKey, { id, accountId, name: shownName, ...parsed, expiresAt, limitedBy });
     await record(tx, accountId, id, { type: 'ssh_key.created', actor: actorOf(context) });
     return tx.manager.findOneByOrFail(SshKey, { id });
   });

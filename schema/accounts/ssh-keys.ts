@@ -1,7 +1,7 @@
 /** SSH public keys. */
 import type { SshKey } from '../../entities/accounts/ssh-key.ts';
 import { addSshKey, deleteSshKey, findSshKey, listSshKeys } from '../../resolvers/accounts/ssh-keys.ts';
-import { builder, inputType, objectType } from '../builder.ts';
+import { builder, inputType, objectType, STEP_UP } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const SshKeyType = objectType<SshKey>('SshKey', 'An SSH public key.', (t) => ({
@@ -12,6 +12,11 @@ const SshKeyType = objectType<SshKey>('SshKey', 'An SSH public key.', (t) => ({
   bits: t.exposeInt('bits'),
   fingerprint: t.exposeString('fingerprint', { description: 'The fingerprint that ssh-keygen -l prints.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it leaves the account, with the credential that added it.',
+  }),
 }));
 /** The answer to a deletion. */
 export const Deleted = objectType<{ id: string; deleted: boolean }>('Deleted', 'A deleted thing.', (t) => ({
@@ -27,6 +32,7 @@ const AddSshKeyInput = inputType('AddSshKeyInput', (t) => ({
     description: 'The content of the .pub file, never the private key.',
   }),
   name: t.field({ type: 'KeyName', description: 'Default: the comment of the key.' }),
+  totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
 }));
 const idArg = { type: 'ID', required: true, description: 'The id of the key.' } as const;
 
@@ -51,6 +57,7 @@ builder.mutationFields((t) => ({
   addSshKey: t.field({
     type: SshKeyType,
     scope: 'servers',
+    creates: 'ssh_key',
     description: 'Adds an SSH public key. Adding a known key again returns the same object.',
     args: { input: t.arg({ type: AddSshKeyInput, required: true }) },
     resolve: (_, { input }, context) => addSshKey(context, input),

@@ -1,6 +1,7 @@
 /**
  * The limits of new credentials. A new credential has at least the limits of its creator, so creating one escapes no limit.
- * A created credential with limits creates no further credentials. The creations of an OAuth client end with it.
+ * A created credential with limits creates no further credentials. The creations of an OAuth client end with it. An SSH
+ * key counts as a creation, because later servers admit its holder.
  */
 import type { Limits } from '../../../entities/accounts/credential.ts';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
@@ -17,7 +18,7 @@ export interface AskedLimits {
 }
 
 /** The creation of a root field. It creates `tokens` for a password, a secret or another token, so no limits apply. */
-export type Created = 'credential' | 'webhook' | 'tokens';
+export type Created = 'credential' | 'webhook' | 'ssh_key' | 'tokens';
 
 /**
  * Returns the limits that a new credential takes over from the caller's; null: none.

@@ -37,9 +37,11 @@ const age = ({ id }: { id: string }) =>
   );
 const refusal = ({ status, body }: Answer) => [status, body.code];
 
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
 const CREATIONS: [what: string, create: (rest: RestClient, more?: object) => Promise<Answer>][] = [
   ['an API key', (rest, more) => rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ...more })],
   ['an OAuth client', (rest, more) => rest('POST', '/v1/oauth/register', { scope: 'read', ...more })],
+  ['an SSH key', (rest, more) => rest('POST', '/v1/ssh-keys', { public_key: SSH_KEY, ...more })],
   ['a webhook', (rest, more) => rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/', ...more })],
   [
     'a new secret of a webhook',
