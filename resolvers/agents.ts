@@ -17,9 +17,11 @@ import { ApiError } from '../entities/errors.ts';
 import { SECONDS_TO_AN_HOUR_OLD } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { transition } from '../entities/history/transition.ts';
-import { newId } from '../entities/ids.ts';
+import { isId, newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
+import { requireActive } from './accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
+import { found } from './errors.ts';
 import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
@@ -52,13 +54,18 @@ export interface AgentCard {
 
 /**
  * Adds an entry, or replaces the account's entry of that slug. At the limit, a new entry replaces an unlisted one. The
- * worker verifies a new key or URL. A hidden entry stays hidden.
- * @throws ApiError validation_failed for a slug of another account or an invalid key; agent_limit_reached; rate_limited
+ * worker verifies a new key or URL. A hidden entry stays hidden. A suspended account can only unlist an entry.
+ * @throws ApiError validation_failed for a slug of another account, an invalid key or a character that deceives readers;
+ *   agent_limit_reached; rate_limited; account_suspended
  */
 export async function publishAgent(context: Context, { listed, publicKey, ...card }: AgentCard): Promise<Agent> {
   const accountId = accountOf(context);
+  const unlisted = !listed && context.viewer?.suspendedFor && (await unlistAgent(context, card.slug));
+  if (unlisted) return unlisted;
+  requireActive(context.viewer);
   refuseLength('endpoints', card.endpoints, 1, 10);
   refuseLength('skills', card.skills, 0, 20);
+  refuseUnseen(card);
   refuseSize(card);
   const keyBytes = publicKey ? ed25519Key(publicKey) : null;
   if (keyBytes === undefined) throw notAKey();
@@ -101,6 +108,47 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   }
 }
 
+/** Unlists an entry and keeps the rest of it, also for a suspended account. Returns undefined if the account has no such entry. */
+const unlistAgent = (context: Context, slug: string): Promise<Agent | undefined> =>
+  context.db.transaction(async (tx) => {
+    const accountId = await lockOwnAccount(tx, context, 'while suspended');
+    const agent = await lock(tx, Agent, { slug, accountId });
+    return agent?.status === 'LISTED' ? moveAgent(tx, context, agent, 'UNLISTED') : agent;
+  });
+
+/** Hides a listed entry. Only `showAgent` lists it again. @throws ApiError not_found for an entry that is neither listed nor hidden */
+export const hideAgent = (context: Context, id: string, reason: string): Promise<Agent> =>
+  context.db.transaction(async (tx) => {
+    const agent = await shownOrHidden(tx, id);
+    return agent.status === 'LISTED' ? moveAgent(tx, context, agent, 'HIDDEN', { reason }) : agent;
+  });
+
+/** Lists a hidden entry again. @throws ApiError not_found for an entry that is neither listed nor hidden */
+export const showAgent = (context: Context, id: string): Promise<Agent> =>
+  context.db.transaction(async (tx) => {
+    const agent = await shownOrHidden(tx, id);
+    return agent.status === 'HIDDEN' ? moveAgent(tx, context, agent, 'LISTED') : agent;
+  });
+
+async function shownOrHidden(tx: Transaction, id: string): Promise<Agent> {
+  const agent = found(isId('agt', id) && (await lock(tx, Agent, { id })));
+  return found(agent.status !== 'UNLISTED' && agent);
+}
+
+/** Moves a locked entry to another state, and records that. */
+async function moveAgent(
+  tx: Transaction,
+  context: Context,
+  { id, accountId }: Agent,
+  status: Agent['status'],
+  data: { reason?: string } = {},
+): Promise<Agent> {
+  const moved = found(await transition(tx, AGENT_LIFECYCLE, id, status));
+  const told = { type: 'agent.updated', actor: actorOf(context), data: { status, ...data } } as const;
+  await record(tx, accountId, id, told);
+  return moved;
+}
+
 /** Returns the entry that a new one replaces; undefined: the account has room for it. @throws ApiError agent_limit_reached */
 async function unlistedAtLimit({ limits }: Context, tx: Transaction, accountId: string): Promise<Agent | undefined> {
   if ((await tx.manager.countBy(Agent, { accountId })) < limits.agentEntries) return undefined;
@@ -128,6 +176,22 @@ function refuseLength(field: string, list: unknown[], min: number, max: number) 
   const [code, limit] = list.length < min ? (['too_few', min] as const) : (['too_many', max] as const);
   const message = `${field} must have ${min} to ${max} entries.`;
   throw new ApiError('validation_failed', undefined, { errors: [{ field, code, message, limit }] });
+}
+
+/** Emoji that Unicode recommends. Some have a joiner, a variation selector or tags. */
+const EMOJI = /\p{RGI_Emoji}/gv;
+/** Characters that deceive a reader: controls, ends of lines, marks of direction, and those without a shape. */
+const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
+
+/** The refusal names the first such character, and its member. */
+function refuseUnseen(value: unknown, path = ''): void {
+  if (typeof value === 'object' && value !== null)
+    for (const [member, inner] of Object.entries(value)) refuseUnseen(inner, `${path && `${path}.`}${snake(member)}`);
+  const character = typeof value === 'string' && UNSEEN.exec(value.replace(EMOJI, ''))?.[0];
+  if (!character) return;
+  const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
+  const message = `${path} has the character U+${code}. Controls, ends of lines and invisible characters are refused.`;
+  throw new ApiError('validation_failed', undefined, { errors: [{ field: path, code: 'wrong_format', message }] });
 }
 
 /** The refusal names the largest member. */

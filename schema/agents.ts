@@ -1,10 +1,14 @@
 /** The public directory of agents. Names follow the A2A agent card. */
 import type { Agent, AgentEndpoint, AgentSkill, ListedAgent } from '../entities/agents/agent.ts';
-import { AGENT_STATUSES, publishAgent, searchAgents, thumbprint } from '../resolvers/agents.ts';
+import { AGENT_STATUSES, hideAgent, publishAgent, searchAgents, showAgent, thumbprint } from '../resolvers/agents.ts';
 import { builder, enumType, inputType, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
-const AgentStatus = enumType('AgentStatus', 'The search finds listed agents only.', AGENT_STATUSES);
+const AgentStatus = enumType(
+  'AgentStatus',
+  'The search finds listed agents only. The operator hides agents.',
+  AGENT_STATUSES,
+);
 const AgentProtocol = enumType('AgentProtocol', 'The protocol of an endpoint.', ['MCP', 'A2A', 'HTTP', 'GRAPHQL']);
 
 const AgentEndpointType = objectType<AgentEndpoint>('AgentEndpoint', 'An address of an agent.', (t) => ({
@@ -20,7 +24,7 @@ const AgentSkillType = objectType<AgentSkill>('AgentSkill', 'A skill of an agent
 }));
 const AgentType = objectType<Agent | ListedAgent>(
   'Agent',
-  'An entry of the directory. It does not show the owner.',
+  'An entry of the directory. Its owner wrote it and is not shown. Nothing but `verified` is checked.',
   (t) => ({
     id: t.exposeID('id'),
     slug: t.exposeString('slug'),
@@ -49,7 +53,8 @@ const AgentType = objectType<Agent | ListedAgent>(
       description:
         "Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as" +
         ' publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature.' +
-        ' A worker checks it after each change of the entry, and each day.',
+        ' A worker checks it after each change of the entry, and each day. It does not prove the name, the description or the' +
+        ' endpoints. Any account can publish the URL and the key of another agent.',
     }),
     x402: t.exposeBoolean('x402', { description: 'Whether the agent takes x402 payments.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -100,7 +105,7 @@ builder.queryFields((t) => ({
       q: t.arg({ type: 'Line', description: 'Beginnings of words of the name, slug or description.' }),
       skill: t.arg({ type: 'Line', description: 'The id or a tag of a skill.' }),
       protocol: t.arg({ type: AgentProtocol, description: 'Only agents with an endpoint of this protocol.' }),
-      verified: t.arg.boolean({ description: 'Only agents with a verified key, or without.' }),
+      verified: t.arg.boolean({ description: 'Only agents with a verified key, or without. It proves no endpoints.' }),
     },
     resolve: (_, { limit, cursor, ...filter }, context) => searchAgents(context, { limit, cursor }, filter),
   }),
@@ -110,9 +115,30 @@ builder.mutationFields((t) => ({
   publishAgent: t.field({
     type: AgentType,
     scope: 'full',
-    description: 'Adds an agent to the directory, or replaces it. An entry has at most 8 KiB as JSON.',
+    whileSuspended: true,
+    urgent: false,
+    description:
+      'Adds an agent to the directory, or replaces it. An entry has at most 8 KiB as JSON, and no controls, ends of lines or' +
+      ' invisible characters. A suspended account can only unlist an entry, and the rest of the entry stays.',
     args: { input: t.arg({ type: PublishAgentInput, required: true }) },
     resolve: (_, { input: { skills, endpoints, ...card } }, context) =>
       publishAgent(context, { ...card, endpoints: [...endpoints], skills: [...(skills ?? [])] }),
+  }),
+  hideAgent: t.field({
+    type: AgentType,
+    scope: 'operator',
+    description: 'Hides a listed agent from the directory. Its owner cannot list it again.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The entry.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, kept with the event.' }),
+    },
+    resolve: (_, { id, reason }, context) => hideAgent(context, id, reason),
+  }),
+  showAgent: t.field({
+    type: AgentType,
+    scope: 'operator',
+    description: 'Lists a hidden agent again.',
+    args: { id: t.arg({ type: 'ID', required: true, description: 'The entry.' }) },
+    resolve: (_, { id }, context) => showAgent(context, id),
   }),
 }));

@@ -44,7 +44,7 @@ declare global {
       scope: RequiredScope;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
-      /** A login may call it although its account has no calls left. So it may call all that suspended accounts may. */
+      /** A login may call it although its account has no calls left. Default: whether suspended accounts may call it. */
       urgent?: boolean;
       /**
        * Something new by which a caller acts. Its resolver gets the limits that the caller's credential hands on. The
@@ -101,7 +101,7 @@ const isActiveOnly = (kind: string, options: object) =>
   kind === 'Mutation' && scopeOf(options) !== 'public' && !(options as { whileSuspended?: boolean }).whileSuspended;
 /** Whether a login may call a field beside the rate limit of its account. */
 const isUrgent = (kind: string, options: object) =>
-  kind === 'Mutation' && (!isActiveOnly(kind, options) || (options as { urgent?: boolean }).urgent === true);
+  kind === 'Mutation' && ((options as { urgent?: boolean }).urgent ?? !isActiveOnly(kind, options));
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
 const createdBy = (options: object) => (options as { creates?: Created }).creates;
 

@@ -39,7 +39,7 @@ export const Agent = entity('agent', {
   skillTerms: column.textArray(),
   /** The 32 bytes of an Ed25519 key. */
   publicKey: nullable(column.bytes()),
-  /** Whether the agent's own card names this key. */
+  /** Whether the agent's own card names this key. It says nothing about the rest of the entry. */
   verified: defaulting(column.boolean(), 'false'),
   x402: defaulting(column.boolean(), 'false'),
   createdAt: column.now(),
@@ -47,12 +47,16 @@ export const Agent = entity('agent', {
 });
 export type Agent = RowOf<typeof Agent>;
 
-/** Publishing an entry again may keep its state. A hidden entry stays hidden; the operator shows it again by hand. */
+/** Publishing an entry again may keep its state. A hidden entry stays hidden until the operator shows it again. */
 export const AGENT_LIFECYCLE: Lifecycle<Agent, Agent['status']> = {
   table: Agent,
   key: 'id',
   state: 'status',
-  transitions: { LISTED: ['LISTED', 'UNLISTED'], UNLISTED: ['UNLISTED', 'LISTED'], HIDDEN: ['HIDDEN'] },
+  transitions: {
+    LISTED: ['LISTED', 'UNLISTED', 'HIDDEN'],
+    UNLISTED: ['UNLISTED', 'LISTED'],
+    HIDDEN: ['HIDDEN', 'LISTED'],
+  },
 };
 
 const { skillTerms: _, ...SHOWN } = Agent.columns;
@@ -69,9 +73,10 @@ const listed = (found: string) => `
     window newest as (order by id desc rows unbounded preceding)) as page
   where before <= $3 or number <= 2 order by id desc`;
 
-/** Returns the newest $1 listed entries with $3 bytes. Their ids are below $2; null for the newest of all. */
+/** Returns the newest $1 listed entries with $3 bytes, of accounts that are not suspended. Their ids are below $2; null for the newest of all. */
 export const LIST_AGENTS = statement(LISTED, { name: 'list agents' })`${listed(
-  `status = 'LISTED' and ($2::text is null or id < $2) order by id desc limit $1`,
+  `status = 'LISTED' and ($2::text is null or id < $2)
+    and (select suspended_at is null from account where account.id = agent.account_id) order by id desc limit $1`,
 )}`;
 
 /** The same with two filters. Each word of the text $4 begins a word of the entry; null for any text. The entry has the terms $5. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { asSuperuser } from '../setup/database.ts';
 import { startFreehold } from '../setup/freehold.ts';
 
-const { anonymous, db, newAccount } = await startFreehold({ ROLES: 'api', LIMIT_AGENT_ENTRIES: '3' });
+const { anonymous, db, newAccount, operator } = await startFreehold({ ROLES: 'api', LIMIT_AGENT_ENTRIES: '3' });
 const card = (slug: string, more: object = {}) => ({
   slug,
   name: `Agent ${slug}`,
@@ -13,6 +13,10 @@ const card = (slug: string, more: object = {}) => ({
   skills: [{ id: 'ordering', name: 'Ordering', description: 'Orders.', tags: ['Servers', 'night'] }],
   ...more,
 });
+const HIDE = 'mutation ($id: ID!) { hideAgent(id: $id, reason: "It poses as another.") { status } }';
+const SHOW = 'mutation ($id: ID!) { showAgent(id: $id) { status } }';
+const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { id } }';
+const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { id } }';
 const reader = await newAccount();
 /** Searches with a credential. */
 const search = async (query = '') => (await reader.rest('GET', `/v1/agents/directory${query}`)).body;
@@ -47,12 +51,101 @@ describe('The directory of agents', () => {
     expect(await slugs('?q=upsert')).toEqual(['upsert']);
   });
 
-  it('keeps an entry hidden that the operator has hidden', async () => {
-    const { rest } = await newAccount();
-    await rest('POST', '/v1/agents/directory', card('hidden-one'));
-    await db.query(`update agent set status = 'HIDDEN' where slug = 'hidden-one'`);
-    expect((await rest('POST', '/v1/agents/directory', card('hidden-one'))).body.status).toBe('hidden');
+  it('lacks an entry that the operator hides, until the operator shows it again', async () => {
+    const { rest, graphql } = await newAccount();
+    const publish = async (more = {}) => (await rest('POST', '/v1/agents/directory', card('hidden-one', more))).body;
+    const { id } = await publish();
+    expect((await graphql(HIDE, { id })).errors[0].extensions.code).toBe('insufficient_scope');
+    expect((await graphql(SHOW, { id })).errors[0].extensions.code).toBe('insufficient_scope');
+    for (let i = 0; i < 2; i++) expect((await operator(HIDE, { id })).data.hideAgent).toEqual({ status: 'HIDDEN' });
     expect(await slugs('?q=hidden-one')).toEqual([]);
+    for (const listed of [true, false]) expect((await publish({ listed })).status).toBe('hidden');
+    expect((await operator(SHOW, { id })).data.showAgent).toEqual({ status: 'LISTED' });
+    expect(await slugs('?q=hidden-one&limit=9')).toEqual(['hidden-one']);
+    const { body } = await rest('GET', '/v1/account/audit-log?action=agent.updated');
+    const acts = body.data.filter(({ actor }: { actor: { type: string } }) => actor.type === 'operator');
+    expect(acts).toMatchObject([{ resource: { type: 'agent', id } }, { resource: { type: 'agent', id } }]);
+    const told = `select data from event where subject = $1 and data ? 'status' order by id`;
+    expect(await db.query(told, [id])).toEqual([
+      { data: { status: 'HIDDEN', reason: 'It poses as another.' } },
+      { data: { status: 'LISTED' } },
+    ]);
+  });
+
+  it('has nothing to hide or show where it lists and hides nothing', async () => {
+    const { rest } = await newAccount();
+    const { id } = (await rest('POST', '/v1/agents/directory', card('absent', { listed: false }))).body;
+    for (const unknown of [id, 'agt_00000000000000000000000000', 'x'])
+      for (const act of [HIDE, SHOW])
+        expect((await operator(act, { id: unknown })).errors[0].extensions.code).toBe('not_found');
+    expect((await rest('POST', '/v1/agents/directory', card('absent', { listed: false }))).body.status).toBe(
+      'unlisted',
+    );
+  });
+
+  it('lacks the entries of a suspended account, in lists and in searches', async () => {
+    const { rest, id } = await newAccount();
+    await rest('POST', '/v1/agents/directory', card('barred'));
+    const found = async (limit: number) => [
+      (await slugs(`?limit=${limit}`)).includes('barred'),
+      ...(await slugs(`?q=barred&limit=${limit}`)),
+    ];
+    expect(await found(50)).toEqual([true, 'barred']);
+    await operator(SUSPEND, { id });
+    expect(await found(49)).toEqual([false]);
+    await operator(RESUME, { id });
+    expect(await found(48)).toEqual([true, 'barred']);
+  });
+
+  it('lets a suspended account unlist its entry, and do nothing else', async () => {
+    const { rest, id } = await newAccount();
+    const publish = (slug: string, more = {}) => rest('POST', '/v1/agents/directory', card(slug, more));
+    await publish('leaving');
+    await publish('kept-hidden');
+    await db.query(`update agent set status = 'HIDDEN' where slug = 'kept-hidden'`);
+    await operator(SUSPEND, { id });
+    for (const refused of [publish('leaving'), publish('arriving', { listed: false })])
+      expect((await refused).body.code).toBe('account_suspended');
+    for (let i = 0; i < 2; i++)
+      expect(
+        (await publish('leaving', { listed: false, name: 'Other', public_key: 'A'.repeat(43) })).body,
+      ).toMatchObject({
+        status: 'unlisted',
+        name: 'Agent leaving',
+        public_key: null,
+      });
+    expect((await publish('kept-hidden', { listed: false })).body.status).toBe('hidden');
+    await operator(RESUME, { id });
+    expect(await slugs('?q=leaving')).toEqual([]);
+    const { body } = await rest('GET', '/v1/account/audit-log?action=agent.updated');
+    expect(body.data).toHaveLength(3);
+  });
+
+  it.each([
+    ['name', 'U+001B', { name: 'Acme\u001b[2J' }],
+    ['name', 'U+202E', { name: 'Acme\u202etxt' }],
+    ['name', 'U+200B', { name: 'Ac\u200bme' }],
+    ['description', 'U+000D', { description: 'Weather.\r\nOwner: Acme' }],
+    ['description', 'U+E0049', { description: 'Weather.\u{e0049}' }],
+    ['version', 'U+2028', { version: '1\u2028' }],
+    ['provider_name', 'U+2066', { provider_name: '\u2066Acme' }],
+    [
+      'endpoints.0.protocol_version',
+      'U+0009',
+      { endpoints: [{ protocol: 'mcp', url: 'https://a.example.org', protocol_version: '\t' }] },
+    ],
+    ['skills.0.tags.1', 'U+00AD', { skills: [{ id: 'dns', name: 'D', description: 'x', tags: ['a', 'b\u00ad'] }] }],
+  ])('refuses in %s the character %s, because it deceives readers', async (field, character, more) => {
+    const { rest } = await newAccount();
+    const { status, body } = await rest('POST', '/v1/agents/directory', card('unseen', more));
+    expect([status, body.code]).toEqual([422, 'validation_failed']);
+    expect(body.errors[0]).toMatchObject({ field, message: expect.stringContaining(character) });
+  });
+
+  it('takes names of many languages and emoji', async () => {
+    const { rest } = await newAccount();
+    for (const name of ['Wetter für Köln', '天気', 'الطقس', 'ד"ר מזג', '☀️ 👩\u200d💻 \u{1f3f4}'])
+      expect((await rest('POST', '/v1/agents/directory', card('languages', { name }))).body.name).toBe(name);
   });
 
   it('refuses a slug of another account, even when two accounts publish it at once', async () => {

@@ -98,6 +98,13 @@ describe('The list of tools', () => {
     const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     expect(JSON.stringify(read).length / 4).toBeLessThan(6_000);
   });
+
+  it('warns of the strangers who wrote the directory, and of its endpoints', async () => {
+    const tools = await (await NEWEST(endpoint())).tools();
+    const { description, inputSchema } = tools.find(({ name }) => name === 'search_agents');
+    expect(description).toMatch(/strangers/i);
+    expect(inputSchema.properties.verified.description).toMatch(/endpoints/);
+  });
 });
 
 it('A page of a list is short unless the agent asks for more', async () => {
