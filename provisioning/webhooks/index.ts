@@ -38,18 +38,23 @@ export class Webhooks implements WorkerPart {
     };
   }
 
+  /** Checks the form of a URL, and a literal address. @throws ApiError invalid_url or url_not_allowed */
+  parse(text: string): URL {
+    try {
+      return this.#options.rules.parse(text);
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
   /**
-   * Returns the URL in its canonical form. A name need not resolve yet: each connection checks its addresses.
+   * Checks a URL with the addresses of its name. A name need not resolve yet: each connection checks its addresses.
    * @throws ApiError invalid_url or url_not_allowed
    */
-  async check(text: string): Promise<string> {
-    try {
-      const url = this.#options.rules.parse(text);
-      await checkNow(url, this.#options);
-      return url.href;
-    } catch (error) {
-      throw error instanceof RefusedUrl ? new ApiError(error.code, error.message) : error;
-    }
+  async check(text: string): Promise<void> {
+    await checkNow(this.parse(text), this.#options).catch((error) => {
+      throw refusalOf(error);
+    });
   }
 
   /** Sends `webhook.test` now and waits for the answer, ten seconds at most. */
@@ -73,3 +78,6 @@ export class Webhooks implements WorkerPart {
     return enableWebhook(tx, webhook, actor);
   }
 }
+
+const refusalOf = (error: unknown): unknown =>
+  error instanceof RefusedUrl ? new ApiError(error.code, error.message) : error;

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
+import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
@@ -141,6 +142,7 @@ async function reserve(
 ): Promise<X402Payment | undefined> {
   const x402 = available(context);
   await requireOpen(context.db, context);
+  beforeOutsideCall();
   // Verifies in the background, because a refusal of the sale comes first.
   const verifying = x402.verify(payment, buyer.accountId);
   verifying.catch(() => {});
@@ -194,6 +196,7 @@ async function settle<T>(
     sent = {};
   };
   let txId: string | undefined;
+  beforeOutsideCall();
   try {
     const settlement = await x402.settle(row, payment, isFirst ? undefined : checkAgain, openPayments);
     sent = settlement;

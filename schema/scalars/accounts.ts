@@ -41,6 +41,8 @@ scalar(
   {
     parse: (value: string[] | string) => {
       const given = Array.isArray(value) ? value : value.split(',').filter((one) => one.trim());
+      if (typeof value === 'string' && !given.length)
+        throw new GraphQLError('The text has no network. Send [] to allow all networks.');
       const networks = given.map(networkFrom);
       if (networks.length > NETWORKS_MAX) throw new GraphQLError(`The list has more than ${NETWORKS_MAX} networks.`);
       const wrong = networks.indexOf(undefined);

@@ -104,6 +104,26 @@ describe('The owner of an account', () => {
     expect(rows).toEqual([{ unused: true }, { unused: false }]);
   });
 
+  it('reads of the introspection of a key and of a token from a foreign network', async () => {
+    const account = await newAccount();
+    const foreign = await newKey(account, { ip_allowlist: ['192.0.2.0/24'] });
+    expect((await oauth.introspect(foreign.plaintext)).body.active).toBe(true);
+    const noted = await entryOf(account, 'api_key.network_refused');
+    expect(noted).toMatchObject({ resource: { type: 'api_key', id: foreign.key_id }, count: 1 });
+    const near = await newKey(account, { ip_allowlist: ['127.0.0.0/8'] });
+    expect((await oauth.introspect(near.plaintext)).body.active).toBe(true);
+    const client = await newClient(account);
+    const token = await tokenOf(client);
+    await db.query(`update oauth_client set ip_allowlist = '{192.0.2.0/24}' where id = $1`, [client.client_id]);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await anonymous('GET', '/v1/oauth/introspect', undefined, headers)).status).toBe(403);
+    expect(await entryOf(account, 'session.network_refused')).toMatchObject({
+      resource: { type: 'session' },
+      count: 1,
+    });
+    expect(await entriesOf(account, 'api_key.network_refused')).toHaveLength(1);
+  });
+
   it('reads of the use of an ended session, but not of a refreshed token', async () => {
     const account = await newAccount();
     const { tokens } = (await login(account.email, account.password)).body;

@@ -12,19 +12,35 @@ const RECENT_SECONDS = 15 * 60;
 /**
  * Demands a code from access tokens of logins whose account has a second factor. API keys and OAuth tokens need none: they
  * act without a person. Checks a given code in any case, because a kept answer is given again for the same code.
- * @throws ApiError step_up_required, invalid_totp or login_throttled
+ * @param outside calls to the outside, which the request needs. They come before the transaction that uses up the code
+ * @throws ApiError step_up_required, invalid_totp or login_throttled, or an error of `outside`
  */
-export async function requireStepUp(context: Context, code: string | null | undefined): Promise<void> {
+export async function requireStepUp(
+  context: Context,
+  code: string | null | undefined,
+  outside: () => Promise<unknown> = async () => {},
+): Promise<void> {
+  const useCode = await askedCode(context, code);
+  await outside();
+  await useCode?.();
+}
+
+/** Returns the use of the code; undefined: the request needs none. @throws ApiError step_up_required */
+async function askedCode(
+  context: Context,
+  code: string | null | undefined,
+): Promise<(() => Promise<void>) | undefined> {
   const { db, viewer, logins, address } = context;
-  if (!viewer || !isLogin(viewer)) return;
+  if (!viewer || !isLogin(viewer)) return undefined;
   const login = await FIND_LOGIN.first(db, [viewer.credentialId, RECENT_SECONDS]);
-  if (!login?.totpEnabled || (login.isRecent && !code)) return;
+  if (!login?.totpEnabled || (login.isRecent && !code)) return undefined;
   if (!code) throw new ApiError('step_up_required');
   const { accountId, name } = login;
-  await logins.attempt({ name, address, proof: proofOf(viewer) }, () =>
-    db.transaction(async (tx) => {
-      await lockAccount(tx, accountId);
-      await useSecondFactor(context, tx, accountId, code);
-    }),
-  );
+  return () =>
+    logins.attempt({ name, address, proof: proofOf(viewer) }, () =>
+      db.transaction(async (tx) => {
+        await lockAccount(tx, accountId);
+        await useSecondFactor(context, tx, accountId, code);
+      }),
+    );
 }

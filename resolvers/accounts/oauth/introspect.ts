@@ -39,8 +39,11 @@ export async function introspectOauthToken(
   if (!credential) throw new ApiError('invalid_request', 'Send the token as a Bearer credential, or as token.');
   const found = await claimsOf(context, credential);
   if (!found) return { active: false };
-  // As the parameter, the token is no credential of the caller. A server may ask about the token of its client.
-  if (!token && !allowedBy(await networksOf(context, found))(context.address)) throw new ApiError('ip_not_allowed');
+  if (!allowedBy(await networksOf(context, found))(context.address)) {
+    noteNetwork(context, credential, found);
+    // As the parameter, the token is no credential of the caller. A server may ask about the token of its client.
+    if (!token) throw new ApiError('ip_not_allowed');
+  }
   return { active: true, aud: resourcesOf(context), iss: context.publicUrl, ...found };
 }
 
@@ -67,6 +70,13 @@ async function networksOf({ db }: Context, { jti: id, clientId }: { jti: string;
   return holder?.ipAllowlist ?? [];
 }
 
+/** Tells the owner, because a thief may test a stolen credential by its introspection. */
+function noteNetwork({ security, address }: Context, credential: string, { sub: account, jti: id }: Claims): void {
+  const type = credentialKind(credential) === 'live' ? 'api_key' : 'session';
+  security.note({ type: `${type}.network_refused`, account, address, resource: { type, id } });
+}
+
+type Claims = ReturnType<typeof claims>;
 const claims = ({ id, accountId, scope, createdAt }: Pick<Session, 'id' | 'accountId' | 'scope' | 'createdAt'>) => ({
   scope,
   iat: createdAt,

@@ -1,6 +1,7 @@
 /** Creating credentials needs the second factor again, unless the login is recent. */
+import { Resolver } from 'node:dns/promises';
 import { Secret, TOTP } from 'otpauth';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { type Answer, graphqlClient, type RestClient, restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
@@ -133,6 +134,45 @@ describe('The second factor of a request', () => {
     const create = () => CREATIONS[0]![1](account.rest, { totp_code: 'abcd-efgh' });
     for (let i = 0; i < 3; i++) expect((await create()).body.code).toBe('invalid_totp');
     expect((await create()).body.code).toBe('login_throttled');
+  });
+});
+
+describe('A webhook with a code and an idempotency key', () => {
+  it('lets other changes of the account go on while a slow nameserver answers', async () => {
+    const account = await withTotp();
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const { promise: answer, resolve: letGo } = Promise.withResolvers<string[]>();
+    const slow = vi.spyOn(Resolver.prototype, 'resolve4').mockImplementation((async () => {
+      ask();
+      return answer;
+    }) as () => Promise<never>);
+    onTestFinished(() => slow.mockRestore());
+    const body = { url: 'https://hooks.example.org/', totp_code: await account.code() };
+    const created = account.rest('POST', '/v1/webhooks', body, { 'idempotency-key': 'slow' });
+    await asked;
+    const other = account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
+    expect((await other).status).toBe(200);
+    letGo(['93.184.215.14']);
+    expect((await created).status).toBe(200);
+  });
+
+  it('asks no nameserver without a code that the request needs', async () => {
+    const account = await withTotp();
+    await age(account);
+    const asked = vi.spyOn(Resolver.prototype, 'resolve4').mockResolvedValue([] as never);
+    onTestFinished(() => asked.mockRestore());
+    const refused = await account.rest('POST', '/v1/webhooks', { url: 'https://hooks.example.org/' });
+    expect(refusal(refused)).toEqual([403, 'step_up_required']);
+    expect(asked).not.toHaveBeenCalled();
+  });
+
+  it('uses up no code for a URL that the service refuses', async () => {
+    const account = await withTotp();
+    await age(account);
+    const totp_code = await account.code();
+    const create = (url: string) => account.rest('POST', '/v1/webhooks', { url, totp_code });
+    expect(refusal(await create('https://10.0.0.1/'))).toEqual([422, 'url_not_allowed']);
+    expect((await create('http://127.0.0.1:9009/')).status).toBe(200);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
+import { beforeOutsideCall } from '../../../entities/database/request-transaction.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
 import { asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
@@ -228,4 +229,27 @@ describe('Idempotency keys over several processes', () => {
     await new IdempotencyKeys(db, VAULT).sweep();
     expect(await db.query('select from idempotency_key')).toEqual([]);
   });
+});
+
+it('A call to the outside fails once the request has changed something, and again passes after its answer', async () => {
+  const keyed = new IdempotencyKeys(db, VAULT);
+  const request = { accountId: account.id, owner: null, method: 'POST', path: '/v1/x', input: null };
+  const once = (key: string, work: Parameters<typeof keyed.once>[1]) =>
+    keyed.once({ ...request, key, hasPassword: false, code: undefined }, work);
+  let late: Promise<void> | undefined;
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  await once(newKey(), async (db) => {
+    beforeOutsideCall();
+    late = answered.then(beforeOutsideCall);
+    await db.transaction(async () => {});
+    return '{}';
+  });
+  answer();
+  await late;
+  const failed = once(newKey(), async (db) => {
+    await db.transaction(async () => {});
+    beforeOutsideCall();
+    return '{}';
+  });
+  await expect(failed).rejects.toThrow('called the outside within its transaction');
 });

@@ -46,6 +46,23 @@ describe('A refused input', () => {
   );
 });
 
+describe('An ip_allowlist without a network', () => {
+  it.each(['', ',', ' , '])('as text is refused, because it would allow all networks: %j', async (ip_allowlist) => {
+    const { status, body } = await account.rest('POST', '/v1/auth/api-keys', {
+      name: 'k',
+      scope: 'read',
+      ip_allowlist,
+    });
+    expect([status, body.code]).toEqual([422, 'validation_failed']);
+    expect(body.detail).toMatch(/^ip_allowlist: The text has no network\. Send \[\] to allow all networks\.$/);
+  });
+
+  it.each([[[]], [null]])('as a list or null allows all networks: %j', async (ip_allowlist) => {
+    const { body } = await account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', ip_allowlist });
+    expect(body.ip_allowlist).toEqual([]);
+  });
+});
+
 describe('OAuth', () => {
   const EXTRA = { software_statement: 'x', 'x-of-mine': { deep: [1] } };
   it.each(['/v1/oauth/register', '/v1/oauth/token', '/v1/oauth/revoke', '/v1/oauth/introspect'])(
