@@ -180,14 +180,16 @@ function refuseLength(field: string, list: unknown[], min: number, max: number) 
 
 /** Emoji that Unicode recommends. Some have a joiner, a variation selector or tags. */
 const EMOJI = /\p{RGI_Emoji}/gv;
-/** Characters that deceive a reader: controls, ends of lines, marks of direction, and those without a shape. */
+/** Characters that deceive a reader: controls, ends of lines, marks of direction, and those without a shape. Descriptions have lines. */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
 
 /** The refusal names the first such character, and its member. */
 function refuseUnseen(value: unknown, path = ''): void {
   if (typeof value === 'object' && value !== null)
     for (const [member, inner] of Object.entries(value)) refuseUnseen(inner, `${path && `${path}.`}${snake(member)}`);
-  const character = typeof value === 'string' && UNSEEN.exec(value.replace(EMOJI, ''))?.[0];
+  if (typeof value !== 'string') return;
+  const text = path.endsWith('description') ? value.replaceAll('\n', '') : value;
+  const character = UNSEEN.exec(text.replace(EMOJI, ''))?.[0];
   if (!character) return;
   const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
   const message = `${path} has the character U+${code}. Controls, ends of lines and invisible characters are refused.`;

@@ -142,8 +142,12 @@ describe('The directory of agents', () => {
     expect(body.errors[0]).toMatchObject({ field, message: expect.stringContaining(character) });
   });
 
-  it('takes names of many languages and emoji', async () => {
+  it('takes names of many languages and emoji, and descriptions of many lines', async () => {
     const { rest } = await newAccount();
+    const description = 'Weather.\nFor all.';
+    expect((await rest('POST', '/v1/agents/directory', card('lines', { description }))).body.description).toBe(
+      description,
+    );
     for (const name of ['Wetter für Köln', '天気', 'الطقس', 'ד"ר מזג', '☀️ 👩\u200d💻 \u{1f3f4}'])
       expect((await rest('POST', '/v1/agents/directory', card('languages', { name }))).body.name).toBe(name);
   });
