@@ -1,12 +1,11 @@
 /** Reads the payments of an invoice one by one, so that an odd one delays no sound one. */
-import { microsFromUsd } from '../../../../entities/money.ts';
 import type { ObservedPayment, OpenInvoice } from '../driver.ts';
 import { unitsIn } from './amounts.ts';
 import type { MethodSettings } from './coins.ts';
 import type { GreenfieldPayment } from './greenfield.ts';
 
-/** More than any payment is worth, by the rate of the invoice. The ledger has room for thousands of them. */
-const WORTH_MAX_MICROS = microsFromUsd(1e9);
+/** Micro-USD: more than any payment is worth, by the rate of the invoice. The ledger has room for thousands of them. */
+const WORTH_MAX_MICROS = 10n ** 15n;
 /** The last second of the year 9999. A time in milliseconds is later. */
 const SECONDS_MAX = 253_402_300_799;
 
