@@ -27,7 +27,7 @@ const FIND_ROOM = statement({ micros: column.bigint() })`
   select greatest(0, ${UNFINAL_SQL} - withheld_micros) as micros from balance where account_id = $1`;
 
 /**
- * The available micro-USD of an account that a payout may take: no chain can take them back, and coins brought them. Bonuses
+ * The available micro-USD of an account that a payout may take. Coins brought them, and no chain can take them back. Bonuses
  * brought none. The account spends them last, so they stay in the balance.
  */
 export const PAYABLE_SQL = `greatest(0, available_micros

@@ -41,7 +41,7 @@ export function driverOf(drivers: readonly PaymentDriver[], coin: string): Payme
 /** Failures to settle a top-up, one after the other, that are a problem for the operator. */
 const FAILED_SETTLEMENTS = 3;
 
-/** A top-up with the driver of its coin, and what the driver reports now. */
+/** A top-up, the driver of its coin, and the payments that the driver reports. */
 interface Watched {
   topUp: TopUp;
   driver: PaymentDriver;
