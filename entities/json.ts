@@ -12,3 +12,11 @@ export const canonicalJson = (value: unknown): string =>
   );
 
 const exact = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value);
+
+/**
+ * Returns a value that JSON.stringify writes as the number with these digits, also above 2^53.
+ * @throws SyntaxError if they are no number
+ */
+export const jsonNumber = (digits: string): unknown =>
+  // The types of TypeScript lack this function of Node.
+  (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(digits);

@@ -52,14 +52,16 @@ export const FIND_UNUSED_SECONDS = statement({ seconds: column.real(), untried: 
     select from account where account.id = account_id and kind = 'AGENT' and account.created_at = oauth_client.created_at) as untried
   from oauth_client where id = $1`;
 /**
- * Whether the account $1 needs its client $2. It does with money, with payments that may come, and with servers that exist.
- * Credentials that depend on the client need it, too.
+ * Whether the account $1 needs its client $2. It does with money, with payments that may come or go, and with servers that
+ * exist. The operator may give it unmatched payments, and a chain may bring reversed ones back. Credentials
+ * that depend on the client need it, too.
  */
 export const IS_NEEDED = statement({ needed: column.boolean() })`
-  select exists (select from balance where account_id = $1 and available_micros + held_micros > 0)
+  select exists (select from balance where account_id = $1 and available_micros + held_micros + withheld_micros > 0)
     or exists (select from server where account_id = $1 and status not in ('FAILED', 'DELETED'))
     or exists (select from top_up where account_id = $1 and created_at > now() - interval '${DEPOSIT_ADDRESS_SECONDS} seconds')
-    or exists (select from payment where account_id = $1 and mode = 'X402' and status = 'OBSERVED')
+    or exists (select from payment where account_id = $1
+      and status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'UNMATCHED', 'REVERSED'))
     or exists (select from api_key where account_id = $1 and limited_by = $2 and status = 'ACTIVE')
     or exists (select from oauth_client where account_id = $1 and limited_by = $2) as needed`;
 /** Locks the client $1, if it was unused for $2 seconds. Its next use then waits, and fails once the client is deleted. */

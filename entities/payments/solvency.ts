@@ -5,7 +5,6 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { UNFINAL_BONUS_SQL } from './top-up.ts';
 import { PAYABLE_SQL } from './withheld.ts';
 
 /**
@@ -42,8 +41,8 @@ export const FIND_INSOLVENT = statement({
 export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.text}) as insolvent`;
 
 /**
- * The accounts whose payouts and payable money exceed what is theirs for good. Final payments, their bonuses and the additions
- * by the operator are. The bonus of a top-up counts as far as its final payments earn it by themselves.
+ * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
+ * operator are. Bonuses are not, because no coins came for them.
  */
 export const OVERDRAWN_ACCOUNTS_SQL = `
   select account_id as row
@@ -51,7 +50,5 @@ export const OVERDRAWN_ACCOUNTS_SQL = `
     select account_id, ${PAYABLE_SQL} as micros from balance
     union all select account_id, amount_micros from payout where payment_id is null and status <> 'CANCELLED'
     union all select account_id, -credited_micros from payment where status = 'FINAL'
-    union all select account_id, reversed_bonus_micros - bonus_micros + ${UNFINAL_BONUS_SQL} from top_up
-      where status = 'CONFIRMED'
     union all select account_id, -amount_micros from transfer where debit = 'adjustment') as legs
   group by account_id having sum(micros) > 0`;

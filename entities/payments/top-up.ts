@@ -144,6 +144,10 @@ export const IS_GIVEN_ADDRESS = statement({ known: column.boolean() })`
 /** The top-up that a processor webhook names. $1 order number or null, $2 reference or null, $3 coins of the processor. */
 export const FIND_NAMED_TOP_UP = statement({ orderNumber: column.text() })`
   select order_number from top_up where order_number = $1 and reference = $2 and crypto = any($3)`;
+/** The problems of top-ups in the coins $1, as their tasks keep them, and the number of all. */
+export const FIND_TOP_UP_PROBLEM = statement({ problem: column.text(), count: column.int() })`
+  select data ->> 'problem' as problem, count(*) over ()::int as count from task join top_up on order_number = subject
+    where crypto = any($1) and data ->> 'problem' is not null order by task.id limit 1`;
 /** Less is no payment for the limits. Otherwise dust would buy an account any number of addresses. */
 const PAID_MIN_USD = 1;
 const isUnpaid = `mode = 'CRYPTO' and received_crypto::numeric * amount_micros < amount_crypto::numeric * ${microsFromUsd(PAID_MIN_USD)}`;

@@ -7,22 +7,31 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
-import { available, Balance, lockAccount, type Posting, post, postAll, REVENUE, withheld } from './ledger.ts';
+import { available, Balance, BONUS, lockAccount, type Posting, post, postAll, REVENUE, withheld } from './ledger.ts';
 import { UNFINAL_BONUS_SQL } from './top-up.ts';
 
 const UNFINAL = `from payment where payment.account_id = balance.account_id and payment.status in ('CREDITED', 'ASSIGNED')`;
+const UNFINAL_PAYMENTS_SQL = `(select coalesce(sum(credited_micros), 0) ${UNFINAL})`;
 /** The sum of the payments of an account that are not final, with the bonus that depends on them. */
 const UNFINAL_SQL = `(
-  (select coalesce(sum(credited_micros), 0) ${UNFINAL})
+  ${UNFINAL_PAYMENTS_SQL}
   + (select coalesce(sum(${UNFINAL_BONUS_SQL}), 0) from top_up
     where status = 'CONFIRMED' and order_number in (select payment.order_number ${UNFINAL})))::bigint`;
+/** The bonuses that an account ever got, less those that reversals took back. */
+const BONUSES_SQL = `(
+  select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
+  from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`;
 
 /** How much more of the refunds of the account $1 must wait. */
 const FIND_ROOM = statement({ micros: column.bigint() })`
   select greatest(0, ${UNFINAL_SQL} - withheld_micros) as micros from balance where account_id = $1`;
 
-/** The available micro-USD of an account that no chain can take back. */
-export const PAYABLE_SQL = `greatest(0, available_micros - greatest(0, ${UNFINAL_SQL} - withheld_micros))`;
+/**
+ * The available micro-USD of an account that a payout may take. Coins brought them, and no chain can take them back. Bonuses
+ * brought none. The account spends them last, so they stay in the balance.
+ */
+export const PAYABLE_SQL = `greatest(0, available_micros
+  - greatest(0, ${UNFINAL_PAYMENTS_SQL} + ${BONUSES_SQL} - withheld_micros))::bigint`;
 /** The same of the account $1. */
 export const FIND_PAYABLE = statement({ micros: column.bigint() })`
   select ${PAYABLE_SQL} as micros from balance where account_id = $1`;

@@ -12,6 +12,7 @@ import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import { observeTransaction } from './chains/transaction.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
+import { CHAINS } from './drivers/utxo/chains.ts';
 import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
@@ -111,11 +112,17 @@ export class Payments implements WorkerPart {
     return isOfDriver || (x402 !== undefined && [x402.terms.network, x402CoinOf(x402.terms).network].includes(network));
   }
 
-  /** Spells an address of a network as its chain does; undefined: the chain has no such address. */
+  /**
+   * Spells an address of a network as its chain does; undefined: the chain has no such address. A processor reads no chain, but
+   * the service knows the addresses of Bitcoin's family by their network. Simulated networks have any address.
+   */
   spell(network: string, address: string): string | undefined {
-    const isOf = ({ chains = [] }: PaymentDriver) => chains.some((chain) => chain.network === network);
-    const reader = this.#options.payments.find(isOf);
-    return reader?.spell ? reader.spell(address) : address;
+    const { payments } = this.#options;
+    const reader = payments.find(({ chains = [] }) => chains.some((chain) => chain.network === network));
+    if (reader?.spell) return reader.spell(address);
+    const isReal = payments.some((one) => !one.simulated && one.coins().some((coin) => coin.network === network));
+    const family = isReal ? CHAINS[network] : undefined;
+    return family ? family.spell(address) : address;
   }
 
   /** Whether x402 pays to the address. */

@@ -1,37 +1,74 @@
-/** A tiny payment to the address of a top-up whose bonus has already been spent or paid out. */
+/** Bonuses and payouts, and a tiny payment to the address of a top-up whose bonus the account has already. */
 import { expect, it } from 'vitest';
+import * as column from '../../entities/database/column.ts';
+import { statement } from '../../entities/database/statement.ts';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
+import { OVERDRAWN_ACCOUNTS_SQL } from '../../entities/payments/solvency.ts';
 import { FIND_PAYABLE } from '../../entities/payments/withheld.ts';
+import { adjustBalance } from '../../resolvers/payments/adjustments.ts';
 import { refundInCoin } from '../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './chains/synced-shop.ts';
 
 const { shop, chain, sync, open } = await openSyncedShop();
 const { db } = shop;
 
+const OVERDRAWN = statement({ row: column.text() })`${OVERDRAWN_ACCOUNTS_SQL}`;
 const given = { address: 'customer', reason: 'She leaves', coin: 'TST' };
 
-it('A tiny payment leaves the books right after the payout of a final payment and its bonus', async () => {
-  const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
-  chain.pay(walletAddress!, HALF * 20n);
-  // Coins for the bonus.
-  const [, { walletAddress: others }] = await open(1_000_000_000n);
-  chain.pay(others!, HALF * 20n);
+/** Pays the coins of a top-up, until they are final. */
+const payFinally = async (walletAddress: string, units: bigint) => {
+  chain.pay(walletAddress, units);
   chain.mine(101);
   await sync();
+};
+const payableOf = async (accountId: string) => (await FIND_PAYABLE.first(db, [accountId]))!.micros;
+
+it('An account spends its bonuses last, and a payout leaves them in the balance', async () => {
+  const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
+  await payFinally(walletAddress!, HALF * 20n);
   expect(await shop.balance(accountId)).toBe(1_060_000_000n);
-  await refundInCoin(context, { ...given, accountId, amountUsd: 1_060_000_000n, key: newId('req') });
+  const payOut = (amountUsd: bigint) => refundInCoin(context, { ...given, accountId, amountUsd, key: newId('req') });
+  await expect(payOut(1_000_000_001n)).rejects.toMatchObject({
+    code: 'insufficient_balance',
+    message: 'The account can get 1000 USD. Payouts leave out bonuses, and payments that are not final.',
+  });
+  await payOut(1_000_000_000n);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([60_000_000n, 0n]);
+  const [, { walletAddress: second }] = await open(1_000_000_000n, accountId);
+  await payFinally(second!, HALF * 20n);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([1_120_000_000n, 1_000_000_000n]);
+  const adjustment = { accountId, amountMicros: 5_000_000n, reason: 'An outage', key: newId('req') };
+  await adjustBalance(context, adjustment);
+  expect(await payableOf(accountId)).toBe(1_005_000_000n);
+  expect((await proveBooks(db)).firstFault).toBeNull();
+});
+
+it('A payout of a bonus is a fault of the books', async () => {
+  const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
+  await payFinally(walletAddress!, HALF * 20n);
+  const { id } = await refundInCoin(context, { ...given, accountId, amountUsd: 1_000_000_000n, key: newId('req') });
+  expect((await OVERDRAWN.all(db)).map(({ row }) => row)).not.toContain(accountId);
+  await db.query('update payout set amount_micros = amount_micros + 1 where id = $1', [id]);
+  expect((await OVERDRAWN.all(db)).map(({ row }) => row)).toContain(accountId);
+  await db.query('update payout set amount_micros = amount_micros - 1 where id = $1', [id]);
+});
+
+it('A tiny payment leaves the books right after the payout of a final payment', async () => {
+  const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
+  await payFinally(walletAddress!, HALF * 20n);
+  await refundInCoin(context, { ...given, accountId, amountUsd: 1_000_000_000n, key: newId('req') });
   expect((await proveBooks(db)).firstFault).toBeNull();
   chain.pay(walletAddress!, 1_000n);
   chain.mine(2);
   await sync();
-  expect(await shop.balance(accountId)).toBe(1_000n);
+  expect(await shop.balance(accountId)).toBe(60_001_000n);
   expect((await proveBooks(db)).firstFault).toBeNull();
 });
 
-it('A tiny payment keeps no final bonus from the customer, and a bonus waits for the payments that it needs', async () => {
+it('A tiny payment keeps nothing else from a payout', async () => {
   const [, { accountId, walletAddress }] = await open(1_000_000_000n);
-  const payable = async () => (await FIND_PAYABLE.first(db, [accountId]))!.micros;
+  const payable = () => payableOf(accountId);
   chain.pay(walletAddress!, HALF * 10n);
   chain.mine(101);
   await sync();
@@ -39,14 +76,13 @@ it('A tiny payment keeps no final bonus from the customer, and a bonus waits for
   chain.pay(walletAddress!, HALF * 10n);
   chain.mine(2);
   await sync();
-  // The final half earns 4% by itself, and the whole has 6%.
-  expect([await shop.balance(accountId), await payable()]).toEqual([1_060_000_000n, 520_000_000n]);
+  expect([await shop.balance(accountId), await payable()]).toEqual([1_060_000_000n, 500_000_000n]);
   chain.mine(101);
   await sync();
   chain.pay(walletAddress!, 1_000n);
   chain.mine(2);
   await sync();
-  expect(await payable()).toBe(1_060_000_000n);
+  expect(await payable()).toBe(1_000_000_000n);
 });
 
 it('A payment that comes back brings the bonus that its top-up lost by it before the confirmation', async () => {

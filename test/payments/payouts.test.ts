@@ -4,9 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
-import { payoutSentence } from '../../entities/payments/payout.ts';
+import { type Payout, payoutSentence } from '../../entities/payments/payout.ts';
 import { FIND_INSOLVENT } from '../../entities/payments/solvency.ts';
 import { faultOfAddress } from '../../provisioning/index.ts';
+import { exportedPayouts } from '../../provisioning/payments/wallet/export.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { MACHINE } from '../setup/spawn.ts';
@@ -92,6 +93,13 @@ describe('A payout from the balance', () => {
     expect(told.map(({ type }) => type)).toEqual(
       ['requested', 'exported', 'exported', 'broadcast', 'final'].map((state) => `payout.${state}`),
     );
+  });
+
+  it('in Monero is exported with each piconero, however large it is', () => {
+    const units = '9007199254740993';
+    const payout = { coin: 'XMR', network: 'monero', address: '4customer', units, decimals: 12 } as Payout;
+    const { transfer } = exportedPayouts([payout]);
+    expect(JSON.stringify(transfer)).toBe(`[{"address":"4customer","amount":${units}}]`);
   });
 
   it('gives the money back when the operator cancels it', async () => {

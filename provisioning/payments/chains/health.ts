@@ -2,6 +2,7 @@
 import { find } from '../../../entities/database/table.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { Chain } from '../../../entities/payments/chain.ts';
+import { FIND_TOP_UP_PROBLEM } from '../../../entities/payments/top-up.ts';
 import type { ChainReader, PaymentDriver } from '../drivers/driver.ts';
 import type { X402Driver, X402Health } from '../drivers/x402/driver.ts';
 import { tipOf } from './blocks.ts';
@@ -40,8 +41,16 @@ export async function gatewayOf(db: Queryable, driver: PaymentDriver, aborted: A
     ...(driver.chains ?? []).map((reader) => chainOf(db, reader, signal)),
   ]);
   const { name, simulated } = driver;
-  const warning = chains.find(({ problem }) => problem)?.problem ?? null;
-  return { name, simulated, coins: driver.coins().map(({ code }) => code), reachable, warning, chains };
+  const coins = driver.coins().map(({ code }) => code);
+  const warning = chains.find(({ problem }) => problem)?.problem ?? (await topUpProblem(db, coins));
+  return { name, simulated, coins, reachable, warning, chains };
+}
+
+/** The problems of the top-ups in these coins, in one sentence; null: none. */
+async function topUpProblem(db: Queryable, coins: readonly string[]): Promise<string | null> {
+  const found = await FIND_TOP_UP_PROBLEM.first(db, [coins]);
+  if (!found) return null;
+  return found.count > 1 ? `${found.problem}; and ${found.count - 1} more` : found.problem;
 }
 
 /** The health of x402. Its name is that of its events, independent of the driver. */

@@ -188,8 +188,11 @@ export interface PaymentDriver {
   reachable?(signal: AbortSignal): Promise<boolean>;
   /** The chains that it reads block by block. */
   readonly chains?: readonly ChainReader[];
-  /** All payments of an invoice that its chain has not removed. */
-  observe?(invoice: OpenInvoice, signal: AbortSignal): Promise<ObservedPayment[]>;
+  /**
+   * All payments of an invoice that its chain has not removed.
+   * @param reject called with a sentence about each payment that cannot count; the operator reads it
+   */
+  observe?(invoice: OpenInvoice, signal: AbortSignal, reject?: (problem: string) => void): Promise<ObservedPayment[]>;
   /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
   readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
 }

@@ -3,13 +3,16 @@
  * a month, so that late payments are credited, too.
  */
 import type { Database } from '../../../entities/database/database.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { FINISH_REPORTED } from '../../../entities/payments/observed-payment.ts';
 import { HAS_UNFINAL_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
 import { DEPOSIT_ADDRESS_SECONDS, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { dropUnobserved, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
-import type { PaymentDriver } from '../drivers/driver.ts';
+import type { ObservedPayment, PaymentDriver } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { PAYMENT_LANE } from '../task.ts';
 import { settleTopUps } from './settle.ts';
@@ -18,6 +21,9 @@ import { settleTopUps } from './settle.ts';
 const LATE_POLL_SECONDS = 600;
 /** The pause for a payment that is not final after a month: its payer may have locked it. */
 const SLOW_POLL_SECONDS = 6 * 3600;
+
+/** The longest pause after a failure. */
+const FAILED_PAUSE_SECONDS = 300;
 
 interface Options {
   db: Database;
@@ -32,51 +38,94 @@ export function driverOf(drivers: readonly PaymentDriver[], coin: string): Payme
   return driver;
 }
 
+/** Failures to settle a top-up, one after the other, that are a problem for the operator. */
+const FAILED_SETTLEMENTS = 3;
+
+/** A top-up, the driver of its coin, and the payments that the driver reports. */
+interface Watched {
+  topUp: TopUp;
+  driver: PaymentDriver;
+  /** Undefined: the worker reads the chain of the driver. */
+  payments: ObservedPayment[] | undefined;
+}
+
 export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
-  const watch = async ({ subject, aborted }: LeasedTask): Promise<Outcome> => {
+  const watch = async ({ subject, aborted, data }: LeasedTask): Promise<Outcome> => {
     const before = await READ_TOP_UP.first(db, [subject]);
     if (!before) return done();
     const driver = driverOf(drivers, before.crypto);
     // The simulation pays every invoice once, but no cancelled one.
     if (driver.simulated && (before.status === 'CANCELLED' || before.status === 'CONFIRMED')) return done();
     if (!driver.observe && before.isUnread) return nap(pollSeconds);
-    if (driver.observe) {
-      const payments = await driver.observe({ ...before, coin: before.crypto }, aborted);
-      const origin = { network: before.network, orderNumber: subject };
-      await db.transaction(async (tx) => {
-        await LOCK_PAYMENTS.all(tx, [subject]);
-        await writeObserved(tx, origin, payments);
-        await dropUnobserved(tx, origin, payments);
-        await tellUnreported(tx, origin, payments);
-      });
+    const rejected: string[] = [];
+    const payments = await driver.observe?.({ ...before, coin: before.crypto }, aborted, (one) => rejected.push(one));
+    const settled = await settleWatched(db, drivers, { topUp: before, driver, payments }).catch(
+      (fault: Error) => fault,
+    );
+    if (settled instanceof Error) {
+      aborted.throwIfAborted();
+      const failures = Number(data.failures ?? 0) + 1;
+      const pause = Math.min(FAILED_PAUSE_SECONDS, pollSeconds * 2 ** failures);
+      if (failures < FAILED_SETTLEMENTS) return nap(pause, { data: { failures } });
+      const told = tellProblem(before, data.problem, `${subject} cannot be settled: ${settled.message}`);
+      return nap(pause, { ...told, data: { ...told.data, failures } });
     }
-    const coins = drivers.flatMap((one) => one.coins());
-    const { finalConfirmations } = coins.find(({ code }) => code === before.crypto)!;
-    const enough = finalConfirmations ?? before.confirmationsRequired;
-    const exchangeRates = await exchangeRatesOf(db, coins);
-    const { topUps, isPartial } = await db.transaction(async (tx) => {
-      if (driver.observe) {
-        // The settlement locks only some of them, before the top-up. The last statement may change others.
-        await lockAccount(tx, before.accountId);
-        await LOCK_PAYMENTS.all(tx, [subject]);
-      }
-      const settled = await settleTopUps(tx, [subject], exchangeRates);
-      if (driver.observe) await FINISH_REPORTED.all(tx, [before.network, subject, enough]);
-      return settled;
-    });
+    const { topUps, isPartial } = settled;
     if (isPartial) return nap(0);
     const outcome = next(driver, { ...before, ...topUps[0] }, pollSeconds);
-    return outcome.kind === 'done' && driver.observe && (await hasUnfinal(db, subject))
-      ? nap(SLOW_POLL_SECONDS)
-      : outcome;
+    const isOver = outcome.kind === 'done' && !(driver.observe && (await hasUnfinal(db, subject)));
+    if (isOver) return outcome;
+    const told = tellProblem(before, data.problem, rejected[0] === undefined ? null : `${subject}: ${rejected[0]}`);
+    const pause = outcome.kind === 'done' ? SLOW_POLL_SECONDS : outcome.afterSeconds;
+    return nap(pause, { ...told, data: { ...told.data, failures: 0 } });
   };
   return {
     lane: PAYMENT_LANE,
     attemptsMax: Number.MAX_SAFE_INTEGER,
-    backoffSeconds: (attempt) => Math.min(300, pollSeconds * 2 ** attempt),
+    backoffSeconds: (attempt) => Math.min(FAILED_PAUSE_SECONDS, pollSeconds * 2 ** attempt),
     steps: { watch },
   };
 }
+
+/** Writes what the driver reports, and settles the top-up. */
+async function settleWatched(db: Database, drivers: readonly PaymentDriver[], { topUp, driver, payments }: Watched) {
+  const { orderNumber, network, accountId, crypto, confirmationsRequired } = topUp;
+  if (payments) {
+    const origin = { network, orderNumber };
+    await db.transaction(async (tx) => {
+      await LOCK_PAYMENTS.all(tx, [orderNumber]);
+      await writeObserved(tx, origin, payments);
+      await dropUnobserved(tx, origin, payments);
+      await tellUnreported(tx, origin, payments);
+    });
+  }
+  const coins = drivers.flatMap((one) => one.coins());
+  const { finalConfirmations } = coins.find(({ code }) => code === crypto)!;
+  const exchangeRates = await exchangeRatesOf(db, coins);
+  return db.transaction(async (tx) => {
+    if (driver.observe) {
+      // The settlement locks only some of them, before the top-up. The last statement may change others.
+      await lockAccount(tx, accountId);
+      await LOCK_PAYMENTS.all(tx, [orderNumber]);
+    }
+    const settled = await settleTopUps(tx, [orderNumber], exchangeRates);
+    if (driver.observe)
+      await FINISH_REPORTED.all(tx, [network, orderNumber, finalConfirmations ?? confirmationsRequired]);
+    return settled;
+  });
+}
+
+/** Keeps the problem of a top-up in its task, for the warning of the gateway. The operator gets one event while it lasts. */
+const tellProblem = ({ network }: TopUp, known: unknown, problem: string | null) => ({
+  data: { problem },
+  ...(problem !== null &&
+    !known && {
+      commit: (tx: Transaction) =>
+        record(tx, OPERATOR_ACCOUNT, network, {
+          ...{ type: 'gateway.warned', actor: SYSTEM, data: { warning: problem } },
+        }),
+    }),
+});
 
 async function hasUnfinal(db: Database, orderNumber: string): Promise<boolean> {
   const payment = await HAS_UNFINAL_PAYMENT.first(db, [orderNumber]);

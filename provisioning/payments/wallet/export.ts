@@ -1,4 +1,5 @@
 /** The list of payouts that the operator signs offline, in the forms that wallets take. */
+import { jsonNumber } from '../../../entities/json.ts';
 import type { Payout } from '../../../entities/payments/payout.ts';
 import { formatUnits, parseUnits } from '../top-ups/amount.ts';
 
@@ -26,6 +27,6 @@ export function exportedPayouts(payouts: readonly Payout[]) {
     /** For `sendmany "" '…'`, by coin. */
     sendmany: Object.fromEntries(SENDMANY.filter((coin) => of(coin).length).map((coin) => [coin, sendmany(coin)])),
     /** The destinations of the call `transfer` of monero-wallet-rpc, in piconero. */
-    transfer: of('XMR').map(({ address, units }) => ({ address, amount: Number(units) })),
+    transfer: of('XMR').map(({ address, units }) => ({ address, amount: jsonNumber(units) })),
   };
 }

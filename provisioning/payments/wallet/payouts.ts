@@ -8,6 +8,7 @@ import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts
 import { record } from '../../../entities/history/record.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
 import { isId, newId } from '../../../entities/ids.ts';
+import { usdFromMicros } from '../../../entities/money.ts';
 import {
   available,
   EXCHANGE,
@@ -66,9 +67,11 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
       throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
     await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
   } else {
-    const payable = await FIND_PAYABLE.first(tx, [accountId]);
-    if (!payable || payable.micros < amountMicros)
-      throw new ApiError('insufficient_balance', 'The account has less money whose payments are final.');
+    const { micros = 0n } = (await FIND_PAYABLE.first(tx, [accountId])) ?? {};
+    if (micros < amountMicros) {
+      const most = `The account can get ${usdFromMicros(micros)} USD.`;
+      throw new ApiError('insufficient_balance', `${most} Payouts leave out bonuses, and payments that are not final.`);
+    }
   }
   const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {

@@ -1,5 +1,6 @@
 /** The worker removes unused OAuth clients. Used clients stay, and so do clients of accounts with money. */
 import { describe, expect, it } from 'vitest';
+import { newId } from '../../../entities/ids.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { oauthRequests } from './requests.ts';
@@ -122,4 +123,38 @@ describe('An OAuth client', () => {
     expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
     expect(await remain(client.client_id)).toBe(true);
   });
+
+  it('stays while refunds to its account wait for a payment', async () => {
+    const client = await newClient();
+    const [owner] = await db.query<{ accountId: string }>('select account_id from oauth_client where id = $1', [
+      client.client_id,
+    ]);
+    const keep = (micros: bigint) =>
+      db.query('update balance set withheld_micros = $2 where account_id = $1', [owner!.accountId, micros]);
+    await keep(1n);
+    await age(client.client_id, { registered: 400 });
+    expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
+    await keep(0n);
+    await age(client.client_id, { registered: 400 });
+    await eventually(async () => !(await remain(client.client_id)));
+  });
+
+  it.each(['OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'UNMATCHED', 'REVERSED'])(
+    'stays while a payment of its account is %s',
+    async (status) => {
+      const client = await newClient();
+      const id = newId('pay');
+      await db.query(
+        `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, seen_at)
+          select $1, 'CRYPTO', 'pay:bitcoin:' || $1, 'bitcoin', $1, 0, 'BTC', 'x', account_id, '1', $2, now()
+          from oauth_client where id = $3`,
+        [id, status, client.client_id],
+      );
+      await age(client.client_id, { registered: 400 });
+      expect((await sleeping(client.client_id)).days).toBeCloseTo(1, 0);
+      await db.query(`update payment set status = 'WRITTEN_OFF' where id = $1`, [id]);
+      await age(client.client_id, { registered: 400 });
+      await eventually(async () => !(await remain(client.client_id)));
+    },
+  );
 });

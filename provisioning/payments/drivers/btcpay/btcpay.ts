@@ -16,7 +16,8 @@ import {
 } from '../driver.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
 import { CONFIRMATIONS, coinOf, currencyOf, DEFAULT_METHODS, type MethodSettings, type SpeedPolicy } from './coins.ts';
-import { Greenfield, GreenfieldError, type GreenfieldInvoice, type GreenfieldPayment } from './greenfield.ts';
+import { Greenfield, GreenfieldError, type GreenfieldInvoice } from './greenfield.ts';
+import { observedPayments } from './observed-payments.ts';
 import { readWebhook } from './webhook.ts';
 
 interface Settings {
@@ -127,9 +128,11 @@ class BtcpayDriver implements PaymentDriver {
 
   /** An invalid invoice has no payments. The store's owner may have marked it. */
   async observe(
-    { orderNumber, coin, reference, walletAddress }: OpenInvoice,
+    open: OpenInvoice,
     aborted: AbortSignal,
+    reject: (problem: string) => void = () => {},
   ): Promise<ObservedPayment[]> {
+    const { orderNumber, coin, reference } = open;
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const settings = this.#methodOf(coin);
     const invoice = await this.#greenfield.invoice(reference!, signal);
@@ -140,22 +143,8 @@ class BtcpayDriver implements PaymentDriver {
     if (!method) throw new Error(`The invoice ${reference} has no ${settings.method}.`);
     if (invoice.status === 'Invalid') return [];
     const counting = method.payments.filter(({ status }) => status !== 'Invalid');
-    return counting.map((payment) => this.#observed(settings, payment, walletAddress!));
-  }
-
-  #observed({ code, decimals }: MethodSettings, payment: GreenfieldPayment, address: string): ObservedPayment {
-    // On a chain the id names an output, such as f4e8…-1. Over Lightning it is the hash of the payment.
-    const [, txId = payment.id, position = '0'] = /^([0-9a-f]{64})-(\d{1,9})$/.exec(payment.id) ?? [];
-    const { confirmationsRequired } = this.#coins.find((coin) => coin.code === code)!;
-    return {
-      txId,
-      position: Number(position),
-      coin: code,
-      address,
-      units: unitsIn(payment.value, decimals),
-      confirmations: payment.status === 'Settled' ? confirmationsRequired : 0,
-      at: new Date(payment.receivedDate * 1000),
-    };
+    const { confirmationsRequired } = this.#coins.find(({ code }) => code === coin)!;
+    return observedPayments(counting, { settings, confirmationsRequired, invoice: open, reject });
   }
 
   readWebhook(webhook: ProcessorWebhook): WebhookSubject | undefined {

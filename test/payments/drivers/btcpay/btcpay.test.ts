@@ -190,3 +190,17 @@ describe('A payment to BTCPay', () => {
     await shows(topUp.order_number, { status: 'confirmed' });
   });
 });
+
+describe('A payout from the wallet of BTCPay', () => {
+  const REQUEST = `mutation ($accountId: ID!, $address: Line!) {
+    requestPayout(accountId: $accountId, coin: "BTC", amountUsd: 10, key: "leaves", address: $address, reason: "She leaves") { id } }`;
+  it('goes to no address with a typing error', async () => {
+    const { id: accountId } = await freehold.newAccount();
+    const refusal = async (address: string) =>
+      (await freehold.operator(REQUEST, { accountId, address })).errors[0].message as string;
+    const right = 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu';
+    for (const wrong of ['x', right.replace('z306', 'z307')])
+      expect(await refusal(wrong)).toBe('address is no address of bitcoin.');
+    expect(await refusal(right)).toContain('The account can get 0 USD.');
+  });
+});
