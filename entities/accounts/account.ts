@@ -30,8 +30,8 @@ const BALANCE = {
   /** Debts of reversed payments. */
   owedMicros: column.bigint(),
   /**
-   * Payments of top-ups that wait for confirmations, at the rate of their quote, and refunds that wait for payments to become
-   * final. A top-up by x402 counts whole. Payments in suspense count nothing.
+   * Payments of top-ups that wait for confirmations, at the rate of their quote. It includes refunds that wait for payments to
+   * become final. A top-up by x402 counts whole. Payments in suspense count nothing.
    */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */

@@ -1,6 +1,6 @@
 /**
  * The proof of the books. Every kept balance is the sum of its transfers. The amounts of payments, top-ups, payouts and
- * movements agree with the ledger, and so do the paid time and the price of servers. The proof reads everything, so operators run
+ * movements agree with the ledger. So do the paid time and the price of servers. The proof reads everything, so operators run
  * it occasionally.
  */
 import * as column from '../database/column.ts';
