@@ -1,6 +1,6 @@
 /**
  * The proof of the books. Every kept balance is the sum of its transfers. The amounts of payments, top-ups, payouts and
- * movements agree with the ledger. So do the paid time and the price of servers. The proof reads everything, so operators run
+ * movements agree with the ledger. No server is paid for longer than its transfers say. The proof reads everything, so operators run
  * it occasionally.
  */
 import * as column from '../database/column.ts';
@@ -203,17 +203,6 @@ const CHECKS = [
         select order_number, max(period_to) as until from transfer where kind in ('capture', 'renewal') group by 1) as paid
         using (order_number)
       where price_month_micros > 0 and paid_until > until`,
-  },
-  {
-    table: 'server',
-    detail: 'The price of the server differs from its last month.',
-    // A resize pays a part of a month. So its price is known from the next renewal on.
-    wrong: `select server.id as row from server
-      join (
-        select distinct on (order_number) order_number, service_code, amount_micros, kind from transfer
-        where kind = 'renewal' or external_key = 'hold:' || order_number order by order_number, created_at desc, id desc
-      ) as month using (order_number, service_code)
-      where amount_micros <> price_month_micros + case month.kind when 'hold' then setup_fee_micros else 0 end`,
   },
   {
     table: 'usage_day',
