@@ -1,5 +1,5 @@
 /**
- * `npm run verify`: proves that the books balance, and that the ledger accounts for every payment, top-up and order. It also
+ * `npm run verify`: proves that the books balance, and that the other tables of money agree with the ledger. It also
  * proves that the ledger and the audit log are as the service wrote them. First it proves that the database has the
  * objects of the service and no others, which could hide rows. With `--digest`, it proves that the log still has what it had
  * when the service published that digest. Otherwise it names what is wrong and ends with 1. Like any start, it migrates the

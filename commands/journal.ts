@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';
 import { Database } from '../entities/database/database.ts';
-import { idBounds } from '../entities/ids.ts';
 import { type JournalEntry, LIST_JOURNAL } from '../entities/payments/closed-month.ts';
 import { csvLine } from '../facades/formats/csv.ts';
 import { decimalOf, hledgerEntry } from '../provisioning/payments/wallet/journal.ts';
@@ -34,7 +33,7 @@ async function journal(): Promise<void> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
       process.stdout.write(format.head);
-      let [last] = idBounds('xfr', new Date(`${month}-01T00:00:00Z`), null);
+      let last = '';
       for (;;) {
         const entries = await LIST_JOURNAL.all(db, [month, last]);
         for (const entry of entries) process.stdout.write(format.render(entry));

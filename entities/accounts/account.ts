@@ -29,7 +29,10 @@ const BALANCE = {
   availableMicros: column.bigint(),
   /** Debts of reversed payments. */
   owedMicros: column.bigint(),
-  /** Top-ups that chains have shown, but not yet confirmed, and refunds that wait for payments to become final. */
+  /**
+   * Payments of top-ups that wait for confirmations, at the rate of their quote. It includes refunds that wait for payments to
+   * become final. A top-up by x402 counts whole. Payments in suspense count nothing.
+   */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
   monthlyCostMicros: column.bigint(),
@@ -55,7 +58,9 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
     where account_id = $1 and auto_renew and status not in ('FAILED', 'DELETING', 'DELETED')),
   monthly as (select coalesce(sum(price_month_micros), 0)::bigint as cost_micros from renewal)
   select available_micros, owed_micros, updated_at,
-      withheld_micros + coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
+      withheld_micros + coalesce((select sum(greatest(0, case mode when 'X402' then amount_micros
+          else floor(received_crypto::numeric * amount_micros / nullif(amount_crypto::numeric, 0)) end - credited_micros))
+        from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
       cost_micros as monthly_cost_micros,
       case when cost_micros > 0 then
         (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)

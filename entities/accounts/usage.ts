@@ -5,11 +5,12 @@ import { nullable, type Row } from '../database/table.ts';
 
 /**
  * Transfers from and to the available balance. Captures are not among them, because they take held money.
- * $1 account, $2 its available balance, $3 and $4 range of ids, $5 and $6 range of times.
+ * $1 account, $2 its available balance, $3 and $4 range of times. The times are the database's, and a process with another
+ * clock makes the ids.
  */
 const RANGE = `
-  transfer.account_id = $1 and (transfer.debit = $2 or transfer.credit = $2) and transfer.id >= $3 and transfer.id < $4
-    and transfer.created_at >= $5 and transfer.created_at < $6`;
+  transfer.account_id = $1 and (transfer.debit = $2 or transfer.credit = $2)
+    and transfer.created_at >= $3 and transfer.created_at < $4`;
 const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else -transfer.amount_micros end';
 
 /** The sum of the days from $2 to $3 (UTC) of the account $1. A trigger of the transfers keeps the sums. */
@@ -33,13 +34,15 @@ const USAGE_ITEM = {
 export type UsageItem = Row<typeof USAGE_ITEM>;
 
 /**
- * A page of a range, newest first. $7 id of the page before, $8 limit. For an order, a resize and a resumed server, the
+ * A page of a range, newest first. $5 last id of the page before, $6 limit. For an order, a resize and a resumed server, the
  * capture has the paid time.
  */
 export const LIST_USAGE = statement(USAGE_ITEM)`
   with page as (
-    select transfer.*, ${AMOUNT} as signed from transfer where ${RANGE} and ($7::text is null or transfer.id < $7)
-    order by transfer.id desc limit $8),
+    select transfer.*, ${AMOUNT} as signed from transfer
+    where ${RANGE} and ($5::text is null or (transfer.created_at, transfer.id)
+      < (select before.created_at, before.id from transfer as before where before.id = $5 and before.account_id = $1))
+    order by transfer.created_at desc, transfer.id desc limit $6),
   timed as (
     select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends
     from page left join transfer capture on page.kind in ('hold', 'renewal') and page.period_from is null
@@ -49,4 +52,4 @@ export const LIST_USAGE = statement(USAGE_ITEM)`
     coalesce(starts, created_at) as from, coalesce(ends, created_at) as to,
     case kind when 'refund' then floor(extract(epoch from ends - starts) / 3600)
       else round(extract(epoch from ends - starts) / 3600) end::int as hours
-  from timed order by id desc`;
+  from timed order by created_at desc, id desc`;

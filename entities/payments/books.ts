@@ -1,12 +1,15 @@
 /**
- * The proof of the books. Every kept balance is the sum of its transfers. Every payment, top-up and order agrees with the
- * ledger. The proof reads everything, so operators run it occasionally.
+ * The proof of the books. Every kept balance is the sum of its transfers. The amounts of payments, top-ups, payouts and
+ * movements agree with the ledger. No server is paid for longer than its transfers say. The proof reads everything, so operators run
+ * it occasionally.
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
+import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { CHANGED_MONTHS_SQL } from './closed-month.ts';
+import { EXCHANGE } from './ledger.ts';
 import { overdrawnSql } from './movement.ts';
 import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
 
@@ -162,6 +165,46 @@ const CHECKS = [
     wrong: OVERDRAWN_ACCOUNTS_SQL,
   },
   {
+    table: 'payout',
+    detail: 'The payout differs from its event payout.requested.',
+    wrong: `select payout.id as row from payout join event on subject = payout.id
+      where event.account_id = '${OPERATOR_ACCOUNT}' and type = 'payout.requested' and not jsonb_build_object(
+        'accountId', payout.account_id, 'paymentId', payment_id, 'network', network, 'coin', coin, 'address', address,
+        'units', units, 'reason', reason) @> data`,
+  },
+  {
+    table: 'movement',
+    detail: 'The movement differs from its transfers, or one of them is missing.',
+    wrong: `select id as row from movement
+      where amount_micros <> (
+        select coalesce(sum(transfer.amount_micros), 0) from transfer
+        where credit = source and debit in (target, '${EXCHANGE}') and external_key in (
+          'movement:' || movement.id, 'payout-final:' || payout_id, 'payout-loss:' || payout_id))
+      union all
+      select id from transfer where external_key like 'movement:%'
+        and not exists (select from movement where 'movement:' || movement.id = external_key)`,
+  },
+  {
+    table: 'movement',
+    detail: 'The movement differs from its payout or its event movement.recorded, or it is missing.',
+    wrong: `select coalesce(movement.id, payout.id) as row from payout full join movement on payout_id = payout.id
+      where (payout.status = 'FINAL' or payout_id is not null)
+        and (movement.source, movement.coin, movement.units) is distinct from (payout.source, payout.coin, payout.units)
+      union all
+      select subject from event left join movement on movement.id = subject
+      where account_id = '${OPERATOR_ACCOUNT}' and type = 'movement.recorded' and not jsonb_build_object(
+        'source', source, 'target', target, 'coin', coin, 'units', units, 'txId', tx_id) @> data`,
+  },
+  {
+    table: 'server',
+    detail: 'The server is paid for longer than its transfers say.',
+    wrong: `select server.id as row from server
+      join (
+        select order_number, max(period_to) as until from transfer where kind in ('capture', 'renewal') group by 1) as paid
+        using (order_number)
+      where price_month_micros > 0 and paid_until > until`,
+  },
+  {
     table: 'usage_day',
     detail: 'The sums of usage differ from the transfers of the account.',
     wrong: `select account_id as row
@@ -203,7 +246,7 @@ const CHECKS = [
     select wrong.row, count(*) over ()::int as count from (${wrong}) as wrong group by 1 order by 1 limit ${ROWS_MAX}`,
 }));
 
-/** Verifies the books, then every payment, top-up and order. @returns balanced only without any fault */
+/** Verifies the books, then each of the checks. @returns balanced only without any fault */
 export async function proveBooks(db: Queryable): Promise<Proof> {
   const books = await verifyBooks(db);
   const faults: Fault[] = [];

@@ -57,7 +57,10 @@ const JOURNAL_ENTRY = {
   description: column.text(),
 };
 export type JournalEntry = Row<typeof JOURNAL_ENTRY>;
-/** The transfers of the month $1 after the id $2, at most 1,000 in the order of their ids. */
+/**
+ * The transfers of the month $1 after the id $2, at most 1,000 in the order of their ids. An id does not tell the time of the
+ * database. So the pages of a month together read the whole table.
+ */
 export const LIST_JOURNAL = statement(JOURNAL_ENTRY)`
   select id, created_at as at, kind, debit, credit, amount_micros as micros, coalesce(order_number, '') as order_number, description
   from transfer where created_at >= ${start('$1')} and created_at < ${end('$1')} and id > $2 order by id limit 1000`;

@@ -28,8 +28,9 @@ export const FIND_RECEIPT_START = statement({ at: column.timestamp() })`
 /** The external key of the payment behind a transfer of its credit, its reversal or its restoration. */
 const PAYMENT_KEY = `regexp_replace(transfer.external_key, '^(reverse|restore):[0-9]+:', '')`;
 /**
- * The changes of the balance of the account $1 in the order of their ids. $2 only those of this order and its payments, or null. $3 and $4 the range
- * of ids. $5 and $6 the range of times. A reversal of a payment makes a debt, which is a change by its order. The payment of the
+ * The changes of the balance of the account $1 in the order of their times. $2 only those of this order and its payments, or
+ * null. $3 and $4 the range of times. The credited sum of a top-up has no payment in another coin, which the operator assigned.
+ * So such a payment is a change of its month alone. A reversal of a payment makes a debt, which is a change by its order. The payment of the
  * debt names no order, and is a change of its month.
  */
 export const LIST_RECEIPT_LINES = statement(LINE)`
@@ -40,6 +41,7 @@ export const LIST_RECEIPT_LINES = statement(LINE)`
     left join payment on payment.account_id = $1
       and (payment.external_key = ${PAYMENT_KEY} or payment.id = substring(transfer.external_key from '^assign:(.*)$'))
   where transfer.account_id = $1 and ('available:' || $1 in (debit, credit) or $2::text is not null and debit = 'owed:' || $1)
-    and ($2::text is null or coalesce(transfer.order_number, payment.order_number) = $2)
-    and transfer.id >= $3 and transfer.id < $4 and transfer.created_at >= $5 and transfer.created_at < $6
-  order by transfer.id limit ${RECEIPT_LINES_MAX}`;
+    and ($2::text is null or coalesce(transfer.order_number, payment.order_number) = $2 and (
+      payment.id is null or payment.mode = 'X402' or coin = (select crypto from top_up where top_up.order_number = $2)))
+    and transfer.created_at >= $3 and transfer.created_at < $4
+  order by transfer.created_at, transfer.id limit ${RECEIPT_LINES_MAX}`;

@@ -5,7 +5,6 @@
 import { FIND_USAGE_TOTAL, LIST_USAGE, type UsageItem } from '../../entities/accounts/usage.ts';
 import { databaseTime } from '../../entities/database/clock.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { idBounds } from '../../entities/ids.ts';
 import { available } from '../../entities/payments/ledger.ts';
 import { accountOf, type Context } from '../context.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
@@ -34,7 +33,7 @@ export async function findUsage(context: Context, request: PageRequest, days: Da
   const after = afterCursor(request, days);
   const { from, to } = rangeOf(days, days.to ?? (await databaseTime(context.db)));
   const until = new Date(to.getTime() + 1);
-  const range = [accountId, available(accountId), ...idBounds('xfr', from, until), from, until];
+  const range = [accountId, available(accountId), from, until];
   const [total, rows] = await Promise.all([
     FIND_USAGE_TOTAL.first(context.db, [accountId, from, to]),
     LIST_USAGE.all(context.db, [...range, after, request.limit + 1]),

@@ -1,7 +1,7 @@
 /** Receipts of a payment or a month, from the ledger. */
 import { databaseTime } from '../../entities/database/clock.ts';
 import { find } from '../../entities/database/table.ts';
-import { idBounds, isOrderNumber } from '../../entities/ids.ts';
+import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_RECEIPT_START, LIST_RECEIPT_LINES, type ReceiptLine } from '../../entities/payments/receipt.ts';
 import { TopUp } from '../../entities/payments/top-up.ts';
 import { formatUnits } from '../../provisioning/index.ts';
@@ -44,8 +44,7 @@ async function receipt(
 ): Promise<Receipt> {
   const accountId = accountOf(context);
   const until = new Date(range.to.getTime() + 1);
-  const bounds = [...idBounds('xfr', range.from, until), range.from, until];
-  const rows = await LIST_RECEIPT_LINES.all(context.db, [accountId, orderNumber, ...bounds]);
+  const rows = await LIST_RECEIPT_LINES.all(context.db, [accountId, orderNumber, range.from, until]);
   const decimals = new Map(context.provisioning.payments.coins().map(({ code, decimals }) => [code, decimals]));
   const lines = rows.map(({ totalMicros: _, units, ...line }) => {
     const places = line.coin === null ? undefined : decimals.get(line.coin);

@@ -76,7 +76,7 @@ const LedgerTotal = objectType<Proof['totals'][number]>(
 const BooksType = objectType<Proof>('Books', 'The proof that the books balance.', (t) => ({
   balanced: t.exposeBoolean('balanced', {
     description:
-      'Whether every balance is the sum of its transfers, and every payment, top-up and order agrees with the ledger.',
+      'Whether every balance is the sum of its transfers, and every check of the books finds nothing. `npm run verify` makes the same checks.',
   }),
   transfers: t.exposeInt('transfers'),
   firstMismatch: t.string({

@@ -3,9 +3,9 @@ import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { newId } from '../../entities/ids.ts';
+import { idFloor, newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
-import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
+import { asOwner, asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 import { MACHINE } from '../setup/spawn.ts';
@@ -50,6 +50,17 @@ it('The journal of a month is CSV that runs no formula', async () => {
     code: 1,
     output: expect.stringContaining('Usage: npm run journal'),
   });
+});
+
+it('The journal has the transfers of a process whose clock was a year behind', async () => {
+  const id = `${idFloor('xfr', Date.now() - 365 * 86_400_000)}${'0'.repeat(16)}`;
+  await asOwner(
+    db,
+    `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+      values ($1, $2, 'adjustment', 'fees', 'exchange', 7, $1, 'Late clock')`,
+    [id, account.id],
+  );
+  expect((await journal('--month', month)).output).toContain(`${id},`);
 });
 
 it('The journal in the format of hledger has two sides for each transfer', async () => {

@@ -24,10 +24,14 @@ export async function beginResize(tx: Transaction, server: Server, resize: Resiz
   return true;
 }
 
-/** Captures or refunds the difference from a time on, and releases the place of the old tier. */
+/**
+ * Captures or refunds the difference from a time on, and releases the place of the old tier. A resize that ends after the paid
+ * time has no such time, so its hold is released.
+ */
 export async function completeResize(tx: Transaction, server: Server, resize: Resize, from: Date): Promise<void> {
-  const period = server.paidUntil && { periodFrom: from, periodTo: server.paidUntil };
-  await transferHeld(tx, server, resize, 'capture', period ?? {});
+  const { paidUntil } = server;
+  if (paidUntil && paidUntil <= from) await transferHeld(tx, server, resize, 'release');
+  else await transferHeld(tx, server, resize, 'capture', paidUntil ? { periodFrom: from, periodTo: paidUntil } : {});
   await refundCheaper(tx, server, resize, from);
   await RELEASE_PLACES.all(tx, [server.orderNumber, server.serviceCode]);
   await KEEP_RESIZE.all(tx, [server.orderNumber]);

@@ -3,6 +3,8 @@ import { expect } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { overdrawnSql } from '../../../entities/payments/movement.ts';
 import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL } from '../../../entities/payments/solvency.ts';
+import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
+import { contextOf } from '../../setup/shop.ts';
 import { CHAIN_COIN } from './coin-chain.ts';
 import type { Town } from './town.ts';
 
@@ -47,9 +49,24 @@ async function depositsOf(db: Town['shop']['db']): Promise<Set<string>> {
   return new Set(rows.map(({ address }) => address));
 }
 
+/** Proves that the receipt of each confirmed top-up has the total that the top-up states. */
+async function proveReceipts({ shop }: Town): Promise<void> {
+  const topUps = await shop.db.query<{ accountId: string; orderNumber: string; totalMicros: bigint }>(
+    `select account_id as "accountId", order_number as "orderNumber", credited_micros as "totalMicros" from top_up
+      where status = 'CONFIRMED'`,
+  );
+  for (const { accountId, orderNumber, totalMicros } of topUps)
+    expect(await receiptOfTopUp(contextOf(shop, accountId), orderNumber)).toMatchObject({
+      number: orderNumber,
+      totalMicros,
+    });
+}
+
 /** Proves that each payment on a chain is where it belongs, and that nothing waits any more. */
-export async function proveSettled({ shop, networks, coins }: Town): Promise<void> {
+export async function proveSettled(town: Town): Promise<void> {
+  const { shop, networks, coins } = town;
   const { db } = shop;
+  await proveReceipts(town);
   // A payment in suspense stays there when its chain removes it. No customer can get it then.
   const known = await db.query<{ key: string }>(
     `select concat_ws(' ', network, tx_id, address, units) as key from payment

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import { FIND_INSOLVENT } from '../../../entities/payments/solvency.ts';
+import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assign, giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
 import { openSyncedShop } from './synced-shop.ts';
@@ -95,4 +96,26 @@ describe('A payment above the limit of its gateway', () => {
     const { payment } = await held();
     expect(payment.status).toBe('CREDITED');
   });
+});
+
+it('The pending balance has what came and lacks confirmations, and neither the rest of the quote nor held payments', async () => {
+  const [context, { walletAddress, accountId }] = await open(200_000_000n);
+  const pending = async () => (await findBalance(context)).pendingMicros;
+  chain.pay(walletAddress!, 1n);
+  chain.mine(1);
+  await sync();
+  expect(await pending()).toBe(1n);
+  chain.pay(walletAddress!, 50_000_000n);
+  await sync();
+  expect(await pending()).toBe(50_000_001n);
+  chain.mine(2);
+  await sync();
+  expect([await pending(), await shop.balance(accountId)]).toEqual([0n, 50_000_001n]);
+  chain.pay(walletAddress!, UNITS);
+  await sync();
+  expect(await pending()).toBe(200_000_000n);
+  chain.mine(2);
+  await sync();
+  expect([await pending(), await shop.balance(accountId)]).toEqual([0n, 50_000_001n]);
+  await balanced();
 });

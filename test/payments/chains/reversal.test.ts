@@ -4,7 +4,7 @@ import { proveBooks } from '../../../entities/payments/books.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assign, writeOff } from '../../../resolvers/payments/payments.ts';
-import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
+import { receiptOfMonth, receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, driver, sync, open, suspense, total } = await openSyncedShop();
@@ -48,6 +48,36 @@ describe('A payment in another coin', () => {
     await sync();
     expect([await shop.balance(accountId), await suspense()]).toEqual([7_000_000n, before]);
   });
+});
+
+it('A receipt has the payments in the coin of its top-up alone, and that of the month has all', async () => {
+  const [context, { orderNumber, accountId, walletAddress }] = await open();
+  chain.pay(walletAddress!, HALF);
+  chain.mine(2);
+  await sync();
+  chain.pay(walletAddress!, 7_00000000n, { coin: 'OTHER' });
+  chain.mine(2);
+  await sync();
+  const [payment] = await shop.db.query<{ id: string }>(
+    `select id from payment where order_number = $1 and coin = 'OTHER'`,
+    [orderNumber],
+  );
+  await assign(context, payment!.id, { reason: 'It is hers' });
+  const proveReceipts = async (balanceMicros: bigint) => {
+    expect((await receiptOfTopUp(context, orderNumber)).totalMicros).toBe(50_000_000n);
+    expect((await findTopUp(context, orderNumber)).creditedMicros).toBe(50_000_000n);
+    const [{ month }] = (await shop.db.query<{ month: string }>(
+      `select to_char(now() at time zone 'UTC', 'YYYY-MM') as month`,
+    )) as [{ month: string }];
+    expect((await receiptOfMonth(context, month)).totalMicros).toBe(balanceMicros);
+    expect(await shop.balance(accountId)).toBe(balanceMicros);
+    expect((await proveBooks(shop.db)).firstFault).toBeNull();
+  };
+  await proveReceipts(57_000_000n);
+  chain.reorganise(2, { lost: true });
+  chain.mine(3);
+  await sync();
+  await proveReceipts(50_000_000n);
 });
 
 describe('A reorganisation that reverts a credited payment', () => {

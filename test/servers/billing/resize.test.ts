@@ -1,5 +1,8 @@
-/** The money of a resize, after the catalog changed. */
-import { expect, it } from 'vitest';
+/** The money of a resize, after the catalog changed or the paid time ended. */
+import { expect, it, onTestFinished } from 'vitest';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
+import { finish, openCustomerShop } from '../../setup/customer-shop.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
 const { db, newAccount, operator } = await startFreehold();
@@ -39,4 +42,25 @@ it('A resize to a tier that became cheaper refunds the difference, and a later d
   );
   const { data } = await operator('{ books { balanced firstMismatch } }');
   expect(data.books).toEqual({ balanced: true, firstMismatch: null });
+});
+
+it('A resize that ends after the paid time costs nothing for that time', async () => {
+  const shop = await openCustomerShop(onTestFinished, { fundsMicros: 100_000_000n });
+  const { server } = await orderServer(shop.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
+  await finish(shop, server.orderNumber, 'RUNNING');
+  await updateServer(shop.context, server.orderNumber, { powerState: 'OFF' });
+  await finish(shop, server.orderNumber, 'STOPPED');
+  const before = await shop.balance(shop.accountId);
+  await updateServer(shop.context, server.orderNumber, { serviceCode: 'vps-3' });
+  expect(await shop.balance(shop.accountId)).toBeLessThan(before);
+  await shop.db.query(`update server set paid_until = now() - interval '7 seconds' where order_number = $1`, [
+    server.orderNumber,
+  ]);
+  await finish(shop, server.orderNumber, 'STOPPED');
+  expect(await shop.read(server.orderNumber)).toMatchObject({ serviceCode: 'vps-3', priceMonthMicros: 24_000_000n });
+  expect(await shop.balance(shop.accountId)).toBe(before);
+  expect(await shop.db.query('select id from transfer where period_to <= period_from')).toEqual([]);
+  await shop.tick('renewals');
+  expect(await shop.balance(shop.accountId)).toBe(before - 24_000_000n);
+  expect(await shop.balanced()).toBe(true);
 });
