@@ -1,5 +1,5 @@
 /**
- * The connections of a process. Callers take turns at them. An account takes half of them at most, and its tasks a quarter.
+ * The connections of a process. Callers take turns at them. An account takes a quarter of them at most, and its tasks another.
  * Strangers together take half. PostgreSQL ends a caller's statement that lasts too long. So neither many calls nor slow ones of
  * one account keep the connections from the others. The pool closes connections that the network has dropped without a word.
  */
@@ -76,8 +76,8 @@ export class Pool extends pg.Pool {
         ...{ places, placesOfGroup, waiting: WAITING_MAX, waitingOfGroup: WAITING_OF_GROUP_MAX },
         refusal: 'You have too many calls under way. Wait until some of them end.',
       });
-    const quarter = Math.ceil(half / 2);
-    this.#turns = { account: turns(most, half), stranger: turns(half, quarter), task: turns(most, quarter) };
+    const quarter = Math.ceil(most / 4);
+    this.#turns = { account: turns(most, quarter), stranger: turns(half, quarter), task: turns(most, quarter) };
   }
 
   /** Closes the connections in use for which PostgreSQL does nothing. They are all closed if it does not answer. */

@@ -68,9 +68,9 @@ const BY_REST = 'address.free_at nulls first, address.address';
 /**
  * A CTE `room` for each bastion and kind of server. Its column `free` is the number of machines that can get their addresses
  * there. It counts once, in the order of the index, and up to `most`: requests only need the level of stock.
- * @param where selects bastions
+ * @param where selects bastions and the kinds of servers, as `bastion` and `server`
  */
-export const addressRoomSql = (most = String(STOCK_LOW), where = 'true'): string => `
+export const addressRoomSql = ({ most = String(STOCK_LOW), where = 'true' } = {}): string => `
   room as materialized (
     select bastion.code as region_code, server.kind, case when needs_ipv6
       then least(${countSql('IPV4', most)}, ${countSql('IPV6', most)}) else ${countSql('IPV4', most)} end::int as free

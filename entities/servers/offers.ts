@@ -11,8 +11,9 @@ import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 const OFFER = { ...CatalogItem.columns, stock: column.json<{ code: string; free: number }[]>() };
 export type OfferRow = Row<typeof OFFER>;
 
-const offersSql = (which: string, order = ''): string => `
-  with ${addressRoomSql()}
+/** @param kinds the kinds of the items. Bastions and images have no stock, so the query counts no addresses for them. */
+const offersSql = (which: string, kinds: string, order = ''): string => `
+  with ${addressRoomSql({ where: `lower(server.kind) in (${kinds})` })}
   select ${columnsOfCatalog},
     coalesce(json_agg(json_build_object('code', bastion.code, 'free', least(${freeSql()}, room.free)) order by bastion.position)
       filter (where bastion.code is not null), '[]') as stock
@@ -23,9 +24,11 @@ const offersSql = (which: string, order = ''): string => `
     ${JOIN_ROOM_SQL}
   where ${which} and item.offered and (item.kind <> 'image' or ${isOnEngineSql('item.code')}) group by item.code ${order}`;
 /** The offered items of the kind $1, in their order. */
-export const LIST_OFFERS = statement(OFFER)`${offersSql('item.kind = $1', 'order by item.position')}`;
+export const LIST_OFFERS = statement(OFFER, { name: 'list offers' })`
+  ${offersSql('item.kind = $1', '$1', 'order by item.position')}`;
 /** The offered items with the codes $1, in any order. */
-export const FIND_OFFERS = statement(OFFER)`${offersSql('item.code = any($1)')}`;
+export const FIND_OFFERS = statement(OFFER, { name: 'find offers' })`
+  ${offersSql('item.code = any($1)', 'select kind from catalog_item where code = any($1)')}`;
 
 const STOCK = {
   ...Stock.columns,
@@ -37,7 +40,7 @@ const STOCK = {
 export type StockView = Row<typeof STOCK>;
 /** The stock of tiers at bastions. $1 region, $2 service code; null for all. */
 export const LIST_STOCK = statement(STOCK)`
-  with ${addressRoomSql('all')}
+  with ${addressRoomSql({ most: 'all' })}
   select stock.region_code, stock.service_code, stock.total,
     (select count(*)::int from place where place.region_code = stock.region_code
       and place.service_code = stock.service_code and place.order_number is not null) as claimed,

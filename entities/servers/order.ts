@@ -41,7 +41,7 @@ export type OrderFacts = Row<typeof FACTS>;
  * $6 whether to count servers and stock.
  */
 export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
-  with ${addressRoomSql(undefined, '($5::text is null or bastion.code = $5)')}
+  with ${addressRoomSql({ where: '($5::text is null or bastion.code = $5)' })}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
     coalesce((select owed_micros from balance where account_id = $1), 0) as owed_micros,

@@ -1,6 +1,7 @@
 /**
  * Answers that many callers share. A flood of callers from many addresses or accounts then costs one read in a while. A caller
- * may see what was true a second ago, but sees each earlier change of this process.
+ * may see what was true a second ago. It sees each earlier change that this process made by a mutation of the same noun. So an
+ * order shows in the stock of the catalog within a second.
  */
 import { type Context, turnOf } from '../../schema/index.ts';
 import type { Operation } from './operation.ts';

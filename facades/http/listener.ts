@@ -13,6 +13,7 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
+import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { docs } from './docs.ts';
@@ -107,6 +108,11 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     admitPublic(request, reply).then(() => done(fault), done);
   });
   if (connectionLimits) limitConnections(app, { isProxy, limits: connectionLimits, errorResponse, newRequestId });
+  const arriving = new ArrivingBytes();
+  app.addHook('onRequest', ({ raw, ip }, reply, done) => {
+    arriving.watch(raw, reply.raw, ip);
+    done();
+  });
   const unread = new UnreadBytes();
   app.addHook('onSend', (_request, reply, payload, done) => {
     // Only after this hook do the bytes wait.

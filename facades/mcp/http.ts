@@ -15,7 +15,7 @@ import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
-import { earlyRefusal, readmission } from '../rate-limit/admission.ts';
+import { earlyRefusal, type RefuseEarly, readmission } from '../rate-limit/admission.ts';
 import { rateHeaders, refuseDenied } from '../rate-limit/rate-headers.ts';
 import type { Call, RateLimits } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
@@ -84,7 +84,6 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
   const counter = new Counter(options);
   const readmit = readmission(authenticate);
-  const refuseEarly = earlyRefusal(options.rateLimits);
   // Open streams would keep the listener from closing.
   app.addHook('preClose', () => versions.close());
   readMessages(app);
@@ -104,7 +103,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         // The transport's specification requires this check against DNS rebinding. Requests without an Origin pass.
         if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
         request.viewer = await authenticate(request.headers.authorization, request.ip);
-        if (isLarge(request)) refuseEarly(request, reply);
+        if (isLarge(request)) await counter.countEarly(request, reply);
         if (url === '/mcp/secure' && !request.viewer)
           throw new ApiError('missing_credential', undefined, {
             headers: { 'www-authenticate': `Bearer realm="svc", resource_metadata="${metadata}"` },
@@ -157,12 +156,16 @@ function readMessages(app: FastifyInstance): void {
 /** Counts for the rate limits, and remembers the requests that were counted. */
 class Counter {
   readonly #rateLimits: RateLimits | undefined;
+  readonly #refuseEarly: RefuseEarly;
   readonly #counted = new WeakSet<FastifyRequest>();
+  /** The requests that were counted before their bodies, and whose first message has not come. */
+  readonly #countedEarly = new WeakSet<FastifyRequest>();
   /** By the name of the tool. */
   readonly #operations: ReadonlyMap<unknown, Operation>;
 
   constructor({ rateLimits, operations }: Pick<McpOptions, 'rateLimits' | 'operations'>) {
     this.#rateLimits = rateLimits;
+    this.#refuseEarly = earlyRefusal(rateLimits);
     this.#operations = new Map(
       operations.flatMap((operation) => (operation.tool ? [[operation.tool.name, operation]] : [])),
     );
@@ -172,10 +175,25 @@ class Counter {
     return async (viewer, message) => {
       this.#counted.add(request);
       if (!this.#rateLimits) return;
-      const standing = await this.#rateLimits.take(viewer, request.ip, this.#callOf(message));
-      if (!reply.sent) reply.headers(rateHeaders(standing));
+      const isSender = viewer?.credentialId === request.viewer?.credentialId;
+      const counted = isSender && this.#countedEarly.delete(request);
+      const standing = await this.#rateLimits.take(viewer, request.ip, { ...this.#callOf(message), counted });
+      if (!reply.sent && standing.windows.length) reply.headers(rateHeaders(standing));
       refuseDenied(standing);
     };
+  }
+
+  /**
+   * Counts the first message of a request before its body, because the body may never end.
+   * @throws ApiError rate_limited, unless the message may be an urgent call
+   */
+  async countEarly(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const standing = await this.#rateLimits?.take(request.viewer, request.ip);
+    if (!standing) return;
+    if (standing.deniedUntil) return this.#refuseEarly(request, reply);
+    reply.headers(rateHeaders(standing));
+    this.#counted.add(request);
+    this.#countedEarly.add(request);
   }
 
   /** The call of a tool. A message that begins a session is urgent, because the session may serve an urgent tool. */

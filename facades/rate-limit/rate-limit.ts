@@ -34,6 +34,8 @@ export interface Call {
   urgent?: boolean;
   /** Whether it may change something, or pay. Absent: it only reads. */
   change?: Change | undefined;
+  /** Whether it has counted already, but not as a change. */
+  counted?: boolean;
 }
 
 /**
@@ -100,7 +102,8 @@ export class RateLimits {
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
     const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change);
     const unpaid = await atTurnOf({ viewer, address }, read);
-    const standing = await this.#take([...this.#limits(viewer, address, call), ...unpaid('')]);
+    const limits = call.counted ? [] : this.#limits(viewer, address, call);
+    const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
     return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);
   }

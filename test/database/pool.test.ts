@@ -38,6 +38,16 @@ describe('The connections of a process', () => {
     expect((await endsOf(works))[0]).toBe('shared');
   });
 
+  it('answer an account at once while two others read slowly', async () => {
+    const wide = await newDatabase(onTestFinished, { poolSize: 10 });
+    const works: Record<string, Promise<unknown>> = {};
+    for (let i = 0; i < 6; i++)
+      for (const slower of ['acct_a', 'acct_b'])
+        works[`${slower} ${i}`] = onBehalfOf(account(slower), () => slowIn(wide));
+    works.quick = onBehalfOf(account('acct_c'), () => wide.query('select 1'));
+    expect((await endsOf(works))[0]).toBe('quick');
+  });
+
   it('answer others while the tasks of an account wait for a lock', async () => {
     const wide = await newDatabase(onTestFinished, { poolSize: 10 });
     const works: Record<string, Promise<unknown>> = {};

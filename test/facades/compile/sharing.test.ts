@@ -45,6 +45,22 @@ async function busy(address: string): Promise<() => Promise<unknown>> {
   };
 }
 
+describe('The catalog', () => {
+  const paths = ['', '/vps', '/dedicated', '/bastions', '/images', '/{code}'].map((rest) => `/v1/catalog${rest}`);
+
+  it.each(paths)('at %s costs one read for callers of many accounts', async (path) => {
+    const operation = readOperations(schema).find(({ http }) => http?.path === path)!;
+    const read = runner(operation, () => new ApiError('validation_failed'));
+    const answers = new Set<unknown>();
+    const queries = await queriesOf(async () => {
+      for (let i = 0; i < 5; i++) answers.add(await read({ code: 'vps-1' }, undefined, contextOf(shop, `acct_${i}`)));
+    });
+    expect(answers.size).toBe(1);
+    const groups = path === '/v1/catalog' ? 4 : 1;
+    expect(queries.filter(({ text }) => /\bfrom catalog_item\b/.test(text))).toHaveLength(groups);
+  });
+});
+
 describe('A shared answer', () => {
   it('comes to others while the first caller waits for its turn, and then to that one', async () => {
     const end = await busy('192.0.2.1');

@@ -14,7 +14,7 @@ const shop = await openSampleApi(afterAll);
 const db = await newDatabase(afterAll);
 const service = await publicServer({
   authenticate: async () => null,
-  contextOf: (caller) => ({ ...caller, db }) as never,
+  contextOf: (caller) => ({ ...caller, db, stopping: new AbortController().signal }) as never,
   publicUrl: 'https://api.example.org',
   newRequestId: () => 'req_test',
   onError: (line) => console.error(line),

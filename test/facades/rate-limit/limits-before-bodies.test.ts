@@ -44,6 +44,22 @@ describe('A caller above its limit', () => {
     expect(await withoutBody(method, path, address)).toBe(429);
   });
 
+  it('reaches its limit over MCP by large bodies that never come', async () => {
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push(await withoutBody('POST', '/mcp', '198.51.100.200'));
+    expect(statuses.at(-1)).toBe(429);
+  });
+
+  it('has one count for a large call over MCP, whose body comes', async () => {
+    const { send } = rawClient(`${limited.publicUrl}/mcp`, '');
+    const { _meta } = envelope();
+    const body = rpc('tools/list', { _meta: { ..._meta, 'x/note': 'x'.repeat(10_000) } });
+    const headers = { ...modern('tools/list'), 'x-forwarded-for': '198.51.100.201' };
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await send({ headers, body, without: ['authorization'] })).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+  });
+
   it('still gets the error of a small tool call, with its id', async () => {
     const { send } = rawClient(`${limited.publicUrl}/mcp`, '');
     const headers = { ...modern('tools/call', 'list_catalog'), 'x-forwarded-for': '203.0.113.9' };

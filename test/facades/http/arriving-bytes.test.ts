@@ -1,0 +1,85 @@
+/** Senders of bodies that do not end. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ArrivingBytes } from '../../../facades/http/arriving-bytes.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+
+const KIB = 1024;
+const LIMITS = { perSite: 200 * KIB, perProcess: 500 * KIB };
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  socket.resume();
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return socket;
+}
+const head = (address: string, length: number) =>
+  `POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: ${address}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+
+/** @returns a function that sends all but one byte of a body, and waits until the server has them */
+async function serving() {
+  const arriving = new ArrivingBytes(LIMITS);
+  let arrived = 0;
+  const server = createServer((request, response) => {
+    arriving.watch(request, response, String(request.headers['x-forwarded-for']));
+    request.on('data', ({ length }) => (arrived += length)).on('end', () => response.end('taken'));
+    request.on('error', () => {});
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close().closeAllConnections());
+  return async (address: string, bytes: number) => {
+    const socket = await open((server.address() as AddressInfo).port);
+    const before = arrived;
+    socket.write(head(address, bytes + 1) + 'x'.repeat(bytes));
+    await expect.poll(() => arrived, { timeout: 10_000 }).toBe(before + bytes);
+    return socket;
+  };
+}
+const areOpen = (sockets: Socket[]) => sockets.map(({ destroyed }) => !destroyed);
+
+describe('Unfinished bodies', () => {
+  it('of a site end above its bound, the oldest first, and those of other sites stay', async () => {
+    const send = await serving();
+    const other = await send('192.0.2.1', 90 * KIB);
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 3; i++) sockets.push(await send(`2001:db8:1:${i}::1`, 90 * KIB));
+    await expect.poll(() => areOpen([other, ...sockets])).toEqual([true, false, true, true]);
+  });
+
+  it('of the site with most bytes end above the bound of the process', async () => {
+    const send = await serving();
+    const small = await send('192.0.2.1', 50 * KIB);
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 3; i++) sockets.push(await send(`192.0.2.${2 + i}`, 160 * KIB));
+    await expect.poll(() => areOpen([small, ...sockets])).toEqual([true, false, true, true]);
+  });
+
+  it('count no longer once they have ended', async () => {
+    const send = await serving();
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 6; i++) {
+      const socket = await send('192.0.2.1', 90 * KIB);
+      socket.write('x');
+      await once(socket, 'data');
+      sockets.push(socket);
+    }
+    expect(areOpen(sockets)).toEqual(Array(6).fill(true));
+  });
+});
+
+it('The public listener ends the unfinished bodies of a site above 8 MiB', async () => {
+  const { publicUrl } = await startFreehold({
+    ...{ ROLES: 'api', TRUSTED_PROXY_CIDRS: '127.0.0.0/8' },
+    ...{ RATE_LIMIT_PUBLIC_PER_MINUTE: '1000', CONNECTIONS_MAX: '1000' },
+  });
+  const sockets: Socket[] = [];
+  for (let i = 0; i < 50; i++) {
+    const socket = await open(Number(new URL(publicUrl).port));
+    socket.write(head('192.0.2.1', 250_001) + 'x'.repeat(250_000));
+    sockets.push(socket);
+  }
+  await expect.poll(() => areOpen(sockets).filter(Boolean).length, { timeout: 10_000 }).toBeLessThan(34);
+});
