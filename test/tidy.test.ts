@@ -43,7 +43,7 @@ function importsOf(file: string): Import[] {
 const imports = sources.flatMap(importsOf);
 
 /** The files that drivers with their own folder may share. */
-const ABOVE_DRIVERS = ['driver.ts', 'json-rpc.ts', 'nodes.ts', 'extended-key.ts'];
+const ABOVE_DRIVERS = ['driver.ts', 'image-store.ts', 'json-rpc.ts', 'nodes.ts', 'extended-key.ts'];
 
 /** Whether vitest runs it. */
 const isRun = (file: string): boolean => /\.(test|engine|chain|metal)\.ts$/.test(file);

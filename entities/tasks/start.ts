@@ -11,7 +11,7 @@ export interface NewTask {
   process: string;
   subject: string;
   accountId: string;
-  /** The engine or host that the task calls. Default: its account. */
+  /** The engine, host or gateway that the task calls. Default: its account. */
   party?: string | undefined;
   /** Default: `start`. */
   step?: string;

@@ -14,7 +14,7 @@ export const Task = entity('task', {
   /** The resource of the task, such as an order number. A subject has one task, so two workers never act on it at once. */
   subject: column.text(),
   accountId: column.text(),
-  /** The other side that it calls, such as an engine or a host. Null: its account. The parties of a lane take turns. */
+  /** The other side that it calls, such as an engine, a host or a gateway. Null: its account. The parties of a lane take turns. */
   party: nullable(column.text()),
   step: column.text(),
   data: defaulting(column.json<Record<string, unknown>>(), "'{}'"),

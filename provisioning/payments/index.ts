@@ -45,7 +45,8 @@ export class Payments implements WorkerPart {
   readonly #options: PaymentsOptions;
   /** Undefined: the service accepts no payment by x402. */
   readonly x402: X402 | undefined;
-  readonly lanes = { [PAYMENT_LANE]: 8 };
+  /** A step that waits for its gateway gives its place away. */
+  readonly lanes = { [PAYMENT_LANE]: { places: 8, perParty: 6, perAccount: 3, waiting: 32 } };
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
@@ -189,9 +190,10 @@ export class Payments implements WorkerPart {
     }
   }
 
-  /** Lets the worker watch an invoice until its money is credited. */
-  awaitPayment(tx: Transaction, accountId: string, orderNumber: string): Promise<void> {
-    return startTask(tx, topUpTask(orderNumber, accountId));
+  /** Lets the worker watch an invoice in a coin until its money is credited. */
+  awaitPayment(tx: Transaction, accountId: string, orderNumber: string, coin: string): Promise<void> {
+    const { name } = driverOf(this.#options.payments, coin);
+    return startTask(tx, topUpTask(orderNumber, accountId, name));
   }
 
   /**

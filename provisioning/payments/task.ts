@@ -5,15 +5,17 @@ export const PAYMENT_LANE = 'payments';
 export const TOP_UP_PROCESS = 'top-up';
 export const X402_PROCESS = 'x402';
 
-export const topUpTask = (orderNumber: string, accountId: string): NewTask => ({
+/** @param gateway the name of the driver that the task asks */
+export const topUpTask = (orderNumber: string, accountId: string, gateway: string): NewTask => ({
   lane: PAYMENT_LANE,
   process: TOP_UP_PROCESS,
   subject: orderNumber,
   accountId,
+  party: gateway,
   step: 'watch',
 });
 
 export const x402Task = ({ id, accountId }: { id: string; accountId: string }): NewTask => ({
-  ...topUpTask(id, accountId),
+  ...topUpTask(id, accountId, X402_PROCESS),
   process: X402_PROCESS,
 });

@@ -45,7 +45,7 @@ export interface Outcome {
   /** The worker merges it into the data of the task. */
   data?: object;
   afterSeconds: number;
-  /** The engine or host that the task calls from now on. Default: the same. */
+  /** The engine, host or gateway that the task calls from now on. Default: the same. */
   party?: string;
   commit?: Commit;
 }
@@ -102,7 +102,7 @@ export interface Process {
 /** The number of tasks of a lane that a worker runs at once. A lane that calls customers' hosts also has shares. */
 export type Lane = number | SharedLane;
 
-/** A lane in which the parties take turns, so that a slow host delays only its own tasks. A party is an engine, a host or an account. */
+/** A lane in which the parties take turns, so that a slow host delays only its own tasks. A party is an engine, a host, a gateway or an account. */
 export interface SharedLane {
   places: number;
   /** The most tasks of one party that a worker runs at once. */

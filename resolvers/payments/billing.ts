@@ -168,7 +168,7 @@ async function openInTurn(
       createdAt,
       expiresAt: invoice.expiresAt,
     });
-    await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber);
+    await context.provisioning.payments.awaitPayment(tx, accountId, orderNumber, coin.code);
     return topUp;
   });
 }

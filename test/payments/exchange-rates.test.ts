@@ -40,7 +40,9 @@ beforeEach(() => {
   answers['/coinbase'] = { body: { data: { currency: 'USD', rates: { BTC: '0.00001666', XMR: '0.00625' } } } };
   answers['/gecko'] = { body: { bitcoin: { usd: 60010 }, monero: { usd: 1.61e2 } } };
 });
-const fetchRates = (source: ExchangeRateSource) => fetchExchangeRates(source, AbortSignal.timeout(5_000));
+const warnings: unknown[] = [];
+const fetchRates = (source: ExchangeRateSource) =>
+  fetchExchangeRates(source, AbortSignal.timeout(5_000), (warning) => warnings.push(warning));
 const ask = async (source: ExchangeRateSource) =>
   new Map([...(await fetchRates(source))].map(([coin, { micros }]) => [coin, micros]));
 
@@ -73,6 +75,15 @@ describe('A source of exchange rates', () => {
       expect(await ask(GECKO)).toEqual(new Map([['XMR', 160_000_000n]]));
     },
   );
+
+  it.each([0.0009999, '4.5e-6', '0.0000000001'])('gives no rate for %j, and warns of the cheap coin', async (usd) => {
+    warnings.length = 0;
+    answers['/gecko'] = { body: { bitcoin: { usd }, monero: { usd: 0.001 } } };
+    expect(await ask(GECKO)).toEqual(new Map([['XMR', 1_000n]]));
+    expect(warnings.map(String)).toEqual([
+      'Error: The source coingecko reports less than 0.001 USD for BTC, which the service cannot count exactly.',
+    ]);
+  });
 
   it.each([
     [500, '{}'],

@@ -173,3 +173,24 @@ describe('The worker asks about a top-up after its month', () => {
     expect([(await stored(payment.txId)).status, await isWatched(topUp)]).toEqual(['FINAL', false]);
   });
 });
+
+it('The worker asks about a payment that never confirms less often, the longer its invoice is over', async () => {
+  const [, topUp] = await open();
+  wallet.payments = [{ ...paid(topUp, 0), units: 1n }];
+  const pauseAfter = async (age: string) => {
+    await db.query(`update top_up set expires_at = now() - $2::interval where order_number = $1`, [
+      ...[topUp.orderNumber, age],
+    ]);
+    await watch();
+    const [task] = await db.query<{ minutes: number; status: string }>(
+      `select round(extract(epoch from run_at - now()) / 60)::int as minutes, status
+        from task join top_up on order_number = subject where subject = $1`,
+      [topUp.orderNumber],
+    );
+    return task;
+  };
+  const status = 'CONFIRMING';
+  expect(await pauseAfter('-30 minutes')).toEqual({ minutes: 10, status });
+  expect(await pauseAfter('12 hours')).toEqual({ minutes: 30, status });
+  expect(await pauseAfter('20 days')).toEqual({ minutes: 60, status });
+});

@@ -18,6 +18,8 @@ export interface Look extends Progress {
   changed: string[];
   /** The fault of all nodes, of which at least one has stopped; undefined: the node still gets blocks. */
   stopped?: string | undefined;
+  /** The fault of all nodes, of which at least one told only its blocks; undefined: a node told all. */
+  unread?: string | undefined;
 }
 
 /** The code of tokens is checked again after so long. */
@@ -27,7 +29,8 @@ const checkedAt = new WeakMap<ChainNode, number>();
 
 /**
  * Passes over a node that has stopped: its highest block is old. If all others fail, it is read all the same, and proves nothing
- * about the present.
+ * about the present. A node that fails at its announced payments gives way to the next one. If all others fail, its blocks
+ * count.
  * @throws Error if no node can be read
  */
 export async function look(
@@ -37,6 +40,7 @@ export async function look(
   signal: AbortSignal,
 ): Promise<Look> {
   const stopped: { node: ChainNode; head: Head }[] = [];
+  let partial: Look | undefined;
   try {
     return await nodes.ask(signal, async (node) => {
       const head = await node.head(signal);
@@ -44,10 +48,14 @@ export async function look(
         stopped.push({ node, head });
         throw new Error(`The newest block of ${network} is ${head.height}, of ${head.at.toISOString()}.`);
       }
-      return lookWith(db, network, node, head, { doubted, signal });
+      const found = await lookWith(db, network, node, head, { doubted, signal });
+      if (found.unread === undefined) return found;
+      partial = found;
+      throw new Error(found.unread);
     });
   } catch (fault) {
     signal.throwIfAborted();
+    if (partial) return { ...partial, unread: (fault as Error).message };
     const [last] = stopped.toSorted((one, other) => other.head.height - one.head.height);
     if (!last) throw fault;
     return lookWith(db, network, last.node, last.head, { doubted, signal, stopped: (fault as Error).message });
@@ -73,12 +81,15 @@ async function lookWith(
   const progress = await readBlocks(db, network, node, newest, doubted, signal);
   const { state, head, height } = progress;
   const isReached = state === 'reached';
-  const { changed, isComplete } = isReached
-    ? await readAnnounced(db, network, node, signal)
+  const { changed, isComplete, unread }: Announcements = isReached
+    ? await readAnnounced(db, network, node, signal).catch((fault: Error) => {
+        signal.throwIfAborted();
+        return { changed: [], isComplete: false, unread: fault.message };
+      })
     : { changed: [], isComplete: false };
   const finalHeight = isReached ? await finish(db, network, node, height, signal) : null;
   await KEEP_CHAIN.all(db, [network, head, height, isComplete && stopped === undefined, finalHeight]);
-  return { ...progress, changed, stopped };
+  return { ...progress, changed, stopped, unread };
 }
 
 /** The service reads no block of a chain whose token may be another one than before. The operator decides. */
@@ -97,8 +108,17 @@ async function checkTokens(db: Database, network: string, node: ChainNode, signa
   checkedAt.set(node, performance.now());
 }
 
+interface Announcements extends Pick<Look, 'changed' | 'unread'> {
+  isComplete: boolean;
+}
+
 /** Writes announced payments. */
-async function readAnnounced(db: Database, network: string, node: ChainNode, signal: AbortSignal) {
+async function readAnnounced(
+  db: Database,
+  network: string,
+  node: ChainNode,
+  signal: AbortSignal,
+): Promise<Announcements> {
   const asked = node.announced?.(findDepositsIn(db), signal);
   const { payments: found, isComplete } = (await asked) ?? { payments: [], isComplete: true };
   const payments = await joinOutputs(db, network, found);

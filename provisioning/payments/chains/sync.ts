@@ -43,7 +43,8 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
         if (attempts >= FAILED_LOOKS) await keepProblem(db, network, fault.message);
         throw fault;
       });
-      const { state, height, doubt = null, changed, problem: known, stopped } = found;
+      const { state, height, doubt = null, changed, problem: known, stopped, unread } = found;
+      const unreadLooks = unread === undefined ? 0 : 1 + ((data.unreadLooks as number | undefined) ?? 0);
       const before = data.rests as KeptRests | undefined;
       const rests = new Rests(before);
       if (state !== 'waiting') {
@@ -53,10 +54,10 @@ export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): P
         await settleAll(synced, [...followed, ...changed]);
       }
       const kept = state === 'waiting' ? (before ?? {}) : rests.kept;
-      const problem = stopped ?? problemOf(kept);
+      const problem = stopped ?? (unreadLooks >= FAILED_LOOKS ? unread! : problemOf(kept));
       if (problem !== known) await keepProblem(db, network, problem);
       const afterSeconds = state === 'behind' ? 0 : (reader.pollSeconds ?? pollSeconds);
-      return hop('start', { afterSeconds, data: { doubt, rests: kept } });
+      return hop('start', { afterSeconds, data: { doubt, rests: kept, unreadLooks } });
     },
   },
 });

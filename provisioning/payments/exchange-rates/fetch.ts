@@ -17,7 +17,7 @@ export const exchangeRatesProcess = (
     start: async ({ aborted }) => {
       const answers = await Promise.allSettled(
         sources.map((source) =>
-          fetchExchangeRates(source, AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)])),
+          fetchExchangeRates(source, AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]), onError),
         ),
       );
       aborted.throwIfAborted();

@@ -41,17 +41,21 @@ export const EXCHANGE_RATE_SOURCE_SCHEMA = closedObject(['name', 'url', 'coins']
 });
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Rates below 0.001 dollars for one coin are refused, because whole micro-dollars would cut more than 0.1 % of them. */
+const RATE_MICROS_MIN = 1_000n;
 /** Rates from this on are wrong: 10⁹ dollars for one coin. */
 const RATE_MICROS_MAX = 10n ** 15n;
 
 /**
- * Asks a source, and leaves out coins without a plausible rate or time.
+ * Asks a source, and leaves out coins without a plausible rate or time, and coins that are too cheap.
+ * @param onError gets an error that names a coin that is too cheap
  * @returns the rates by the code of the coin
  * @throws if it does not answer JSON with 200
  */
 export async function fetchExchangeRates(
   source: ExchangeRateSource,
   signal: AbortSignal,
+  onError: (fault: unknown) => void,
 ): Promise<Map<string, FetchedRate>> {
   const response = await fetch(source.url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`${source.name} answers ${response.status}.`);
@@ -62,6 +66,11 @@ export async function fetchExchangeRates(
       const micros = rateOf(valueAt(answer, pointer), source.inverse);
       const timePointer = source.times?.[coin];
       const at = timePointer === undefined ? answeredAt : dateOf(valueAt(answer, timePointer));
+      if (micros !== undefined && micros < RATE_MICROS_MIN) {
+        const text = `The source ${source.name} reports less than 0.001 USD for ${coin}, which the service cannot count exactly.`;
+        onError(new Error(text));
+        return [];
+      }
       if (micros === undefined || (timePointer !== undefined && !at)) return [];
       return [[coin, { micros, at }] as const];
     }),
@@ -104,7 +113,7 @@ export function valueAt(document: unknown, pointer: string): unknown {
   }, document);
 }
 
-/** Reads a decimal number, as text or as a JSON number, without rounding it to a float. */
+/** Reads a decimal number, as text or as a JSON number, without rounding it to a float. @returns whole micro-dollars */
 function rateOf(value: unknown, inverse: boolean): bigint | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const [, whole, fraction = '', exponent = '0'] =
@@ -115,5 +124,5 @@ function rateOf(value: unknown, inverse: boolean): bigint | undefined {
   if (digits === 0n) return undefined;
   const [over, under] = [10n ** BigInt(Math.max(0, scale)), 10n ** BigInt(Math.max(0, -scale))];
   const micros = inverse ? (1_000_000n * over) / (digits * under) : (1_000_000n * digits * under) / over;
-  return micros > 0n && micros < RATE_MICROS_MAX ? micros : undefined;
+  return micros < RATE_MICROS_MAX ? micros : undefined;
 }

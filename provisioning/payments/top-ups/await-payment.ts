@@ -19,6 +19,8 @@ import { settleTopUps } from './settle.ts';
 
 /** The least pause between polls once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
+/** The longest pause while a payment waits for its confirmations. Its payer may have locked it. */
+const CONFIRMING_POLL_SECONDS_MAX = 3600;
 /** The pause for a payment that is not final after a month: its payer may have locked it. */
 const SLOW_POLL_SECONDS = 6 * 3600;
 
@@ -77,7 +79,8 @@ export function topUpProcess({ db, drivers, pollSeconds }: Options): Process {
     if (isOver) return outcome;
     const told = tellProblem(before, data.problem, rejected[0] === undefined ? null : `${subject}: ${rejected[0]}`);
     const pause = outcome.kind === 'done' ? SLOW_POLL_SECONDS : outcome.afterSeconds;
-    return nap(pause, { ...told, data: { ...told.data, failures: 0 } });
+    // A task of an earlier version has no party yet.
+    return { ...nap(pause, { ...told, data: { ...told.data, failures: 0 } }), party: driver.name };
   };
   return {
     lane: PAYMENT_LANE,
@@ -136,10 +139,12 @@ async function hasUnfinal(db: Database, orderNumber: string): Promise<boolean> {
 function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSeconds: number): Outcome {
   const { status, createdAt, expiresAt, readAt } = topUp;
   const ageSeconds = (readAt.getTime() - createdAt.getTime()) / 1000;
-  const restSeconds = Math.max(0, (expiresAt!.getTime() - readAt.getTime()) / 1000);
+  const overSeconds = (readAt.getTime() - expiresAt!.getTime()) / 1000;
+  const restSeconds = Math.max(0, -overSeconds);
   if (ageSeconds > DEPOSIT_ADDRESS_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
   if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
-  if (status === 'CONFIRMING') return nap(pollSeconds);
+  if (status === 'CONFIRMING')
+    return nap(Math.max(pollSeconds, Math.min(CONFIRMING_POLL_SECONDS_MAX, overSeconds / 24)));
   if (status === 'PENDING') return nap(Math.min(pollSeconds, restSeconds));
   return nap(Math.max(LATE_POLL_SECONDS, ageSeconds / 24));
 }

@@ -2,11 +2,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { RpcRequestError } from 'viem';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JsonRpc, RpcError } from '../../../provisioning/payments/drivers/json-rpc.ts';
 import { Nodes } from '../../../provisioning/payments/drivers/nodes.ts';
 import { X402Chain } from '../../../provisioning/payments/drivers/x402/chain.ts';
-import { isAway } from '../../../provisioning/payments/drivers/x402/nodes.ts';
+import { isAway, providerOf } from '../../../provisioning/payments/drivers/x402/nodes.ts';
 
 const { signal } = new AbortController();
 
@@ -14,15 +15,21 @@ interface Node {
   url: string;
   status: number;
   answer: object;
-  bodies: { params: unknown }[];
+  bodies: { method: string; params: unknown }[];
 }
+
+/** The call by which a node shows that it has not stopped. */
+const HEAD = 'eth_getBlockByNumber';
+const NEW_HEAD = { result: { timestamp: '0xffffffff' } };
 
 async function startNode(answer: object, status = 200): Promise<Node> {
   const node: Node = { url: '', status, answer, bodies: [] };
   const server = createServer(async (request, response) => {
     const body = JSON.parse((await request.toArray()).join(''));
     node.bodies.push(body);
-    response.writeHead(node.status).end(JSON.stringify({ id: body.id, ...node.answer }));
+    response
+      .writeHead(node.status)
+      .end(JSON.stringify({ id: body.id, ...(body.method === HEAD ? NEW_HEAD : node.answer) }));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => void server.close().closeAllConnections());
@@ -75,5 +82,29 @@ describe('A client of JSON-RPC', () => {
     const fault = await client.getBlockNumber().catch((error) => error);
     expect([fault instanceof Error, isAway(fault)]).toEqual([true, away]);
     expect(String(fault.stack)).not.toContain(node.url);
+  });
+
+  it.each([
+    ['reverted', { code: 3, message: 'execution reverted' }],
+    ['refused', { code: -32000, message: 'invalid opcode: 0xfe' }],
+  ])('gives x402 the answer of the node that %s a simulation, if another one is away', async (_, error) => {
+    const node = await startNode({ error }, 200);
+    for (const rpcUrls of [
+      [node.url, 'http://127.0.0.1:1'],
+      ['http://127.0.0.1:1', node.url],
+    ]) {
+      const provider = providerOf(rpcUrls, 300);
+      const call = provider.request({ method: 'eth_call', params: [{}, 'latest'] });
+      await expect(call).rejects.toThrow(RpcRequestError);
+    }
+  });
+
+  it('does not wait for another node with x402 when a node reverts a simulation', async () => {
+    const node = await startNode({ error: { code: 3, message: 'execution reverted' } }, 200);
+    const other = await startNode({ result: '0x' });
+    const { request } = providerOf([node.url, other.url], 300);
+    await expect(request({ method: 'eth_call', params: [{}, 'latest'] })).rejects.toThrow(RpcRequestError);
+    expect(other.bodies).toEqual([]);
+    await expect(request({ method: 'eth_sendRawTransaction' })).resolves.toBe('0x');
   });
 });

@@ -31,7 +31,8 @@ interface Output {
   n: number;
   /** In the coin. */
   value: number;
-  scriptPubKey: { address?: string; addresses?: string[] };
+  /** Absent: an output of MWEB on Litecoin, which no deposit address can have. */
+  scriptPubKey?: { address?: string; addresses?: string[] };
 }
 interface Transaction {
   txid: string;
@@ -175,7 +176,7 @@ export class UtxoReader implements ChainNode {
 const transactionCall = (id: string): Call => ['getrawtransaction', id, true];
 
 /** Older nodes return a list. An output of several keys has several addresses, and counts as none. */
-const addressOf = ({ address, addresses }: Output['scriptPubKey']): string | undefined =>
+const addressOf = ({ address, addresses }: Output['scriptPubKey'] = {}): string | undefined =>
   address ?? (addresses?.length === 1 ? addresses[0] : undefined);
 
 /** Nodes write 8 decimals. A double keeps all of them up to 90 million coins, which is more than any top-up. */

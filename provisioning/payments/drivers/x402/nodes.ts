@@ -42,11 +42,15 @@ export function providerOf(urls: readonly string[], staleSeconds: number) {
       const signal = AbortSignal.timeout(RPC_TIMEOUT_MS);
       const signalOf = () =>
         urls.length === 1 ? signal : AbortSignal.any([signal, AbortSignal.timeout(NODE_TIMEOUT_MS)]);
-      const ask = (node: JsonRpc) =>
-        node.call(signalOf(), method, ...limited(method, params)).catch((fault: Error) => {
-          faults.push(fault);
+      const ask = async (node: JsonRpc): Promise<Answer> => {
+        try {
+          return { result: await node.call(signalOf(), method, ...limited(method, params)) };
+        } catch (fault) {
+          faults.push(fault as Error);
+          if (isSimulation(method) && isRevert(fault)) return { refusal: fault };
           throw fault;
-        });
+        }
+      };
       let isAnyStopped = false;
       const askLive = async (node: JsonRpc) => {
         if (!(await hasStopped(node, signalOf()))) return ask(node);
@@ -54,17 +58,20 @@ export function providerOf(urls: readonly string[], staleSeconds: number) {
         throw new Error('The node has stopped.');
       };
       try {
-        return await nodes.ask(signal, askLive).catch((fault: Error) => {
-          if (!isAnyStopped) throw fault;
-          const refusal = faults.find((one) => one instanceof RpcError);
+        const answer = await nodes.ask(signal, askLive).catch((fault: Error) => {
+          // The refusal of a sent transaction may follow from another node, which passed it on before it failed.
+          const counts = isAnyStopped ? isRpcError : isSimulation(method) ? isRefusal : () => false;
+          const refusal = faults.find(counts);
           if (refusal) throw refusal;
+          if (!isAnyStopped) throw fault;
           return nodes.ask(signal, ask);
         });
+        if ('refusal' in answer) throw answer.refusal;
+        return answer.result;
       } catch (fault) {
-        const error =
-          fault instanceof RpcError && fault.status < 400
-            ? new RpcRequestError({ ...call, error: fault })
-            : new HttpRequestError({ ...call, details: (fault as Error).message });
+        const error = isRefusal(fault)
+          ? new RpcRequestError({ ...call, error: fault })
+          : new HttpRequestError({ ...call, details: (fault as Error).message });
         FAULTS.set(error, faults);
         throw error;
       }
@@ -72,9 +79,23 @@ export function providerOf(urls: readonly string[], staleSeconds: number) {
   };
 }
 
+/** A node answered a call: with a result, or with a refusal. */
+type Answer = { result: unknown } | { refusal: RpcError };
+
+const isRpcError = (fault: unknown): boolean => fault instanceof RpcError;
+
+/** Whether a node answered with an error. A status from 400 on says that it is busy. */
+const isRefusal = (fault: unknown): fault is RpcError => fault instanceof RpcError && fault.status < 400;
+
+/** Whether the simulated contract refused. A second opinion would only hold the request: another node may be silent. */
+const isRevert = (fault: unknown): fault is RpcError =>
+  isRefusal(fault) && (fault.code === 3 || /revert/i.test(fault.message));
+
+const isSimulation = (method: string): boolean => method === 'eth_call' || method === 'eth_estimateGas';
+
 /** The parameters of a call. A simulation without a limit of its gas gets one, also in calls that libraries make. */
 function limited(method: string, params: unknown[]): unknown[] {
-  if (method !== 'eth_call' && method !== 'eth_estimateGas') return params;
+  if (!isSimulation(method)) return params;
   const [call, ...rest] = params;
   return [{ gas: toHex(SIMULATED_GAS_MAX), ...(call as object) }, ...rest];
 }

@@ -68,7 +68,7 @@ describe('A top-up by BTCPay', () => {
     await eventually(async () => btcpay.waiting >= 64);
     await opened('BTC-LN');
     expect(answered).toBe(0);
-    btcpay.silent = undefined;
+    btcpay.wake();
     await Promise.all(waiting);
   });
 

@@ -69,6 +69,12 @@ export class Btcpay {
     await new Promise((done) => this.#server.close(done));
   }
 
+  /** Answers all methods again, and ends the requests that wait. */
+  wake(): void {
+    this.silent = undefined;
+    this.#server.closeAllConnections();
+  }
+
   invoiceOf(orderNumber: string): StoredInvoice {
     return this.invoices.find(({ metadata }) => metadata.orderId === orderNumber)!;
   }

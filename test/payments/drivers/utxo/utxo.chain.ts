@@ -151,6 +151,21 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
     expect(whole).toMatchObject({ hash, payments: [{ coin: 'LTC', address, units: 12_345_678n }] });
   });
 
+  it('a transaction of MWEB in the mempool delays no payment', async () => {
+    // The first block that may have one is number 432. The wallet spends its coins only some blocks later.
+    await node.mine(Math.max(0, 431 - (await node.rpc<number>('getblockcount'))));
+    await node.pay(await node.rpc('getnewaddress', '', 'mweb'), '10');
+    await node.mine(6);
+    const [account, topUp] = await fresh();
+    await node.pay(topUp.wallet_address, '0.5');
+    await node.mine(2);
+    const txId = await node.pay(await node.rpc('getnewaddress', '', 'mweb'), '0.01');
+    const { vout } = await node.rpc<{ vout: object[] }>('getrawtransaction', txId, true);
+    expect(vout.every((output) => !('scriptPubKey' in output))).toBe(true);
+    await world.becomes(account, topUp, { status: 'confirmed', credited_usd: 40 });
+    expect(await node.rpc('getrawmempool')).toContain(txId);
+  });
+
   it('a node of another chain is not trusted', async () => {
     const { url } = node;
     const chain = CHAINS['bitcoin-regtest']!;
