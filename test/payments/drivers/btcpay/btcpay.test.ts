@@ -57,21 +57,6 @@ describe('A top-up by BTCPay', () => {
     expect((await opened()).topUp.wallet_address).not.toBe(topUp.wallet_address);
   });
 
-  it('opens while 64 accounts wait for the silent processor of another network', async () => {
-    btcpay.silent = 'BTC-CHAIN';
-    const accounts = await Promise.all(Array.from({ length: 64 }, () => freehold.newAccount()));
-    let answered = 0;
-    const waiting = accounts.map(async ({ rest }) => {
-      await rest('POST', '/v1/billing/topups', { amount_usd: 50, crypto: 'BTC' });
-      answered++;
-    });
-    await eventually(async () => btcpay.waiting >= 64);
-    await opened('BTC-LN');
-    expect(answered).toBe(0);
-    btcpay.wake();
-    await Promise.all(waiting);
-  });
-
   it.each([[['broken', 'broken']], [['lost', 'broken']]] as const)(
     'is refused without a trace while BTCPay is %j',
     async (faults) => {
