@@ -6,6 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 import { PAID_HOURS } from '../money.ts';
+import { KEEPS_HOLD_SQL } from '../servers/server.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -29,7 +30,10 @@ const BALANCE = {
   availableMicros: column.bigint(),
   /** Debts of reversed payments. */
   owedMicros: column.bigint(),
-  /** Top-ups that chains have shown, but not yet confirmed, and refunds that wait for payments to become final. */
+  /**
+   * Top-ups that chains have shown, but not yet confirmed, and refunds that wait for payments to become final. And the holds
+   * that deleted orders keep until their hosts are free.
+   */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
   monthlyCostMicros: column.bigint(),
@@ -55,7 +59,8 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
     where account_id = $1 and auto_renew and status not in ('FAILED', 'DELETING', 'DELETED')),
   monthly as (select coalesce(sum(price_month_micros), 0)::bigint as cost_micros from renewal)
   select available_micros, owed_micros, updated_at,
-      withheld_micros + coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
+      withheld_micros + coalesce((select sum(greatest(amount_micros - credited_micros, 0)) from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint
+        + coalesce((select sum(price_month_micros + setup_fee_micros) from server where account_id = $1 and ${KEEPS_HOLD_SQL}), 0)::bigint as pending_micros,
       cost_micros as monthly_cost_micros,
       case when cost_micros > 0 then
         (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)

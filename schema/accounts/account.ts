@@ -52,7 +52,8 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
   pendingUsd: t.expose('pendingMicros', {
     type: 'Usd',
-    description: 'Top-ups that wait for confirmation, and refunds that wait until the payments behind them are final.',
+    description:
+      'Top-ups that wait for confirmation, and refunds that wait until the payments behind them are final. Also the prices of deleted dedicated orders that still have their hosts.',
   }),
   owedUsd: t.field({
     type: 'Usd',
