@@ -6,6 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 import { PAID_HOURS } from '../money.ts';
+import { KEEPS_HOLD_SQL } from '../servers/server.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -31,7 +32,8 @@ const BALANCE = {
   owedMicros: column.bigint(),
   /**
    * Payments of top-ups that wait for confirmations, at the rate of their quote. It includes refunds that wait for payments to
-   * become final. A top-up by x402 counts whole. Payments in suspense count nothing.
+   * become final, and the holds that deleted orders keep until their hosts are free. A top-up by x402 counts whole. Payments in
+   * suspense count nothing.
    */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */
@@ -60,7 +62,9 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
   select available_micros, owed_micros, updated_at,
       withheld_micros + coalesce((select sum(greatest(0, case mode when 'X402' then amount_micros
           else floor(received_crypto::numeric * amount_micros / nullif(amount_crypto::numeric, 0)) end - credited_micros))
-        from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint as pending_micros,
+        from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint
+        + coalesce((select sum(price_month_micros + setup_fee_micros) from server
+            where account_id = $1 and ${KEEPS_HOLD_SQL}), 0)::bigint as pending_micros,
       cost_micros as monthly_cost_micros,
       case when cost_micros > 0 then
         (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)

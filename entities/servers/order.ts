@@ -12,7 +12,7 @@ import { claimSql } from './capacity.ts';
 import { hasImageSql, isOnEngineSql } from './engine.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
-import { Server } from './server.ts';
+import { KEEPS_HOLD_SQL, Server } from './server.ts';
 
 /** Counts the servers of the account $1. */
 const SERVERS_SQL = `select count(*)::int from server where account_id = $1 and status <> 'DELETED'`;
@@ -122,3 +122,15 @@ export const MARK_UNPROVEN = statement({ hours: column.int(), repeated: column.b
   with marked as (update server set unproven_at = now() where order_number = $2)
   select greatest(1, ceil($3::float8 / 3600))::int as hours,
     exists (select from server where account_id = $1 and unproven_at > now() - interval '1 day') as repeated`;
+/**
+ * The begun hours since the deleted order $1, and whether it follows another such order within a day. The time of the
+ * deletion counts, because a wipe can take days. No row: the order has kept no hold.
+ */
+export const COUNT_KEPT_HOURS = statement({ hours: column.int(), repeated: column.boolean() })`
+  select greatest(1, ceil(extract(epoch from now() - created_at) / 3600))::int as hours,
+    exists (
+      select from server earlier
+      where earlier.account_id = server.account_id and earlier.order_number <> server.order_number
+        and earlier.unproven_at > server.unproven_at - interval '1 day'
+        and earlier.unproven_at <= server.unproven_at) as repeated
+  from server where order_number = $1 and ${KEEPS_HOLD_SQL}`;

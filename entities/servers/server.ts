@@ -88,7 +88,7 @@ export const Server = entity('server', {
   priceMonthMicros: column.bigint(),
   setupFeeMicros: column.bigint(),
   paidUntil: nullable(column.timestamp()),
-  /** When the order ended without proof of its machine. */
+  /** When the order ended without proof of its machine, or was deleted while its host was being installed. */
   unprovenAt: nullable(column.timestamp()),
   suspendedAt: nullable(column.timestamp()),
   /** The status to which a SUSPENDED server resumes. */
@@ -110,6 +110,13 @@ export const USER_DATA = sealedColumn(Server, 'userData', 'order_number');
 
 /** The values of a server without secrets: it has booted with them, or never will. */
 export const ERASED = { rootPassword: null, userData: null };
+
+/**
+ * Whether a server is a dedicated order that was deleted before its delivery, and still has its host. Its hold lasts as long,
+ * so money never holds two hosts at once.
+ */
+export const KEEPS_HOLD_SQL = `kind = 'DEDICATED' and status = 'DELETING' and unproven_at is not null
+  and paid_until is null and failure_code is null`;
 
 /** The columns that answers show: all but large ones, secrets that only drivers need, and those for the operator. */
 const { sshPublicKeys, userData, rootPassword, trouble, troubleAt, ...shown } = Server.columns;

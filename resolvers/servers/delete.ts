@@ -2,7 +2,7 @@
 import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { transition } from '../../entities/history/transition.ts';
+import { expression, transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
 import { refund } from '../../entities/payments/withheld.ts';
 import { ERASED, SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
@@ -18,8 +18,9 @@ export interface DeletedServer {
 }
 
 /**
- * Deletes a server in any status. A server that never ran is refunded in full, except for hours without proof. Any other is
- * refunded for the unused whole hours of its month. Deleting again changes nothing.
+ * Deletes a server in any status. A server that never ran is refunded in full, except for hours without proof. A dedicated one
+ * that is being made is refunded when its host is free. Any other is refunded for the unused whole hours of its month. Deleting
+ * again changes nothing.
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
@@ -27,9 +28,13 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
     const present = await lockServer(tx, context, orderNumber, 'while suspended');
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection) throw new ApiError('delete_protected');
-    const move = { actor: actorOf(context), set: ERASED };
+    // A host may need a wipe of hours. Its order would otherwise take the next host with the same money.
+    const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING';
+    const set = { ...ERASED, ...(keepsHold && { unprovenAt: expression('now()') }) };
+    const move = { actor: actorOf(context), set };
     const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
-    const refundedMicros = await refundServer(tx, server);
+    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server);
+    if (keepsHold) tx.changed({ kind: 'balance', accountId: server.accountId, id: server.accountId });
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
   });

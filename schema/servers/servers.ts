@@ -85,7 +85,11 @@ export const OrderedServerType = objectType<OrderedServer>('OrderedServer', 'An 
 }));
 const DeletedServerType = objectType<DeletedServer>('DeletedServer', 'A server in deletion.', (t) => ({
   server: t.expose('server', { type: ServerType }),
-  refundedUsd: t.expose('refundedMicros', { type: 'Usd', description: 'The amount that went back to the balance.' }),
+  refundedUsd: t.expose('refundedMicros', {
+    type: 'Usd',
+    description:
+      'The amount that went back to the balance. A dedicated order that is being made gets its price back later, when its host is free.',
+  }),
 }));
 const ServerPage = pageOf('Server', ServerType);
 const ServerEventType = objectType<ServerEvent>(

@@ -1,7 +1,10 @@
-/** Orders whose machine ran and gave no proof. One a day is free for an account; the others pay for the hours. */
+/**
+ * Orders whose machine ran and gave no proof, and dedicated orders that were deleted before their delivery. One a day is free
+ * for an account; the others pay for the hours.
+ */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { hourlyMicros } from '../../../entities/money.ts';
-import { MARK_UNPROVEN } from '../../../entities/servers/order.ts';
+import { COUNT_KEPT_HOURS, MARK_UNPROVEN } from '../../../entities/servers/order.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type { Observation } from '../drivers/driver.ts';
 
@@ -28,13 +31,26 @@ export function machineTime(
  * Charges an order that ends without proof, under the lock of its account. The caller takes the money from its hold.
  * @returns micro-USD; 0 for the first such order of a day, and for an order whose machine never ran
  */
-export async function chargeUnproven(
-  tx: Transaction,
-  { accountId, orderNumber, priceMonthMicros, setupFeeMicros }: Server,
-  { onSeconds }: MachineTime,
-): Promise<bigint> {
+export async function chargeUnproven(tx: Transaction, server: Server, { onSeconds }: MachineTime): Promise<bigint> {
   if (onSeconds === undefined) return 0n;
-  const { hours, repeated } = (await MARK_UNPROVEN.first(tx, [accountId, orderNumber, onSeconds]))!;
+  const { accountId, orderNumber } = server;
+  return chargeOf(server, (await MARK_UNPROVEN.first(tx, [accountId, orderNumber, onSeconds]))!);
+}
+
+/**
+ * Charges a deleted dedicated order for the hours from the order until its host is free. The caller takes the money from its
+ * hold.
+ * @returns micro-USD; 0 for the first such order of a day; null if the order has kept no hold
+ */
+export async function chargeKept(tx: Transaction, server: Server): Promise<bigint | null> {
+  const kept = await COUNT_KEPT_HOURS.first(tx, [server.orderNumber]);
+  return kept ? chargeOf(server, kept) : null;
+}
+
+function chargeOf(
+  { priceMonthMicros, setupFeeMicros }: Server,
+  { hours, repeated }: { hours: number; repeated: boolean },
+): bigint {
   const micros = hourlyMicros(priceMonthMicros) * BigInt(hours);
   const most = priceMonthMicros + setupFeeMicros;
   return repeated ? (micros < most ? micros : most) : 0n;

@@ -4,7 +4,7 @@ import { usdFromMicros } from '../../../entities/money.ts';
 import { available, held, isPosted, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.ts';
 import { undoChange } from '../billing/change.ts';
-import { chargeUnproven, type MachineTime } from '../billing/unproven.ts';
+import { chargeKept, chargeUnproven, type MachineTime } from '../billing/unproven.ts';
 import { DriverError, type DriverErrorCode } from '../drivers/driver.ts';
 import { move } from '../move.ts';
 
@@ -34,14 +34,14 @@ export async function undeliverable(tx: Transaction, server: Server, machine: Ma
 }
 
 /**
- * Releases the held price of an order. Captured money is not held any more, and an order that waits for its payment holds
- * none.
+ * Releases the held price of an order, once. Captured money is not held any more, and an order that waits for its payment
+ * holds none.
  * @param chargedMicros the part that is captured instead
  * @returns micro-USD; 0 if the order held none
  */
 export async function releaseHold(tx: Transaction, server: Server, chargedMicros = 0n): Promise<bigint> {
   const { accountId, orderNumber, serviceCode } = server;
-  if (!(await isPosted(tx, `hold:${orderNumber}`))) return 0n;
+  if (!(await isPosted(tx, `hold:${orderNumber}`)) || (await isPosted(tx, `release:${orderNumber}`))) return 0n;
   const amountMicros = server.priceMonthMicros + server.setupFeeMicros - chargedMicros;
   const common = { debit: held(accountId), orderNumber, serviceCode };
   await post(
@@ -53,10 +53,16 @@ export async function releaseHold(tx: Transaction, server: Server, chargedMicros
     },
     {
       ...{ ...common, kind: 'capture', credit: REVENUE, amountMicros: chargedMicros },
-      ...{ externalKey: `capture:${orderNumber}`, description: `Hours of ${serviceCode} without proof` },
+      ...{ externalKey: `capture:${orderNumber}`, description: `Hours of an undelivered ${serviceCode}` },
     },
   );
   return amountMicros;
+}
+
+/** Releases the hold that a deleted order kept until its host was free, less its hours. */
+export async function releaseKept(tx: Transaction, server: Server): Promise<void> {
+  const chargedMicros = await chargeKept(tx, server);
+  if (chargedMicros !== null) await releaseHold(tx, server, chargedMicros);
 }
 
 /**

@@ -7,6 +7,7 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { done, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
 import { pauseSeconds } from '../task.ts';
+import { releaseKept } from './outcome.ts';
 import type { ServerStep } from './step.ts';
 
 /** Seconds between two looks at an open circuit breaker. */
@@ -27,11 +28,10 @@ export const remove: ServerStep = async ({ aborted, data }, { db, server, driver
   return nap(pauseSeconds(pollSeconds, waits), { data: { waits } });
 };
 
-/** Releases the capacity of a server whose machines are gone. A deletion ends with that. */
-export async function release(
-  tx: Transaction,
-  { orderNumber, status }: Pick<Server, 'orderNumber' | 'status'>,
-): Promise<void> {
+/** Releases the capacity of a server whose machines are gone, and the hold that lasts as long. A deletion ends with that. */
+export async function release(tx: Transaction, server: Server): Promise<void> {
+  const { orderNumber, status } = server;
+  await releaseKept(tx, server);
   await releaseCapacity(tx, orderNumber);
   if (status === 'DELETING') await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', { actor: SYSTEM });
 }

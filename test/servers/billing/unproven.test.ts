@@ -4,8 +4,10 @@ import { hourlyMicros } from '../../../entities/money.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import type { MachineTime } from '../../../provisioning/servers/billing/unproven.ts';
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
+import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
+import { watchBalance } from '../../../resolvers/subscriptions.ts';
 import { FUNDS_MICROS, finish, openCustomerShop, startWorker } from '../../setup/customer-shop.ts';
 import { eventually, leasedAgain } from '../../setup/freehold.ts';
 import { PRICE } from '../../setup/shop.ts';
@@ -112,5 +114,109 @@ describe('An order whose machine runs without proof', () => {
     await failing();
     expect((await deleteServer(shop.context, await order())).refundedMicros).toBe(PRICE);
     expect(await balance()).toBe(FUNDS_MICROS);
+  });
+});
+
+describe('A dedicated order that the customer deletes before its delivery', () => {
+  const DEDICATED = { ...ORDER, serviceCode: 'ded-1' };
+  const DEDICATED_PRICE = 99_000_000n;
+  const DEDICATED_HOUR = hourlyMicros(DEDICATED_PRICE);
+
+  /** A shop with money for so many servers. Their machines give no proof, and stay until `wiped`. */
+  async function openWipingShop(servers: bigint) {
+    const fundsMicros = servers * DEDICATED_PRICE;
+    const shop = await openCustomerShop(onTestFinished, { fundsMicros, proofSeconds: { VPS: 60, DEDICATED: 60 } });
+    const destroy = shop.driver.destroy.bind(shop.driver);
+    const observe = shop.driver.observe.bind(shop.driver);
+    shop.driver.observe = async (...given) => ({ ...(await observe(...given)), proven: false });
+    let isWiping = true;
+    shop.driver.destroy = async (key, signal) =>
+      isWiping ? { ...key, phase: 'incomplete', busy: true, proven: false } : destroy(key, signal);
+    const worker = startWorker(shop, onTestFinished);
+    const is = (orderNumber: string, status: string) =>
+      eventually(async () => (await shop.read(orderNumber)).status === status);
+    const order = async () => (await orderServer(shop.context, DEDICATED)).server.orderNumber;
+    /** Orders a server, and deletes it while it is being made. */
+    const deleted = async () => {
+      const orderNumber = await order();
+      await is(orderNumber, 'PROVISIONING');
+      expect((await deleteServer(shop.context, orderNumber)).refundedMicros).toBe(0n);
+      return orderNumber;
+    };
+    const wiped = async (...orderNumbers: string[]) => {
+      isWiping = false;
+      await shop.db.query('update task set run_at = now()');
+      for (const orderNumber of orderNumbers) await is(orderNumber, 'DELETED');
+    };
+    const money = async () => {
+      const { availableMicros, pendingMicros } = await findBalance(shop.context);
+      return { availableMicros, pendingMicros };
+    };
+    return { shop, worker, order, deleted, wiped, money };
+  }
+
+  it('has its price held until its host is free, so that money orders no other host', async () => {
+    const { shop, order, deleted, wiped, money } = await openWipingShop(1n);
+    const first = await deleted();
+    expect(await money()).toEqual({ availableMicros: 0n, pendingMicros: DEDICATED_PRICE });
+    await expect(order()).rejects.toMatchObject({ code: 'insufficient_balance' });
+    await wiped(first);
+    expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('is free once a day, and then pays for the begun hours from the order until its host is free', async () => {
+    const { shop, deleted, wiped, money } = await openWipingShop(3n);
+    const both = [await deleted(), await deleted()];
+    // The wipes take two days, and the deletions were on one day.
+    await shop.db.query(`update server set unproven_at = unproven_at - interval '48 hours',
+      created_at = created_at - interval '49.5 hours'`);
+    const later = await deleted();
+    await wiped(...both, later);
+    expect(await money()).toEqual({
+      availableMicros: 3n * DEDICATED_PRICE - 50n * DEDICATED_HOUR,
+      pendingMicros: 0n,
+    });
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('tells those who watch the balance that its price waits', async () => {
+    const { shop, order } = await openWipingShop(1n);
+    const orderNumber = await order();
+    await eventually(async () => (await shop.read(orderNumber)).status === 'PROVISIONING');
+    const seen = await watchBalance(shop.context);
+    expect((await seen.next()).value).toMatchObject({ pendingMicros: 0n });
+    await deleteServer(shop.context, orderNumber);
+    for await (const { pendingMicros } of seen) if (pendingMicros === DEDICATED_PRICE) break;
+  });
+
+  it('pays its price at most', async () => {
+    const { shop, deleted, wiped, money } = await openWipingShop(2n);
+    const both = [await deleted(), await deleted()];
+    await shop.db.query(`update server set created_at = created_at - interval '900 hours'`);
+    await wiped(...both);
+    expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('gets all its money back at once while no machine is being made', async () => {
+    const { shop, worker, order } = await openWipingShop(1n);
+    await worker.stop();
+    for (let i = 0; i < 2; i++)
+      expect((await deleteServer(shop.context, await order())).refundedMicros).toBe(DEDICATED_PRICE);
+  });
+
+  it('gets its money back once if the order failed before', async () => {
+    const { shop, worker, order, wiped, money } = await openWipingShop(2n);
+    const orderNumber = await order();
+    await eventually(async () => (await shop.read(orderNumber)).status === 'PROVISIONING');
+    await shop.db.query('update task set deadline_at = now() where subject = $1', [orderNumber]);
+    await eventually(async () => (await shop.read(orderNumber)).status === 'FAILED');
+    expect((await deleteServer(shop.context, orderNumber)).refundedMicros).toBe(0n);
+    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE, pendingMicros: 0n });
+    await wiped(orderNumber);
+    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE, pendingMicros: 0n });
+    await worker.stop();
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 });

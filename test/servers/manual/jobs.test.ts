@@ -44,13 +44,15 @@ describe('A hand-made dedicated server', () => {
     );
   });
 
-  it('leaves no open job when the operator cancels its deletion, since its addresses are free then', async () => {
-    const { account, number } = await newOrder();
+  it('leaves no open job and no held money when the operator cancels its deletion, since its addresses are free then', async () => {
+    const { account, funds, number } = await newOrder();
     await openJob(number, 'CREATE');
-    await account.rest('DELETE', `/v1/servers/${number}`);
+    expect((await account.rest('DELETE', `/v1/servers/${number}`)).body.refunded_usd).toBe(0);
     await openJob(number, 'DESTROY');
+    expect((await account.rest('GET', '/v1/account/balance')).body).toMatchObject({ pending_usd: 99 });
     const { data } = await operator('mutation ($s: Line!) { giveUpTask(subject: $s) { subject } }', { s: number });
     expect(data.giveUpTask.subject).toBe(number);
+    expect(await account.balance()).toBe(funds);
     // biome-ignore lint/suspicious/noExplicitAny: an answer of GraphQL
     const left = (await jobs()).filter((job: any) => job.orderNumber === number);
     // biome-ignore lint/suspicious/noExplicitAny: as above
