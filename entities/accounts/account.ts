@@ -32,8 +32,8 @@ const BALANCE = {
   owedMicros: column.bigint(),
   /**
    * Payments of top-ups that wait for confirmations, at the rate of their quote. It includes refunds that wait for payments to
-   * become final, and the holds that deleted orders keep until their hosts are free. A top-up by x402 counts whole. Payments in
-   * suspense count nothing.
+   * become final. It also includes the holds that deleted orders keep until their hosts are free. A top-up by x402 counts whole.
+   * Payments in suspense count nothing.
    */
   pendingMicros: column.bigint(),
   /** The monthly cost of the servers that renew automatically. */

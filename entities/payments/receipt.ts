@@ -17,7 +17,7 @@ const LINE = {
   units: nullable(column.text()),
   network: nullable(column.text()),
   txId: nullable(column.text()),
-  /** Of all lines. */
+  /** Of all lines of a top-up, also of those beyond the limit. */
   totalMicros: column.bigint(),
 };
 export type ReceiptLine = Row<typeof LINE>;
@@ -25,23 +25,40 @@ export type ReceiptLine = Row<typeof LINE>;
 export const FIND_RECEIPT_START = statement({ at: column.timestamp() })`
   select least(top_up.created_at, min(payment.created_at)) as at from top_up left join payment using (order_number)
     where order_number = $1 group by top_up.created_at`;
-/** The external key of the payment behind a transfer of its credit, its reversal or its restoration. */
+/** The external key of the payment behind a transfer, or its id if the operator assigned it. */
 const PAYMENT_KEY = `regexp_replace(transfer.external_key, '^(reverse|restore):[0-9]+:', '')`;
-/**
- * The changes of the balance of the account $1 in the order of their times. $2 only those of this order and its payments, or
- * null. $3 and $4 the range of times. The credited sum of a top-up has no payment in another coin, which the operator assigned.
- * So such a payment is a change of its month alone. A reversal of a payment makes a debt, which is a change by its order. The payment of the
- * debt names no order, and is a change of its month.
- */
-export const LIST_RECEIPT_LINES = statement(LINE)`
-  select transfer.created_at as at, description, coalesce(transfer.order_number, payment.order_number) as order_number, coin, case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
+const PAYMENT_ID = `substring(transfer.external_key from '^assign:(.*)$')`;
+const SIGNED = `case when credit = 'available:' || $1 then amount_micros else -amount_micros end`;
+
+/** The first changes among the given transfers of the account $1, each with its payment. Each payment is found by its key. */
+const linesSql = (given: string, where = 'true') => `
+  with given as (${given}),
+  change as (
+    select given.*, payment.order_number as paid_order, payment.id as payment_id, mode, coin, units, network, tx_id
+    from given left join lateral (
+      select * from payment where account_id = $1 and external_key = payment_key
+      union all select * from payment where account_id = $1 and id = assigned_id limit 1) as payment on true)
+  select created_at as at, description, coalesce(order_number, paid_order) as order_number, coin,
+    case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
     (sum(signed) over ())::bigint as total_micros
-  from transfer
-    cross join lateral (select case when credit = 'available:' || $1 then amount_micros else -amount_micros end as signed) as amount
-    left join payment on payment.account_id = $1
-      and (payment.external_key = ${PAYMENT_KEY} or payment.id = substring(transfer.external_key from '^assign:(.*)$'))
-  where transfer.account_id = $1 and ('available:' || $1 in (debit, credit) or $2::text is not null and debit = 'owed:' || $1)
-    and ($2::text is null or coalesce(transfer.order_number, payment.order_number) = $2 and (
-      payment.id is null or payment.mode = 'X402' or coin = (select crypto from top_up where top_up.order_number = $2)))
-    and transfer.created_at >= $3 and transfer.created_at < $4
-  order by transfer.created_at, transfer.id limit ${RECEIPT_LINES_MAX}`;
+  from change where ${where} order by created_at, id limit ${RECEIPT_LINES_MAX}`;
+const GIVEN = `select transfer.id, created_at, description, order_number, ${SIGNED} as signed, ${PAYMENT_KEY} as payment_key,
+  ${PAYMENT_ID} as assigned_id from transfer where transfer.account_id = $1`;
+
+/** The first changes of the balance of the account $1, in the order of their times. $2 and $3 the range. */
+export const LIST_RECEIPT_LINES = statement(LINE, { name: 'list receipt lines' })`${linesSql(`${GIVEN}
+  and 'available:' || $1 in (debit, credit) and created_at >= $2 and created_at < $3
+  order by created_at, transfer.id limit ${RECEIPT_LINES_MAX}`)}`;
+/**
+ * The changes of the balance of the account $1 by the top-up $2, in the range from $3 to $4. The credited sum of a top-up has no
+ * payment in another coin, which the operator assigned. So such a payment is a change of its month alone. A reversal of a payment
+ * makes a debt, which is a change by its order. The payment of the debt names no order, and is a change of its month.
+ */
+export const LIST_TOP_UP_LINES = statement(LINE, { name: 'list top-up lines' })`${linesSql(
+  `${GIVEN}
+  and ('available:' || $1 in (debit, credit) or debit = 'owed:' || $1) and created_at >= $3 and created_at < $4
+  and (order_number = $2 or order_number is null and (
+    ${PAYMENT_KEY} in (select external_key from payment where payment.order_number = $2)
+    or ${PAYMENT_ID} in (select payment.id from payment where payment.order_number = $2)))`,
+  `payment_id is null or mode = 'X402' or coin = (select crypto from top_up where top_up.order_number = $2)`,
+)}`;

@@ -54,6 +54,8 @@ export function receiptPage(json: string): string {
     const paid = [amount_crypto && `${amount_crypto} ${coin}`, tx_id].filter(Boolean).join(' by ');
     return `<tr><td>${minuteOf(at)}<td>${escaped(description)}<small>${escaped(order_number)}</small><small>${escaped(paid)}</small><td class="n">${usd(amount_usd)}`;
   });
+  const further = Math.round((total_usd - lines.reduce((sum, { amount_usd }) => sum + amount_usd, 0)) * 1e6) / 1e6;
+  if (further) rows.push(`<tr><td><td>Further changes, which the usage lists<td class="n">${usd(further)}`);
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Receipt ${escaped(number)}</title><style>${STYLE}</style>
 <h1>Receipt ${escaped(number)}</h1>

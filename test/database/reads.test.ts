@@ -134,6 +134,11 @@ describe(`A request of an account with ${ROWS} rows of each kind`, () => {
   });
 });
 
+it(`A receipt reads its 1,000 lines, and not all ${ROWS} changes of an account`, async () => {
+  const month = time(-3_600_000).slice(0, 7);
+  expect(await rowsRead(() => rest('GET', `/v1/billing/receipts/${month}`))).toBeLessThan(5_000);
+});
+
 describe(`An order of an account with ${ROWS} released holds of a key with a limit`, () => {
   it.each([
     ['limited', 'from the balance', {}],
