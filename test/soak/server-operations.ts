@@ -142,9 +142,15 @@ const follow: Operation = async (actor) => {
     const found = await api.ask('getServer', { order_number }, { refusals: GONE });
     if (found.code !== 'ok') return found;
     const waiting = () => api.ask('followServer', { order_number, status: 'stopped', timeout: 2 }, { refusals: GONE });
-    await api.watch(`freehold://servers/${order_number}`, waiting).catch((error) => {
-      if (!/not.found|nothing here/i.test(String(error))) actor.measurements.contradiction(`A watch ended: ${error}`);
-    });
+    const watch = () => api.watch(`freehold://servers/${order_number}`, waiting);
+    // A suspension of the account ends what opens at that moment, and the answer asks to send it again.
+    const again = (error: unknown) =>
+      /not available at the moment/.test(String(error)) ? watch() : Promise.reject(error);
+    await watch()
+      .catch(again)
+      .catch((error) => {
+        if (!/not.found|nothing here/i.test(String(error))) actor.measurements.contradiction(`A watch ended: ${error}`);
+      });
     return found;
   });
 };
