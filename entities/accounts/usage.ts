@@ -41,7 +41,7 @@ export const LIST_USAGE = statement(USAGE_ITEM)`
   with page as (
     select transfer.*, ${AMOUNT} as signed from transfer
     where ${RANGE} and ($5::text is null or (transfer.created_at, transfer.id)
-      < (select before.created_at, before.id from transfer as before where before.id = $5 and before.account_id = $1))
+      < ((select before.created_at from transfer as before where before.id = $5 and before.account_id = $1), $5))
     order by transfer.created_at desc, transfer.id desc limit $6),
   timed as (
     select page.*, coalesce(page.period_from, capture.period_from) as starts, coalesce(page.period_to, capture.period_to) as ends

@@ -134,6 +134,13 @@ describe(`A request of an account with ${ROWS} rows of each kind`, () => {
   });
 });
 
+it('A late page of the usage reads as few rows as the first one', async () => {
+  const page = async (cursor = '') => (await rest('GET', `/v1/account/usage?limit=100${cursor}`)).body;
+  let { next_cursor: cursor } = await page();
+  for (let n = 0; n < 20; n++) cursor = (await page(`&cursor=${cursor}`)).next_cursor;
+  expect(await rowsRead(() => rest('GET', `/v1/account/usage?limit=100&cursor=${cursor}`))).toBeLessThan(500);
+});
+
 it(`A receipt reads its 1,000 lines, and not all ${ROWS} changes of an account`, async () => {
   const month = time(-3_600_000).slice(0, 7);
   expect(await rowsRead(() => rest('GET', `/v1/billing/receipts/${month}`))).toBeLessThan(5_000);
