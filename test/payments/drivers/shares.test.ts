@@ -1,14 +1,14 @@
 /** The shares of the places in the lane of payments. A gateway without answers takes its own share only. */
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTask } from '../../entities/tasks/start.ts';
-import type { Coin, ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
-import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { SimulatedX402 } from '../../provisioning/payments/drivers/x402/simulated.ts';
-import { x402Task } from '../../provisioning/payments/task.ts';
-import { createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
-import { eventually } from '../setup/freehold.ts';
-import { contextOf, openShop } from '../setup/shop.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
+import { startTask } from '../../../entities/tasks/start.ts';
+import type { Coin, ObservedPayment } from '../../../provisioning/payments/drivers/driver.ts';
+import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
+import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
+import { x402Task } from '../../../provisioning/payments/task.ts';
+import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { contextOf, openShop } from '../../setup/shop.ts';
+import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
 /** The gateway of one coin. */
 class Gateway extends SimulatedPayments {
