@@ -156,6 +156,14 @@ const CHECKS = [
   },
   {
     table: 'payout',
+    detail: 'The bonus that the payout took back differs from its transfers.',
+    wrong: `select id as row from payout
+      where case status when 'CANCELLED' then 0 else bonus_micros end
+        <> (select coalesce(sum(case credit when 'bonus' then amount_micros else -amount_micros end), 0) from transfer
+          where external_key in ('payout-bonus:' || payout.id, 'payout-bonus-cancel:' || payout.id))`,
+  },
+  {
+    table: 'payout',
     detail: 'More coins leave this gateway than are final there.',
     wrong: overdrawnSql('true'),
   },

@@ -42,6 +42,8 @@ export const Payout = entity('payout', {
   /** In the smallest unit of the coin, as a decimal string. */
   units: column.text(),
   amountMicros: column.bigint(),
+  /** The part of the account's bonuses that it takes back. A cancelled payout returns that part. */
+  bonusMicros: column.bigint(),
   txId: nullable(column.text()),
   /** Earlier transactions that the operator named for it. They must not pay it as well. */
   replacedTxIds: column.textArray(),

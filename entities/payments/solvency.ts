@@ -29,6 +29,8 @@ export const FIND_INSOLVENT = statement({
       union all
       select account_id, bonus_micros - reversed_bonus_micros from top_up where status = 'CONFIRMED'
       union all
+      select account_id, -bonus_micros from payout where status <> 'CANCELLED'
+      union all
       select account_id, case when debit = 'adjustment' then amount_micros else -amount_micros end
       from transfer where 'adjustment' in (debit, credit)),
     sums as (

@@ -4,10 +4,11 @@ import * as column from '../../entities/database/column.ts';
 import { statement } from '../../entities/database/statement.ts';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
+import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
 import { OVERDRAWN_ACCOUNTS_SQL } from '../../entities/payments/solvency.ts';
 import { FIND_PAYABLE } from '../../entities/payments/withheld.ts';
 import { adjustBalance } from '../../resolvers/payments/adjustments.ts';
-import { refundInCoin } from '../../resolvers/payments/payouts.ts';
+import { cancel, refundInCoin } from '../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './chains/synced-shop.ts';
 
 const { shop, chain, sync, open } = await openSyncedShop();
@@ -24,7 +25,7 @@ const payFinally = async (walletAddress: string, units: bigint) => {
 };
 const payableOf = async (accountId: string) => (await FIND_PAYABLE.first(db, [accountId]))!.micros;
 
-it('An account spends its bonuses last, and a payout leaves them in the balance', async () => {
+it('An account spends its bonuses last, and a payout of all its own money takes them back', async () => {
   const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
   await payFinally(walletAddress!, HALF * 20n);
   expect(await shop.balance(accountId)).toBe(1_060_000_000n);
@@ -34,13 +35,35 @@ it('An account spends its bonuses last, and a payout leaves them in the balance'
     message: 'The account can get 1000 USD. Payouts leave out bonuses, and payments that are not final.',
   });
   await payOut(1_000_000_000n);
-  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([60_000_000n, 0n]);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([0n, 0n]);
   const [, { walletAddress: second }] = await open(1_000_000_000n, accountId);
   await payFinally(second!, HALF * 20n);
-  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([1_120_000_000n, 1_000_000_000n]);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([1_060_000_000n, 1_000_000_000n]);
   const adjustment = { accountId, amountMicros: 5_000_000n, reason: 'An outage', key: newId('req') };
   await adjustBalance(context, adjustment);
   expect(await payableOf(accountId)).toBe(1_005_000_000n);
+  expect((await proveBooks(db)).firstFault).toBeNull();
+});
+
+it('A payout takes back its part of the bonuses, and a cancelled one returns that part', async () => {
+  const [context, { accountId, walletAddress }] = await open(1_000_000_000n);
+  await payFinally(walletAddress!, HALF * 20n);
+  await db.transaction((tx) =>
+    post(tx, accountId, {
+      ...{ kind: 'capture', debit: available(accountId), credit: REVENUE, amountMicros: 200_000_000n },
+      ...{ externalKey: newId('req'), description: 'A server' },
+    }),
+  );
+  const payOut = (amountUsd: bigint) => refundInCoin(context, { ...given, accountId, amountUsd, key: newId('req') });
+  const half = await payOut(500_000_000n);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([330_000_000n, 300_000_000n]);
+  expect(half.bonusMicros).toBe(30_000_000n);
+  expect((await proveBooks(db)).firstFault).toBeNull();
+  await cancel(context, half.id, 'She stays');
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([860_000_000n, 800_000_000n]);
+  await payOut(300_000_000n);
+  await payOut(500_000_000n);
+  expect([await shop.balance(accountId), await payableOf(accountId)]).toEqual([12_000_000n, 0n]);
   expect((await proveBooks(db)).firstFault).toBeNull();
 });
 
@@ -62,7 +85,7 @@ it('A tiny payment leaves the books right after the payout of a final payment', 
   chain.pay(walletAddress!, 1_000n);
   chain.mine(2);
   await sync();
-  expect(await shop.balance(accountId)).toBe(60_001_000n);
+  expect(await shop.balance(accountId)).toBe(1_000n);
   expect((await proveBooks(db)).firstFault).toBeNull();
 });
 

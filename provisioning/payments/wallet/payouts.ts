@@ -11,6 +11,7 @@ import { isId, newId } from '../../../entities/ids.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import {
   available,
+  BONUS,
   EXCHANGE,
   lockOperator,
   PAYOUTS,
@@ -21,11 +22,14 @@ import {
 import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../entities/payments/movement.ts';
 import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
-import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
+import { FIND_LOST_BONUS, FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
 import { isOverdrawn } from './movements.ts';
 
-export type RequestedPayout = Omit<Payout, 'id' | 'status' | 'txId' | 'replacedTxIds' | 'exportedAt' | 'createdAt'>;
+export type RequestedPayout = Omit<
+  Payout,
+  'id' | 'status' | 'bonusMicros' | 'txId' | 'replacedTxIds' | 'exportedAt' | 'createdAt'
+>;
 
 /** A transfer of a payout. */
 const posting = (
@@ -36,6 +40,12 @@ const posting = (
 ): Posting => ({
   ...{ kind: 'adjustment', debit, credit, amountMicros },
   ...{ externalKey: `${move}:${id}`, description: `Payout in ${coin}` },
+});
+
+/** A transfer of the bonus that a payout takes back. */
+const bonusPosting = (...given: Parameters<typeof posting>): Posting => ({
+  ...posting(...given),
+  description: 'Bonus of money that was paid out',
 });
 
 /** The ledger account that the money of a payout is from. */
@@ -62,6 +72,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     return known;
   }
   const payment = paymentId === null ? undefined : (await lock(tx, Payment, { id: paymentId }))!;
+  let bonusMicros = 0n;
   if (payment) {
     if (payment.status !== 'UNMATCHED' || payment.creditedMicros !== amountMicros)
       throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
@@ -72,6 +83,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
       const most = `The account can get ${usdFromMicros(micros)} USD.`;
       throw new ApiError('insufficient_balance', `${most} Payouts leave out bonuses, and payments that are not final.`);
     }
+    bonusMicros = (await FIND_LOST_BONUS.first(tx, [accountId, amountMicros]))!.micros;
   }
   const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
@@ -79,10 +91,15 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     if (BigInt(payable!.units) < BigInt(units)) throw few;
   }
   const id = newId('out');
-  await insert(tx, Payout, { ...given, id, status: 'REQUESTED' });
+  await insert(tx, Payout, { ...given, id, status: 'REQUESTED', bonusMicros });
   // The operator may have swept the coins of the payment, which the books have elsewhere then.
   if (await isOverdrawn(tx, source, coin)) throw few;
-  await post(tx, accountId, posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'));
+  await post(
+    tx,
+    accountId,
+    posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'),
+    bonusPosting({ id, coin }, [available(accountId), BONUS], bonusMicros, 'payout-bonus'),
+  );
   const data = { accountId, paymentId, network, coin, address, units, reason: given.reason };
   await record(tx, OPERATOR_ACCOUNT, id, { type: 'payout.requested', actor, data });
   return (await find(tx, Payout, { id }))!;
@@ -129,10 +146,15 @@ export async function cancelPayout(tx: Transaction, id: string, reason: string, 
   const [cancelled] = await withPayouts(tx, [id], async (payout) => {
     if (payout.status === 'CANCELLED') return payout;
     const cancelled = await move(tx, payout, 'CANCELLED', actor, { reason });
-    const { accountId, paymentId, amountMicros } = payout;
+    const { accountId, paymentId, amountMicros, bonusMicros } = payout;
     const payment = paymentId === null ? undefined : await lock(tx, Payment, { id: paymentId });
     if (payment) await movePayment(tx, payment, 'UNMATCHED');
-    await post(tx, accountId, posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel'));
+    await post(
+      tx,
+      accountId,
+      posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel'),
+      bonusPosting(payout, [BONUS, available(accountId)], bonusMicros, 'payout-bonus-cancel'),
+    );
     return cancelled;
   });
   return cancelled!;
