@@ -69,7 +69,7 @@ export class Sessions {
       return rpcError(404, NOT_FOUND, 'There is no such session. Initialize a new one.');
     const session = this.#live.get(id) ?? (await this.#revived(id, owner, request, options));
     if (session instanceof Response) return session;
-    if (!session) return rpcError(404, NOT_FOUND, 'The session cannot be reopened. Initialize a new one.');
+    if (!session) return this.#once(request, options);
     session.seenAt = Date.now();
     caller.questions = session.questions;
     this.#live.delete(id);
@@ -116,8 +116,12 @@ export class Sessions {
     return transport.handleRequest(request, options);
   }
 
-  /** Serves a POST by a server of its own, which ends with the response or with the connection. */
+  /**
+   * Serves a POST by a server of its own, which ends with the response or with the connection. It also serves a call whose
+   * session ended while it reopened, for example because its account was suspended. The next call authenticates again.
+   */
   async #once(request: Request, options: McpHandlerRequestOptions): Promise<Response> {
+    if (request.method !== 'POST') return rpcError(404, NOT_FOUND, 'The session has ended. Initialize a new one.');
     const server = await this.#newServer(options);
     const transport = new SessionTransport();
     await server.connect(transport);

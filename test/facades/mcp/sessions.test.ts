@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
@@ -98,6 +99,22 @@ describe('A session', () => {
     const revoked = await call('revoke_api_key', { key_id: key.key_id });
     expect(revoked).toContain('"status":"revoked"');
     expect(await client.list(session)).toBe(401);
+  });
+
+  it('answers a call if its account is suspended or resumed while it reopens', async () => {
+    const { publicUrl, newAccount, db } = await started;
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'read' });
+    const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
+    const session = await client.initialize();
+    const sent = { isAnswered: false };
+    const answer = client.list(session).finally(() => (sent.isAnswered = true));
+    while (!sent.isAnswered) {
+      db.bus.publish([{ kind: 'credential', accountId: account.id, id: null }]);
+      await setImmediate();
+    }
+    expect(await answer).toBe(200);
+    expect(await client.list(session)).toBe(200);
   });
 
   it('is refused once its credential is revoked', async () => {
