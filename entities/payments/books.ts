@@ -1,7 +1,7 @@
 /**
  * The proof of the books. Every kept balance is the sum of its transfers. The amounts of payments, top-ups, payouts and
- * movements agree with the ledger. No server is paid for longer than its transfers say. The proof reads everything, so operators run
- * it occasionally.
+ * movements agree with the ledger. The prices of servers do, too, and no server is paid for longer than its
+ * transfers say. The proof reads everything, so operators run it occasionally.
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
@@ -89,10 +89,11 @@ const UNPOSTED = `'OBSERVED', 'CONFIRMING', 'DROPPED'`;
 const CHECKS = [
   {
     table: 'payment',
-    detail: 'The payment was credited, and no transfer has its amount.',
+    detail: 'The payment was credited, and no transfer has its amount and its coin.',
     wrong: `select payment.id as row from payment left join transfer using (external_key)
       where status not in (${UNPOSTED}) and (credited_micros > 0 or mode = 'X402')
-        and amount_micros is distinct from credited_micros`,
+        and (amount_micros is distinct from credited_micros
+          or mode = 'CRYPTO' and description like 'Top-up in %' and description <> 'Top-up in ' || coin)`,
   },
   {
     table: 'transfer',
@@ -211,6 +212,18 @@ const CHECKS = [
         select order_number, max(period_to) as until from transfer where kind in ('capture', 'renewal') group by 1) as paid
         using (order_number)
       where price_month_micros > 0 and paid_until > until`,
+  },
+  {
+    table: 'server',
+    detail: 'The price of the server differs from its last charge.',
+    // A resize charges a part of the price. Then the next renewal shows the price.
+    wrong: `select server.id as row from server
+      join lateral (
+        select amount_micros - case transfer.kind when 'capture' then setup_fee_micros else 0 end as micros, service_code,
+          transfer.kind = 'renewal' or external_key = 'capture:' || server.order_number as is_whole
+        from transfer where transfer.order_number = server.order_number and transfer.kind in ('capture', 'renewal')
+        order by transfer.created_at desc, transfer.id desc limit 1) as charge using (service_code)
+      where status in ('RUNNING', 'STOPPED') and is_whole and micros <> price_month_micros`,
   },
   {
     table: 'usage_day',

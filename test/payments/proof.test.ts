@@ -53,6 +53,8 @@ it.each([
   ['payout', `update payout set units = '10000001' where key = 'open'`],
   ['payout', `update payout set coin = 'OTHER' where key = 'open'`],
   ['server', `update server set paid_until = paid_until + interval '10 years'`],
+  ['server', `update server set price_month_micros = price_month_micros - 1`],
+  ['payment', `update payment set coin = 'OTHER'`],
 ])('The proof names the table %s after: %s', async (table, damage) => {
   await asSuperuser(db, `create table kept as select * from ${table}`);
   try {
