@@ -100,6 +100,14 @@ function exchange(
         connection: 'close',
       },
     });
+    // Without a listener, Node closes the connection and sends no event.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      fail(new Error('The server changed the protocol.'));
+    });
+    // No answer may hold a call beyond its limit.
+    let end = () => fail(signal.reason);
+    signal.addEventListener('abort', () => end(), { once: true });
     request.on('error', fail).on('response', (response) => {
       const chunks: Buffer[] = [];
       let bytes = 0;
@@ -107,6 +115,7 @@ function exchange(
         response.destroy();
         done({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks), complete });
       };
+      end = () => finish(false);
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > answerBytesMax) finish(false);

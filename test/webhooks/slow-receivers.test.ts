@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { call } from '../../provisioning/outbound/call.ts';
@@ -134,6 +135,19 @@ describe('A costly receiver', () => {
     // The kernels of both sides hold some megabytes.
     expect(bytes).toBeLessThan(32 * 2 ** 20);
     expect(await answer).toBe('unreachable');
+  });
+
+  it.each([
+    ['http', createHttpServer()],
+    ['https', createHttpsServer(CONTROLLER)],
+  ])('is unreachable when it changes the protocol over %s, and holds no call', async (scheme, server) => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    server.on('request', (_, { socket }) =>
+      socket!.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+    );
+    const port = await listening(server);
+    expect(await Promise.race([get(port, scheme), sleep((TIMEOUT_SECONDS + 3) * 1000)])).toBe('unreachable');
   });
 
   it('counts as one that answered when its answer is long', async () => {
