@@ -29,15 +29,20 @@ export async function addSshKey(
     const { expiresAt, limitedBy } = newLimits(context, {});
     const id = same?.id ?? newId('sshkey');
     if (expiresAt) await context.provisioning.accounts.expireSshKey(tx, { id, accountId });
+    const created = { type: 'ssh_key.created', actor: actorOf(context) } as const;
     if (same) {
+      // The key may stay longer now, so the log names the credential that added it again.
+      const isAsBefore = same.limitedBy === limitedBy && same.expiresAt?.getTime() === expiresAt?.getTime();
+      if (isAsBefore) return same;
       await update(tx, SshKey, { id }, { expiresAt, limitedBy });
+      await record(tx, accountId, id, created);
       return { ...same, expiresAt, limitedBy };
     }
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
       throw new ApiError('ssh_key_limit_reached');
     const shownName = name ?? (comment || `key-${randomText(6)}`);
     await insert(tx, SshKey, { id, accountId, name: shownName, ...parsed, expiresAt, limitedBy });
-    await record(tx, accountId, id, { type: 'ssh_key.created', actor: actorOf(context) });
+    await record(tx, accountId, id, created);
     return tx.manager.findOneByOrFail(SshKey, { id });
   });
 }

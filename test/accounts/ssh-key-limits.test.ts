@@ -28,6 +28,12 @@ const add = async (rest: RestClient) => {
 const idsOf = async (rest: RestClient) =>
   (await rest('GET', '/v1/ssh-keys')).body.data.map(({ id }: { id: string }) => id);
 const order = (rest: RestClient, more: object = {}) => rest('POST', '/v1/servers', { service_code: 'vps-1', ...more });
+/** The names of the credentials that added the key, by the audit log. The newest is first. */
+const addedBy = async (rest: RestClient, id: string) => {
+  const { data } = (await rest('GET', '/v1/account/audit-log?action=ssh_key.created')).body;
+  const entries = data.filter(({ resource }: { resource: { id: string } }) => resource.id === id);
+  return entries.map(({ actor }: { actor: { name: string } }) => actor.name);
+};
 /** The kind of actor that deleted the key, by the audit log. */
 const deletedBy = async ({ rest }: TestAccount, id: string) => {
   const { data } = (await rest('GET', '/v1/account/audit-log?action=ssh_key.deleted')).body;
@@ -100,6 +106,8 @@ describe('An SSH key that two credentials add', () => {
     await add(client.rest);
     await client.end(rest);
     expect(await idsOf(rest)).toEqual([id]);
+    // The log names both credentials.
+    expect(await addedBy(rest, id)).toEqual(['register', expect.stringMatching(/^oauth:/)]);
   });
 
   it('leaves with the credential that added it last, if both have limits', async () => {
