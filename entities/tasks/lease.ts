@@ -14,6 +14,11 @@ const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt:
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
+/**
+ * Tasks beyond those that a worker wants, because other workers may lock some of them at this moment. The limit keeps the join
+ * small, also where PostgreSQL does not know yet how many tasks are due.
+ */
+const OTHERS = 64;
 const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
@@ -36,12 +41,14 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in tur
       coalesce(tasks, 0) + row_number() over (partition by ${PARTY}, task.account_id order by run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, coalesce((select sum(tasks) from running where running.party = own.party), 0)
+    select id, run_at, coalesce((select sum(tasks) from running where running.party = own.party), 0)
       + row_number() over (partition by party order by own_turn, run_at, id) as turn
     from own where own_turn <= $7),
+  chosen as materialized (
+    select id, turn, run_at from turns where turn <= $6 order by turn, run_at limit $2 + ${OTHERS}),
   due as (
-    select task.id from task join turns on turns.id = task.id where turn <= $6 and ${DUE}
-    order by turn, run_at limit $2 for update of task skip locked)
+    select task.id from chosen join task on task.id = chosen.id where ${DUE}
+    order by turn, chosen.run_at limit $2 for update of task skip locked)
   ${leaseDue}`;
 
 /**

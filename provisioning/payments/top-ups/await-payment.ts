@@ -145,6 +145,6 @@ function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSecond
   if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
   if (status === 'CONFIRMING')
     return nap(Math.max(pollSeconds, Math.min(CONFIRMING_POLL_SECONDS_MAX, overSeconds / 24)));
-  if (status === 'PENDING') return nap(Math.min(pollSeconds, restSeconds));
-  return nap(Math.max(LATE_POLL_SECONDS, ageSeconds / 24));
+  if (status === 'PENDING') return nap(Math.min(Math.max(pollSeconds, ageSeconds / 20), restSeconds));
+  return nap(Math.max(LATE_POLL_SECONDS, ageSeconds / 8));
 }
