@@ -4,7 +4,7 @@ import { startTask } from '../../../entities/tasks/start.ts';
 import type { Coin, ObservedPayment } from '../../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
-import { x402Task } from '../../../provisioning/payments/task.ts';
+import { PAYMENT_LANE, x402Task } from '../../../provisioning/payments/task.ts';
 import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
@@ -34,6 +34,11 @@ class SilentWallet extends Gateway {
   }
 }
 
+/** A gateway without any payment. */
+class UnpaidWallet extends Gateway {
+  override observe = async (): Promise<ObservedPayment[]> => [];
+}
+
 const folder = newFolder();
 afterAll(() => removeFolder(folder));
 const wallet = new SilentWallet('XMR');
@@ -57,4 +62,28 @@ describe('With many top-ups at a wallet that does not answer', () => {
     await eventually(async () => !(await shop.db.query('select from task where subject = $1', [task.subject])).length);
     expect(wallet.waiting).toBe(6);
   });
+});
+
+it('A worker asks less often for the payments of a top-up that waits for long', async () => {
+  const own = await openShop(onTestFinished, { payments: [new UnpaidWallet('XMR')], pollSeconds: 2 });
+  const worker = own.provisioning.newWorker();
+  const context = contextOf(own, await own.account(0n));
+  const { orderNumber } = await createTopUp(context, { amountUsd: 160_000_000n, crypto: 'XMR' });
+  const pauses: number[] = [];
+  for (const minutes of [0, 20]) {
+    await own.db.query(`update top_up set created_at = now() - $1 * interval '1 minute' where order_number = $2`, [
+      minutes,
+      orderNumber,
+    ]);
+    await own.db.query('update task set run_at = now() where subject = $1', [orderNumber]);
+    const [lease] = await worker.lease(PAYMENT_LANE);
+    await worker.run(lease!);
+    const [task] = await own.db.query<{ seconds: number }>(
+      'select extract(epoch from run_at - now())::float8 as seconds from task where subject = $1',
+      [orderNumber],
+    );
+    pauses.push(task!.seconds);
+  }
+  expect(pauses[0]).toBeLessThan(5);
+  expect(pauses[1]).toBeGreaterThan(50);
 });
