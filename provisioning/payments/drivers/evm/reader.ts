@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { Block, ChainNode, FindDeposits, ObservedPayment, TokenCode } from '../driver.ts';
 import { type Call, JsonRpc, RpcError } from '../json-rpc.ts';
 import { balancesAt } from './balances.ts';
-import { type PlacedReceipt, receiptsOf } from './receipts.ts';
+import { type PlacedReceipt, Receipts } from './receipts.ts';
 import { blockOf, type EvmBlock, type Log, type Receipt, TRANSFER, type Transfer, transferOf } from './rpc.ts';
 
 /** Full blocks of one range. One full block may have several hundred kilobytes. */
@@ -54,6 +54,7 @@ export class EvmReader implements ChainNode {
   readonly network: string;
   readonly #chain: EvmChain;
   readonly #rpc: JsonRpc;
+  readonly #receipts: Receipts;
   /** The present size of ranges. Each failed range halves it. */
   #range: number;
 
@@ -71,6 +72,7 @@ export class EvmReader implements ChainNode {
       if (reading) throw new Error('The node still syncs its chain.');
     };
     this.#rpc = new JsonRpc({ url, batchMax, verify });
+    this.#receipts = new Receipts({ rpc: this.#rpc, batchMax });
   }
 
   get rangeMax(): number {
@@ -212,8 +214,8 @@ export class EvmReader implements ChainNode {
     const paid = blocks.flatMap(({ transactions }) =>
       transactions.filter(({ to, value }) => deposits.has(to?.toLowerCase() ?? '') && BigInt(value) > 0n),
     );
-    const [logs, txIds] = [transfers.map(({ log }) => log), paid.map(({ hash }) => hash)];
-    const receipts = await receiptsOf(this.#rpc, logs, txIds, signal);
+    const logs = transfers.map(({ log }) => log);
+    const receipts = await this.#receipts.of(logs, paid, signal);
     const inBlock = (txId: string, hash: string): PlacedReceipt => {
       const receipt = receipts.get(txId);
       if (receipt?.blockHash !== hash) throw new Error(`${this.network} changed while the worker read ${txId}.`);

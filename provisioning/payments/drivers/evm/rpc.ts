@@ -1,8 +1,9 @@
 /** The answers of EVM nodes, and how the reader interprets them. */
 
-interface Transaction {
+export interface Transaction {
   hash: string;
   blockHash: string;
+  blockNumber: string;
   to: string | null;
   value: string;
 }
