@@ -98,7 +98,7 @@ export const WATCH_TOP_UPS = statement(TopUp.columns)`
 const isLive = `status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'FINAL')`;
 const isOpen = `status in ('OBSERVED', 'CONFIRMING')`;
 const isCredited = `status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
-const isRemoved = `status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0`;
+const isRemoved = `(status = 'UNMATCHED' or status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0)`;
 /** Transactions that a top-up shows. */
 const TX_IDS_MAX = 100;
 /** The sums of the payments of a top-up in its coin. Live ones wait for confirmations, or are in the balance. */
@@ -110,7 +110,7 @@ const PAID = {
   creditedUnits: column.text(),
   quotedUnits: column.text(),
   paidMicros: column.bigint(),
-  /** Of payments that their chain removed after their credit. */
+  /** Of payments that their chain removed after their credit, and of held ones. */
   removedMicros: column.bigint(),
   /** The least confirmations of an open one. */
   leastConfirmations: nullable(column.int()),

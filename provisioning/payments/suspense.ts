@@ -2,7 +2,7 @@
  * Moves of a payment into suspense and out of it, each with its transfers. The caller holds the locks of the account and of
  * the payment.
  */
-import { find, update } from '../../entities/database/table.ts';
+import { exists, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
@@ -82,7 +82,7 @@ export async function restorePayment(tx: Transaction, payment: Payment): Promise
 }
 
 /**
- * Takes a reversed payment out of the credited sum of its top-up, or counts a restored one again.
+ * Takes a reversed payment out of the credited sum of its top-up, or counts a restored or assigned one.
  * @returns the transfer that leaves a confirmed top-up the bonus of those payments that are in the balance
  */
 async function adjustTopUp(tx: Transaction, payment: Payment): Promise<AccountPosting[]> {
@@ -114,10 +114,10 @@ export async function assignPayment(tx: Transaction, payment: Payment, accountId
   const assigned = await movePayment(tx, payment, 'ASSIGNED', set);
   // The worker may ask its gateway no more.
   if (payment.finalAt !== null) await movePayment(tx, assigned, 'FINAL');
-  const own = orderNumber === null ? undefined : await find(tx, TopUp, { orderNumber, crypto: coin, mode: 'CRYPTO' });
-  if (own) await update(tx, TopUp, { id: own.id }, { creditedMicros: own.creditedMicros + creditedMicros });
+  const isOwn = orderNumber !== null && (await exists(tx, TopUp, { orderNumber, crypto: coin, mode: 'CRYPTO' }));
   const way = [SUSPENSE, available(accountId)] as const;
-  await postAll(tx, [posting(assigned, own ? 'topup' : 'adjustment', way, creditedMicros, `assign:${id}`)]);
+  const credit = posting(assigned, isOwn ? 'topup' : 'adjustment', way, creditedMicros, `assign:${id}`);
+  await postAll(tx, [credit, ...(isOwn ? await adjustTopUp(tx, assigned) : [])]);
   if (mode === 'X402') await startTask(tx, x402Task({ id, accountId }));
 }
 

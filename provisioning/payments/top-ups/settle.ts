@@ -82,7 +82,7 @@ interface Sums {
   /** Units that were credited at the quoted rate. */
   quoted: bigint;
   paidMicros: bigint;
-  /** Of payments that their chain removed after their credit. */
+  /** Of payments that their chain removed after their credit, and of held ones. */
   removedMicros: bigint;
   leastConfirmations: number | null;
   firstSeenAt: Date | null;
@@ -143,6 +143,7 @@ function count(sums: Sums, payment: Payment): void {
   sums.openPayments--;
   sums.quoted += BigInt(quotedUnits!);
   if (!isInBalance(payment)) {
+    sums.removedMicros += creditedMicros;
     sums.live -= BigInt(units);
     sums.txIds = sums.txIds.filter((shown) => shown !== txId);
     return;
@@ -201,8 +202,8 @@ function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
 }
 
 /**
- * Posts the bonus for the payments in the balance. The chain may have removed others after their credit. Their part of the bonus
- * comes when they come back.
+ * Posts the bonus for the payments in the balance. The chain may have removed others after their credit, and others may be held.
+ * Their part of the bonus comes when they are in the balance.
  */
 function confirm({ now, postings }: SettlementBatch, { topUp, sums }: Settling, creditedMicros: bigint) {
   const { paidMicros, removedMicros } = sums;

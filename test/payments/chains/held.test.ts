@@ -67,6 +67,28 @@ describe('A payment above the limit of its gateway', () => {
     }
   });
 
+  it('gets its part of the bonus also after the top-up confirmed with a smaller payment', async () => {
+    for (const together of [false, true]) {
+      const [context, { orderNumber, accountId, walletAddress }] = await open(200_000_000n);
+      chain.pay(walletAddress!, 1_000000n);
+      chain.mine(together ? 1 : 2);
+      if (!together) await sync();
+      const { txId } = chain.pay(walletAddress!, UNITS - 1_000000n);
+      chain.mine(2);
+      if (!together) await sync();
+      await db.query('update top_up set expires_at = $2 where order_number = $1', [orderNumber, new Date()]);
+      await sync();
+      await sync();
+      expect(await findTopUp(context, orderNumber)).toMatchObject({ status: 'CONFIRMED', creditedMicros: 1_000_000n });
+      await balanced();
+      const [payment] = await db.query<Payment>('select * from payment where tx_id = $1', [txId]);
+      await assign(context, payment!.id, { reason: 'The coins are real' });
+      expect(await findTopUp(context, orderNumber)).toMatchObject({ creditedMicros: 204_000_000n });
+      expect(await shop.balance(accountId)).toBe(204_000_000n);
+      await balanced();
+    }
+  });
+
   it('goes to another account without a bonus, and loses its credit if the chain removes it', async () => {
     const { context, topUp, payment } = await held();
     const other = await shop.account(0n);
