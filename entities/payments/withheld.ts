@@ -5,6 +5,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
+import { find } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import {
@@ -12,11 +13,14 @@ import {
   available,
   Balance,
   BONUS,
+  held,
+  isPosted,
   lockAccount,
   type Posting,
   post,
   postAll,
   REVENUE,
+  Transfer,
   withheld,
 } from './ledger.ts';
 import { UNFINAL_BONUS_SQL } from './top-up.ts';
@@ -64,27 +68,49 @@ export const FIND_LOST_BONUS = statement({ micros: column.bigint() })`
   select greatest(0, ceil((${BONUSES_SQL} - ${UNFINAL_BONUSES_SQL}) * least(1, $2::numeric / nullif(${OWN_SQL}, 0))))::bigint as micros
   from balance where account_id = $1`;
 
+/** The external key of the part of a refund that waits. */
+const withheldKey = (externalKey: string): string => `withheld:${externalKey}`;
+type Refund = Omit<Posting, 'kind' | 'debit' | 'credit'>;
+
 /**
  * Refunds captured money to its account, which the caller has locked.
+ * @param debit the ledger account that has the money
  * @throws Error if the customer has no balance
  */
-export async function refund(
-  tx: Transaction,
-  accountId: string,
-  given: Omit<Posting, 'kind' | 'debit' | 'credit'>,
-): Promise<void> {
+export async function refund(tx: Transaction, accountId: string, given: Refund, debit = REVENUE): Promise<void> {
   const { micros: room } = (await FIND_ROOM.first(tx, [accountId]))!;
   const waiting = given.amountMicros < room ? given.amountMicros : room;
-  const common = { ...given, kind: 'refund', debit: REVENUE } as const;
+  const common = { ...given, kind: 'refund', debit } as const;
   await post(
     tx,
     accountId,
     { ...common, credit: available(accountId), amountMicros: given.amountMicros - waiting },
     {
       ...{ ...common, credit: withheld(accountId), amountMicros: waiting },
-      externalKey: `withheld:${given.externalKey}`,
+      externalKey: withheldKey(given.externalKey),
     },
   );
+}
+
+const KEPT = 'kept:';
+/** The micro-USD of the refund that the row `server` keeps while it has its host; null: none. */
+export const KEPT_REFUND_SQL = `(
+  select amount_micros from transfer where external_key = '${KEPT}refund:' || server.order_number)`;
+
+/** Fixes a refund that waits until `giveKept`, because its server still has its host. */
+export async function keepRefund(tx: Transaction, accountId: string, given: Refund): Promise<void> {
+  const externalKey = KEPT + given.externalKey;
+  await post(tx, accountId, { ...given, kind: 'refund', debit: REVENUE, credit: held(accountId), externalKey });
+}
+
+/** Gives the refund with the external key that waited, once. The caller has locked its account. */
+export async function giveKept(tx: Transaction, externalKey: string): Promise<void> {
+  const kept = await find(tx, Transfer, { externalKey: KEPT + externalKey });
+  if (!kept || (await isPosted(tx, externalKey)) || (await isPosted(tx, withheldKey(externalKey)))) return;
+  const { accountId, amountMicros, description } = kept;
+  const { orderNumber, serviceCode, periodFrom, periodTo } = kept;
+  const of = { orderNumber, serviceCode, periodFrom, periodTo } as Partial<Refund>;
+  await refund(tx, accountId, { ...of, amountMicros, description, externalKey }, held(accountId));
 }
 
 const releasable = (condition: string) => statement({ accountId: Balance.columns.accountId, micros: column.bigint() })`

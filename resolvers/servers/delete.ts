@@ -4,7 +4,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { refundMicros } from '../../entities/money.ts';
-import { refund } from '../../entities/payments/withheld.ts';
+import { keepRefund, refund } from '../../entities/payments/withheld.ts';
 import { ERASED, SERVER_LIFECYCLE, type Server } from '../../entities/servers/server.ts';
 import { Task } from '../../entities/tasks/task.ts';
 import { chargeUnproven, releaseChange, releaseHold } from '../../provisioning/index.ts';
@@ -19,8 +19,8 @@ export interface DeletedServer {
 
 /**
  * Deletes a server in any status. A server that never ran is refunded in full, except for hours without proof. A dedicated one
- * that is being made is refunded when its host is free. Any other is refunded for the unused whole hours of its month. Deleting
- * again changes nothing.
+ * that is being made is refunded when its host is free. Any other is refunded for the unused whole hours of its month. The money
+ * of a dedicated one waits until its host is free. Deleting again changes nothing.
  * @throws ApiError not_found or delete_protected
  */
 export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
@@ -48,7 +48,8 @@ async function refundServer(tx: Transaction, server: Server & { previousState: S
     return releaseHold(tx, server, await chargeUnproven(tx, server, task?.data ?? {}));
   }
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
-  await refund(tx, server.accountId, {
+  const give = server.kind === 'DEDICATED' ? keepRefund : refund;
+  await give(tx, server.accountId, {
     amountMicros,
     externalKey: `refund:${server.orderNumber}`,
     orderNumber: server.orderNumber,

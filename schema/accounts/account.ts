@@ -53,7 +53,7 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   pendingUsd: t.expose('pendingMicros', {
     type: 'Usd',
     description:
-      'Payments of top-ups that wait for confirmation, at the rate of their quote. It includes refunds that wait until the payments behind them are final. Also the prices of deleted dedicated orders that still have their hosts.',
+      'Payments of top-ups that wait for confirmation, at the rate of their quote. It includes refunds that wait until the payments behind them are final. Also the money of deleted dedicated servers that still have their hosts.',
   }),
   owedUsd: t.field({
     type: 'Usd',

@@ -88,7 +88,7 @@ const DeletedServerType = objectType<DeletedServer>('DeletedServer', 'A server i
   refundedUsd: t.expose('refundedMicros', {
     type: 'Usd',
     description:
-      'The amount that went back to the balance. A dedicated order that is being made gets its price back later, when its host is free.',
+      'The amount that goes back to the balance. A dedicated server gets it when its host is wiped. A dedicated order that is being made answers 0, and gets its price then.',
   }),
 }));
 const ServerPage = pageOf('Server', ServerType);

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
 import { FIND_INSOLVENT } from '../../entities/payments/solvency.ts';
+import type { Server } from '../../entities/servers/server.ts';
 import type { PaymentDriver } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import { findAccount, findBalance } from '../../resolvers/accounts/account.ts';
@@ -45,8 +46,8 @@ async function remove() {
     await sync();
   };
 }
-const spend = async (accountId: string, dollars: number): Promise<string> => {
-  const set = { priceMonthMicros: usd(dollars), paidUntil: new Date(Date.now() - 1000) };
+const spend = async (accountId: string, dollars: number, kind: Server['kind'] = 'VPS'): Promise<string> => {
+  const set = { kind, priceMonthMicros: usd(dollars), paidUntil: new Date(Date.now() - 1000) };
   const order = await shop.server(accountId, set);
   await shop.tick('renewals');
   expect((await shop.read(order)).status).toBe('RUNNING');
@@ -156,12 +157,15 @@ describe('A debt', () => {
     const { accountId, context, order } = await indebted();
     const refusal = { code: 'insufficient_balance', message: expect.stringContaining('The account owes 96 USD') };
     await expect(orderServer(context, ORDER)).rejects.toMatchObject(refusal);
-    await shop.db.query(`update server set status = 'STOPPED', price_month_micros = 1 where order_number = $1`, [
-      order,
-    ]);
+    const set = (status: string, micros: bigint) =>
+      shop.db.query('update server set status = $2, price_month_micros = $3 where order_number = $1', [
+        ...[order, status, micros],
+      ]);
+    await set('STOPPED', 1n);
     await expect(updateServer(contextOf(shop, accountId), order, { serviceCode: 'vps-2' })).rejects.toMatchObject(
       refusal,
     );
+    await set('RUNNING', usd(96)); // Otherwise the books would show a price that was never charged.
   });
 
   it('is paid by an order that fails and by adjustments, with which the operator can forgive it', async () => {
@@ -209,6 +213,34 @@ describe('A refund of captured money', () => {
     await finish();
     await shop.tick('renewals');
     expect([await shop.balance(accountId), await withheldOf(accountId)]).toEqual([usd(114) + refundedMicros, 0n]);
+    await wellKept();
+  });
+
+  it('waits for the host of a dedicated server first, and then until the payments are final', async () => {
+    const { accountId, context } = await paid(200);
+    const order = await spend(accountId, 90, 'DEDICATED');
+    const { refundedMicros } = await deleteServer(context, order);
+    const money = async () => {
+      const { availableMicros, pendingMicros } = await balanceOf(accountId);
+      return [availableMicros, pendingMicros, await withheldOf(accountId)];
+    };
+    expect(await money()).toEqual([usd(114), refundedMicros, 0n]);
+    await wellKept();
+    await shop.provisioning.newWorker().drain('servers');
+    expect(await money()).toEqual([usd(114), refundedMicros, refundedMicros]);
+    await finish();
+    await shop.tick('renewals');
+    expect(await money()).toEqual([usd(114) + refundedMicros, 0n, 0n]);
+    await wellKept();
+  });
+
+  it('pays the debt of a payment that the chain removed during the wipe', async () => {
+    const { accountId, context } = await paid(99);
+    const { refundedMicros } = await deleteServer(context, await spend(accountId, 96, 'DEDICATED'));
+    await remove();
+    expect((await balanceOf(accountId)).owedMicros).toBe(usd(96));
+    await shop.provisioning.newWorker().drain('servers');
+    expect((await balanceOf(accountId)).owedMicros).toBe(usd(96) - refundedMicros);
     await wellKept();
   });
 

@@ -2,6 +2,7 @@
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import { available, held, isPosted, post, REVENUE } from '../../../entities/payments/ledger.ts';
+import { giveKept } from '../../../entities/payments/withheld.ts';
 import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.ts';
 import { undoChange } from '../billing/change.ts';
 import { chargeKept, chargeUnproven, type MachineTime } from '../billing/unproven.ts';
@@ -59,8 +60,9 @@ export async function releaseHold(tx: Transaction, server: Server, chargedMicros
   return amountMicros;
 }
 
-/** Releases the hold that a deleted order kept until its host was free, less its hours. */
+/** Gives back the refund that a deleted server kept until its host was free, or its hold less its hours. */
 export async function releaseKept(tx: Transaction, server: Server): Promise<void> {
+  await giveKept(tx, `refund:${server.orderNumber}`);
   const chargedMicros = await chargeKept(tx, server);
   if (chargedMicros !== null) await releaseHold(tx, server, chargedMicros);
 }

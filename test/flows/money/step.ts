@@ -41,7 +41,7 @@ export const STEP = fc.oneof(
   weighed(7, fc.record({ ...of('pay'), percent: fc.constantFrom(100, 100, 100, 50, 37, 140, 200) })),
   weighed(1, fc.record({ ...of('payOther'), isElsewhere: fc.boolean() })),
   plain(2, 'cancel'),
-  weighed(5, fc.record({ ...of('order'), serviceCode: fc.constantFrom('vps-1', 'vps-5', 'vps-5') })),
+  weighed(5, fc.record({ ...of('order'), serviceCode: fc.constantFrom('vps-1', 'vps-5', 'vps-5', 'ded-1') })),
   plain(3, 'delete'),
   plain(2, 'resize'),
   weighed(2, fc.record({ ...of('power'), isOn: fc.boolean() })),

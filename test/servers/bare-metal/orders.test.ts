@@ -80,7 +80,7 @@ describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, ()
       expect(await hall.db.query('select from deployment')).toEqual([]);
       const { transfers, addresses, places } = await traces(hall, hall.number);
       expect({ transfers, addresses, places }).toEqual({
-        transfers: ['hold', 'capture', 'refund'],
+        transfers: ['hold', 'capture', 'refund', 'refund'],
         addresses: 0,
         places: 0,
       });
