@@ -156,12 +156,14 @@ const CHECKS = [
           from transfer where 'payouts' in (debit, credit))`,
   },
   {
-    table: 'payout',
-    detail: 'The bonus that the payout took back differs from its transfers.',
-    wrong: `select id as row from payout
-      where case status when 'CANCELLED' then 0 else bonus_micros end
-        <> (select coalesce(sum(case credit when 'bonus' then amount_micros else -amount_micros end), 0) from transfer
-          where external_key in ('payout-bonus:' || payout.id, 'payout-bonus-cancel:' || payout.id))`,
+    table: 'payment',
+    detail: 'The part of the payment that payouts took differs from those payouts.',
+    wrong: `select id as row
+      from (select id, paid_out_micros as micros from payment where paid_out_micros > 0) as kept
+      full join (
+        select part ->> 'paymentId' as id, sum((part ->> 'micros')::bigint) as micros
+        from payout cross join jsonb_array_elements(taken_from) as part where status <> 'CANCELLED' group by 1) as taken using (id)
+      where kept.micros is distinct from taken.micros`,
   },
   {
     table: 'payout',

@@ -82,6 +82,8 @@ export const Payment = entity('payment', {
   rateMicros: nullable(column.bigint()),
   /** Its value when it was credited or put into suspense. */
   creditedMicros: defaulting(column.bigint(), 0),
+  /** The part of it that payouts from the balance took. It earns no bonus. */
+  paidOutMicros: defaulting(column.bigint(), 0),
   creditedAt: nullable(column.timestamp()),
   /** How often the chain has removed it after its credit. */
   reversals: defaulting(column.int(), 0),

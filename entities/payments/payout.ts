@@ -22,6 +22,12 @@ const TRANSITIONS = {
 export type PayoutStatus = keyof typeof TRANSITIONS;
 export const PAYOUT_STATUSES = Object.keys(TRANSITIONS) as PayoutStatus[];
 
+/** A part of a payment, in micro-USD as a decimal string. */
+export interface TakenPart {
+  paymentId: string;
+  micros: string;
+}
+
 export const Payout = entity('payout', {
   id: column.key(),
   /** The operator's own name for it. Requesting it again changes nothing. */
@@ -42,8 +48,8 @@ export const Payout = entity('payout', {
   /** In the smallest unit of the coin, as a decimal string. */
   units: column.text(),
   amountMicros: column.bigint(),
-  /** The part of the account's bonuses that it takes back. A cancelled payout returns that part. */
-  bonusMicros: column.bigint(),
+  /** The payments whose money it takes from the balance. They miss what the operator had added, and all of earlier payouts. */
+  takenFrom: column.json<TakenPart[]>(),
   txId: nullable(column.text()),
   /** Earlier transactions that the operator named for it. They must not pay it as well. */
   replacedTxIds: column.textArray(),

@@ -5,7 +5,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { PAYABLE_SQL } from './withheld.ts';
+import { LEAST_PAYABLE_SQL } from './payable.ts';
 
 /**
  * The accounts whose used money differs from the given money. The rest of the balance and the spending, less the debt, are
@@ -29,8 +29,6 @@ export const FIND_INSOLVENT = statement({
       union all
       select account_id, bonus_micros - reversed_bonus_micros from top_up where status = 'CONFIRMED'
       union all
-      select account_id, -bonus_micros from payout where status <> 'CANCELLED'
-      union all
       select account_id, case when debit = 'adjustment' then amount_micros else -amount_micros end
       from transfer where 'adjustment' in (debit, credit)),
     sums as (
@@ -44,12 +42,13 @@ export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.te
 
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
- * operator are. Bonuses are not, because no coins came for them.
+ * operator are. Bonuses are not, because no coins came for them. The proof counts spent bonuses as unspent. So it reads no
+ * histories, and sees less payable money than a payout. It finds each payout that took too much.
  */
 export const OVERDRAWN_ACCOUNTS_SQL = `
   select account_id as row
   from (
-    select account_id, ${PAYABLE_SQL} as micros from balance
+    select account_id, ${LEAST_PAYABLE_SQL} as micros from balance
     union all select account_id, amount_micros from payout where payment_id is null and status <> 'CANCELLED'
     union all select account_id, -credited_micros from payment where status = 'FINAL'
     union all select account_id, -amount_micros from transfer where debit = 'adjustment') as legs

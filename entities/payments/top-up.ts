@@ -26,7 +26,7 @@ export const TopUp = entity('top_up', {
   mode: column.oneOf('CRYPTO', 'X402'),
   amountMicros: column.bigint(),
   bonusMicros: column.bigint(),
-  /** The part of the bonus that the service took back, because a chain removed payments. */
+  /** The part of the bonus that the service took back, because a chain removed payments, or payouts took them. */
   reversedBonusMicros: defaulting(column.bigint(), 0),
   crypto: column.text(),
   network: column.text(),
@@ -99,6 +99,8 @@ const isLive = `status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'FI
 const isOpen = `status in ('OBSERVED', 'CONFIRMING')`;
 const isCredited = `status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
 const isRemoved = `(status = 'UNMATCHED' or status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0)`;
+/** The part of a payment that no payout took. */
+const STAYING = '(payment.credited_micros - paid_out_micros)';
 /** Transactions that a top-up shows. */
 const TX_IDS_MAX = 100;
 /** The sums of the payments of a top-up in its coin. Live ones wait for confirmations, or are in the balance. */
@@ -110,8 +112,8 @@ const PAID = {
   creditedUnits: column.text(),
   quotedUnits: column.text(),
   paidMicros: column.bigint(),
-  /** Of payments that their chain removed after their credit, and of held ones. */
-  removedMicros: column.bigint(),
+  /** Of payments that their chain removed after their credit, of held ones, and of the parts that payouts took. */
+  goneMicros: column.bigint(),
   /** The least confirmations of an open one. */
   leastConfirmations: nullable(column.int()),
   firstSeenAt: nullable(column.timestamp()),
@@ -127,8 +129,8 @@ export const LOCK_COIN_TOP_UPS = statement({ ...TopUp.columns, ...PAID })`
         coalesce(sum(units::numeric) filter (where ${isLive}), 0)::text as live_units,
         coalesce(sum(units::numeric) filter (where ${isCredited}), 0)::text as credited_units,
         coalesce(sum(quoted_units::numeric), 0)::text as quoted_units,
-        coalesce(sum(payment.credited_micros) filter (where ${isCredited}), 0)::bigint as paid_micros,
-        coalesce(sum(payment.credited_micros) filter (where ${isRemoved}), 0)::bigint as removed_micros,
+        coalesce(sum(${STAYING}) filter (where ${isCredited}), 0)::bigint as paid_micros,
+        coalesce(sum(case when ${isRemoved} then payment.credited_micros else paid_out_micros end), 0)::bigint as gone_micros,
         min(payment.confirmations) filter (where ${isOpen}) as least_confirmations,
         min(seen_at) filter (where ${isLive}) as first_seen_at,
         max(seen_at) filter (where ${isCredited}) as last_credited_seen_at,
@@ -174,7 +176,7 @@ export const BONUS_TIERS = [
   { minMicros: microsFromUsd(5_000), bonusPercent: 8 },
 ] as const;
 
-/** The bonus of a top-up for the payments that it keeps: at most the requested one. */
+/** The bonus of a top-up for the payments that it keeps, less payouts: at most the requested one. */
 export function earnedMicros(
   { amountMicros, bonusMicros: most }: Pick<TopUp, 'amountMicros' | 'bonusMicros'>,
   paidMicros: bigint,
@@ -183,11 +185,11 @@ export function earnedMicros(
   return paidMicros >= amountMicros || earned > most ? most : earned;
 }
 
-/** Locks the top-up $1. Returns it, and the sum of its payments in the balance. */
+/** Locks the top-up $1. Returns it, and the sum of its payments in the balance, less the parts that payouts took. */
 export const LOCK_PAID_TOP_UP = statement({ ...TopUp.columns, paidMicros: column.bigint() })`
   with locked as (select * from top_up where order_number = $1 for update)
   select ${columnsOf(TopUp, 'locked')}, (
-      select coalesce(sum(payment.credited_micros), 0) from payment
+      select coalesce(sum(${STAYING}), 0) from payment
       where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')
         and payment.status in ('CREDITED', 'ASSIGNED', 'FINAL'))::bigint as paid_micros
     from locked`;
@@ -201,7 +203,7 @@ export const UNFINAL_BONUS_SQL = `(
           .map(({ minMicros, bonusPercent }) => `when sum(paid) >= ${minMicros} then ${bonusPercent}`)
           .join(' ')} else 0 end) / 100)) end) end::bigint
   from (
-    select status, case when status = 'FINAL' and (coin = crypto or payment.mode = 'X402') then payment.credited_micros else 0 end as paid
+    select status, case when status = 'FINAL' and (coin = crypto or payment.mode = 'X402') then ${STAYING} else 0 end as paid
     from payment where payment.order_number = top_up.order_number) as own)`;
 
 export function bonusMicros(amountMicros: bigint): bigint {

@@ -9,10 +9,8 @@ import { find } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
 import {
-  ADJUSTMENT,
   available,
   Balance,
-  BONUS,
   held,
   isPosted,
   lockAccount,
@@ -26,47 +24,15 @@ import {
 import { UNFINAL_BONUS_SQL } from './top-up.ts';
 
 const UNFINAL = `from payment where payment.account_id = balance.account_id and payment.status in ('CREDITED', 'ASSIGNED')`;
-const UNFINAL_PAYMENTS_SQL = `(select coalesce(sum(credited_micros), 0) ${UNFINAL})`;
+/** The sum of the payments of an account that are not final. */
+export const UNFINAL_PAYMENTS_SQL = `(select coalesce(sum(credited_micros), 0) ${UNFINAL})`;
 const UNFINAL_BONUSES_SQL = `(select coalesce(sum(${UNFINAL_BONUS_SQL}), 0) from top_up
     where status = 'CONFIRMED' and order_number in (select payment.order_number ${UNFINAL}))`;
-/** The sum of the payments of an account that are not final, with the bonus that depends on them. */
+/** The same, with the bonus that depends on them. */
 const UNFINAL_SQL = `(${UNFINAL_PAYMENTS_SQL} + ${UNFINAL_BONUSES_SQL})::bigint`;
-/** The bonuses that an account ever got, less those that reversals and payouts took back. */
-const BONUSES_SQL = `(
-  select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
-  from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`;
-
 /** How much more of the refunds of the account $1 must wait. */
 const FIND_ROOM = statement({ micros: column.bigint() })`
   select greatest(0, ${UNFINAL_SQL} - withheld_micros) as micros from balance where account_id = $1`;
-
-/**
- * The available micro-USD of an account that a payout may take. Coins brought them, and no chain can take them back. Bonuses
- * brought none, and the account spends them last.
- */
-export const PAYABLE_SQL = `greatest(0, available_micros
-  - greatest(0, ${UNFINAL_PAYMENTS_SQL} + ${BONUSES_SQL} - withheld_micros))::bigint`;
-/** The same of the account $1. */
-export const FIND_PAYABLE = statement({ micros: column.bigint() })`
-  select ${PAYABLE_SQL} as micros from balance where account_id = $1`;
-
-/**
- * The final micro-USD that are the own money of an account, spent or not. Its payments and the additions by the operator are.
- * Payouts are not.
- */
-const OWN_SQL = `(
-  (select coalesce(sum(credited_micros), 0) from payment where payment.account_id = balance.account_id and status = 'FINAL')
-  + (select coalesce(sum(amount_micros), 0) from transfer
-    where transfer.account_id = balance.account_id and debit = '${ADJUSTMENT}')
-  - (select coalesce(sum(amount_micros), 0) from payout
-    where payout.account_id = balance.account_id and payment_id is null and status <> 'CANCELLED'))`;
-/**
- * The part of the final bonuses of the account $1 that a payout of $2 micro-USD takes back. It is as large as the part of the
- * own money that leaves. So money that comes and goes keeps no bonus.
- */
-export const FIND_LOST_BONUS = statement({ micros: column.bigint() })`
-  select greatest(0, ceil((${BONUSES_SQL} - ${UNFINAL_BONUSES_SQL}) * least(1, $2::numeric / nullif(${OWN_SQL}, 0))))::bigint as micros
-  from balance where account_id = $1`;
 
 /** The external key of the part of a refund that waits. */
 const withheldKey = (externalKey: string): string => `withheld:${externalKey}`;

@@ -86,21 +86,40 @@ export async function restorePayment(tx: Transaction, payment: Payment): Promise
  * @returns the transfer that leaves a confirmed top-up the bonus of those payments that are in the balance
  */
 async function adjustTopUp(tx: Transaction, payment: Payment): Promise<AccountPosting[]> {
-  const { accountId, orderNumber, status, mode, coin, creditedMicros: micros } = payment;
+  const { orderNumber, status, mode, coin, creditedMicros: micros } = payment;
+  const isReversed = status === 'REVERSED';
+  const externalKey = `${isReversed ? 'reverse' : 'restore'}-bonus:${reversalKey(payment)}`;
+  return keepEarned(tx, orderNumber, { externalKey, description: 'Bonus of a removed payment' }, ({ crypto }) =>
+    mode === 'X402' || coin === crypto ? (isReversed ? -micros : micros) : 0n,
+  );
+}
+
+/**
+ * Leaves a confirmed top-up the bonus that its payments earn, less what payouts took of them. The account owes the rest.
+ * @param given the key of the transfer, and its description if it takes a bonus
+ * @param changeOf by how much the credited sum of the top-up changes besides
+ * @returns the transfer
+ */
+export async function keepEarned(
+  tx: Transaction,
+  orderNumber: string | null,
+  given: Pick<Posting, 'externalKey' | 'description'>,
+  changeOf: (topUp: TopUp) => bigint = () => 0n,
+): Promise<AccountPosting[]> {
   const topUp = orderNumber === null ? undefined : await LOCK_PAID_TOP_UP.first(tx, [orderNumber]);
   if (!topUp) return [];
-  const isReversed = status === 'REVERSED';
+  const { accountId } = topUp;
   const reversedBonusMicros =
     topUp.status === 'CONFIRMED' ? topUp.bonusMicros - earnedMicros(topUp, topUp.paidMicros) : 0n;
   const takenMicros = reversedBonusMicros - topUp.reversedBonusMicros;
-  const isCounted = mode === 'X402' || coin === topUp.crypto;
-  const creditedMicros = topUp.creditedMicros - takenMicros + (isCounted ? (isReversed ? -micros : micros) : 0n);
+  const creditedMicros = topUp.creditedMicros - takenMicros + changeOf(topUp);
   await update(tx, TopUp, { id: topUp.id }, { reversedBonusMicros, creditedMicros });
-  tx.changed({ kind: 'topUp', accountId: topUp.accountId, id: topUp.orderNumber });
-  const key = `${isReversed ? 'reverse' : 'restore'}-bonus:${reversalKey(payment)}`;
-  const way = takenMicros > 0n ? ([owed(accountId), BONUS] as const) : ([BONUS, available(accountId)] as const);
-  const bonus = posting(payment, 'adjustment', way, takenMicros > 0n ? takenMicros : -takenMicros, key);
-  return [{ ...bonus, description: takenMicros > 0n ? 'Bonus of a removed payment' : 'Bonus' }];
+  tx.changed({ kind: 'topUp', accountId, id: topUp.orderNumber });
+  const common = { accountId, kind: 'adjustment', orderNumber: topUp.orderNumber } as const;
+  if (takenMicros > 0n)
+    return [{ ...common, ...given, debit: owed(accountId), credit: BONUS, amountMicros: takenMicros }];
+  const credit = { debit: BONUS, credit: available(accountId), amountMicros: -takenMicros };
+  return [{ ...common, ...given, ...credit, description: 'Bonus' }];
 }
 
 /**

@@ -54,11 +54,11 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     await refuseTooMany(context, accountOf(context));
     return amountMicros;
   },
-  fulfil: async (tx, orderNumber, txId) => {
+  fulfil: async (tx, orderNumber, txId, paidOutMicros) => {
     const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
     if (txId === undefined) return topUp;
     await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
-    return confirmPaidTopUp(tx, topUp, txId);
+    return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
   },
 });
 

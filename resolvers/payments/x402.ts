@@ -64,9 +64,9 @@ export interface Sale<T> {
   check(): Promise<bigint>;
   /**
    * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without
-   * one the outcome of the payment is open.
+   * one the outcome of the payment is open. Payouts may have taken a part of a known payment.
    */
-  fulfil(tx: Transaction, orderNumber: string, txId: string | undefined): Promise<T>;
+  fulfil(tx: Transaction, orderNumber: string, txId: string | undefined, paidOutMicros: bigint): Promise<T>;
 }
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
@@ -254,7 +254,7 @@ async function fulfil<T>(
   if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
-  const answer = await sale.fulfil(tx, orderNumber, txId);
+  const answer = await sale.fulfil(tx, orderNumber, txId, row.paidOutMicros);
   const text = serialize(answer).toString('base64');
   const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });

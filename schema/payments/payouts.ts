@@ -39,10 +39,6 @@ const PayoutType = objectType<Payout>('Payout', 'Coins that the operator sends t
   }),
   units: t.exposeString('units', { description: 'The amount in the smallest unit of the coin.' }),
   amountUsd: t.expose('amountMicros', { type: 'Usd' }),
-  bonusUsd: t.expose('bonusMicros', {
-    type: 'Usd',
-    description: 'The part of the bonuses that it takes back from the balance.',
-  }),
   txId: t.exposeString('txId', { nullable: true }),
   reason: t.exposeString('reason'),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),

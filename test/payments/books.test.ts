@@ -77,6 +77,7 @@ describe('The proof of the books', () => {
     ['transfer', expect.stringMatching(/^xfr_/), `update payment set status = 'DROPPED' where tx_id = 'one'`],
     ['top_up', expect.stringMatching(/^top_/), `update top_up set credited_micros = 103`],
     ['payment', payment, `update payment set status = 'CREDITED' where tx_id = 'two'`],
+    ['payment', payment, `update payment set paid_out_micros = 1 where tx_id = 'one'`],
     [
       'payout',
       'gateway:bitcoin BTC',

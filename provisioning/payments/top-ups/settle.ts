@@ -82,8 +82,8 @@ interface Sums {
   /** Units that were credited at the quoted rate. */
   quoted: bigint;
   paidMicros: bigint;
-  /** Of payments that their chain removed after their credit, and of held ones. */
-  removedMicros: bigint;
+  /** Of payments that their chain removed after their credit, of held ones, and of the parts that payouts took. */
+  goneMicros: bigint;
   leastConfirmations: number | null;
   firstSeenAt: Date | null;
   lastCreditedSeenAt: Date | null;
@@ -143,7 +143,7 @@ function count(sums: Sums, payment: Payment): void {
   sums.openPayments--;
   sums.quoted += BigInt(quotedUnits!);
   if (!isInBalance(payment)) {
-    sums.removedMicros += creditedMicros;
+    sums.goneMicros += creditedMicros;
     sums.live -= BigInt(units);
     sums.txIds = sums.txIds.filter((shown) => shown !== txId);
     return;
@@ -202,13 +202,13 @@ function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
 }
 
 /**
- * Posts the bonus for the payments in the balance. The chain may have removed others after their credit, and others may be held.
- * Their part of the bonus comes when they are in the balance.
+ * Posts the bonus for the payments in the balance. The chain may have removed others after their credit, others may be held, or a
+ * payout took them. Their part of the bonus comes when they come back.
  */
 function confirm({ now, postings }: SettlementBatch, { topUp, sums }: Settling, creditedMicros: bigint) {
-  const { paidMicros, removedMicros } = sums;
+  const { paidMicros, goneMicros } = sums;
   const bonus = earnedMicros(topUp, paidMicros);
-  const bonusMicros = earnedMicros(topUp, paidMicros + removedMicros);
+  const bonusMicros = earnedMicros(topUp, paidMicros + goneMicros);
   postings.push(bonusPosting(topUp, bonus));
   const reversedBonusMicros = bonusMicros - bonus;
   return { bonusMicros, reversedBonusMicros, creditedMicros: creditedMicros + bonus, confirmedAt: now };

@@ -8,10 +8,11 @@ import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts
 import { record } from '../../../entities/history/record.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
 import { isId, newId } from '../../../entities/ids.ts';
+import { exactJson } from '../../../entities/json.ts';
 import { usdFromMicros } from '../../../entities/money.ts';
 import {
   available,
-  BONUS,
+  Balance,
   EXCHANGE,
   lockOperator,
   PAYOUTS,
@@ -20,15 +21,15 @@ import {
   SUSPENSE,
 } from '../../../entities/payments/ledger.ts';
 import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../entities/payments/movement.ts';
+import { type PaidOutPart, PUT_BACK, payableMicros, takeOut } from '../../../entities/payments/payable.ts';
 import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
-import { FIND_LOST_BONUS, FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
-import { FINAL_BY_NOW } from '../suspense.ts';
+import { type AccountPosting, FINAL_BY_NOW, keepEarned } from '../suspense.ts';
 import { isOverdrawn } from './movements.ts';
 
 export type RequestedPayout = Omit<
   Payout,
-  'id' | 'status' | 'bonusMicros' | 'txId' | 'replacedTxIds' | 'exportedAt' | 'createdAt'
+  'id' | 'status' | 'takenFrom' | 'txId' | 'replacedTxIds' | 'exportedAt' | 'createdAt'
 >;
 
 /** A transfer of a payout. */
@@ -42,11 +43,19 @@ const posting = (
   ...{ externalKey: `${move}:${id}`, description: `Payout in ${coin}` },
 });
 
-/** A transfer of the bonus that a payout takes back. */
-const bonusPosting = (...given: Parameters<typeof posting>): Posting => ({
-  ...posting(...given),
-  description: 'Bonus of money that was paid out',
-});
+/**
+ * Leaves the top-ups behind a payout the bonuses that they still earn. The money that left counts as never paid.
+ * @returns the transfers
+ */
+async function keepBonuses(tx: Transaction, parts: readonly PaidOutPart[], key: string): Promise<AccountPosting[]> {
+  const postings: AccountPosting[] = [];
+  const orderNumbers = new Set(parts.flatMap(({ orderNumber }) => orderNumber ?? []));
+  for (const orderNumber of [...orderNumbers].toSorted()) {
+    const given = { externalKey: `${key}:${orderNumber}`, description: 'Bonus of money that was paid out' };
+    postings.push(...(await keepEarned(tx, orderNumber, given)));
+  }
+  return postings;
+}
 
 /** The ledger account that the money of a payout is from. */
 const originOf = ({ paymentId, accountId }: Pick<Payout, 'paymentId' | 'accountId'>): string =>
@@ -72,18 +81,18 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     return known;
   }
   const payment = paymentId === null ? undefined : (await lock(tx, Payment, { id: paymentId }))!;
-  let bonusMicros = 0n;
+  let parts: PaidOutPart[] = [];
   if (payment) {
     if (payment.status !== 'UNMATCHED' || payment.creditedMicros !== amountMicros)
       throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
     await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
   } else {
-    const { micros = 0n } = (await FIND_PAYABLE.first(tx, [accountId])) ?? {};
+    const micros = await payableMicros(tx, accountId);
     if (micros < amountMicros) {
       const most = `The account can get ${usdFromMicros(micros)} USD.`;
       throw new ApiError('insufficient_balance', `${most} Payouts leave out bonuses, and payments that are not final.`);
     }
-    bonusMicros = (await FIND_LOST_BONUS.first(tx, [accountId, amountMicros]))!.micros;
+    parts = await takeOut(tx, accountId, amountMicros);
   }
   const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
@@ -91,18 +100,23 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     if (BigInt(payable!.units) < BigInt(units)) throw few;
   }
   const id = newId('out');
-  await insert(tx, Payout, { ...given, id, status: 'REQUESTED', bonusMicros });
+  const takenFrom = parts.map(({ paymentId, micros }) => ({ paymentId, micros: String(micros) }));
+  await insert(tx, Payout, { ...given, id, status: 'REQUESTED', takenFrom });
   // The operator may have swept the coins of the payment, which the books have elsewhere then.
   if (await isOverdrawn(tx, source, coin)) throw few;
-  await post(
-    tx,
-    accountId,
-    posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'),
-    bonusPosting({ id, coin }, [available(accountId), BONUS], bonusMicros, 'payout-bonus'),
-  );
+  const bonuses = await keepBonuses(tx, parts, `payout-bonus:${id}`);
+  await post(tx, accountId, posting({ id, coin }, [originOf(given), PAYOUTS], amountMicros, 'payout'), ...bonuses);
+  if (paymentId === null) await requireNoDebt(tx, accountId);
   const data = { accountId, paymentId, network, coin, address, units, reason: given.reason };
   await record(tx, OPERATOR_ACCOUNT, id, { type: 'payout.requested', actor, data });
   return (await find(tx, Payout, { id }))!;
+}
+
+/** @throws ApiError insufficient_balance if the account has spent a bonus that the payout takes back */
+async function requireNoDebt(tx: Transaction, accountId: string): Promise<void> {
+  if ((await find(tx, Balance, { accountId }))!.owedMicros === 0n) return;
+  const message = 'The payout takes back bonuses that the account has spent. Request a smaller payout.';
+  throw new ApiError('insufficient_balance', message);
 }
 
 /** Locks the accounts of payouts, and then each payout for the work. @throws ApiError not_found */
@@ -146,15 +160,13 @@ export async function cancelPayout(tx: Transaction, id: string, reason: string, 
   const [cancelled] = await withPayouts(tx, [id], async (payout) => {
     if (payout.status === 'CANCELLED') return payout;
     const cancelled = await move(tx, payout, 'CANCELLED', actor, { reason });
-    const { accountId, paymentId, amountMicros, bonusMicros } = payout;
+    const { accountId, paymentId, amountMicros, takenFrom } = payout;
     const payment = paymentId === null ? undefined : await lock(tx, Payment, { id: paymentId });
     if (payment) await movePayment(tx, payment, 'UNMATCHED');
-    await post(
-      tx,
-      accountId,
-      posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel'),
-      bonusPosting(payout, [BONUS, available(accountId)], bonusMicros, 'payout-bonus-cancel'),
-    );
+    const parts = await PUT_BACK.all(tx, [exactJson(takenFrom)]);
+    const bonuses = await keepBonuses(tx, parts, `payout-bonus-cancel:${id}`);
+    const back = posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel');
+    await post(tx, accountId, back, ...bonuses);
     return cancelled;
   });
   return cancelled!;

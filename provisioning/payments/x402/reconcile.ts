@@ -26,7 +26,7 @@ import {
   type Spender,
 } from '../../../entities/payments/ledger.ts';
 import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
-import { TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
+import { earnedMicros, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import { lockX402, READ_PAYMENT, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
@@ -196,15 +196,25 @@ const hold = (tx: Transaction, server: Server, { credentialId, limitedBy }: Spen
     limitedBy,
   });
 
-/** Confirms a top-up by x402 whose payment was credited, and posts its bonus. */
-export async function confirmPaidTopUp(tx: Transaction, topUp: TopUp, txId: string): Promise<TopUp> {
+/**
+ * Confirms a top-up by x402 whose payment was credited, and posts its bonus.
+ * @param paidOutMicros the part of the payment that payouts took before its request made the top-up
+ */
+export async function confirmPaidTopUp(
+  tx: Transaction,
+  topUp: TopUp,
+  txId: string,
+  paidOutMicros = 0n,
+): Promise<TopUp> {
   const { accountId, orderNumber, amountMicros, bonusMicros, amountCrypto, confirmationsRequired } = topUp;
-  await post(tx, accountId, bonusPosting(topUp, bonusMicros));
+  const earned = earnedMicros(topUp, amountMicros - paidOutMicros);
+  await post(tx, accountId, bonusPosting(topUp, earned));
   const set = {
     receivedCrypto: amountCrypto,
     confirmations: confirmationsRequired,
     txIds: [txId],
-    creditedMicros: amountMicros + bonusMicros,
+    creditedMicros: amountMicros + earned,
+    reversedBonusMicros: bonusMicros - earned,
     confirmedAt: expression('now()'),
   };
   const confirmed = await transition(tx, TOP_UP_LIFECYCLE, orderNumber, 'CONFIRMED', { actor: SYSTEM, set });

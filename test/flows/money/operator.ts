@@ -1,9 +1,9 @@
 /** The steps of the operator: decisions about payments, adjustments, payouts and sweeps. */
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { FIND_PAYABLE_UNITS } from '../../../entities/payments/movement.ts';
+import { payableMicros } from '../../../entities/payments/payable.ts';
 import type { Payment, PaymentStatus } from '../../../entities/payments/payment.ts';
 import type { Payout, PayoutStatus } from '../../../entities/payments/payout.ts';
-import { FIND_PAYABLE } from '../../../entities/payments/withheld.ts';
 import { importSent } from '../../../provisioning/payments/wallet/import.ts';
 import { exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { finishShown } from '../../../provisioning/payments/wallet/shown.ts';
@@ -73,7 +73,7 @@ export const OPERATOR: Doing<
   },
   payOut: async (town, { who, crypto, percent }) => {
     const accountId = accountOf(town.contexts[who]!);
-    const payable = (await FIND_PAYABLE.first(town.shop.db, [accountId]))!.micros;
+    const payable = await payableMicros(town.shop.db, accountId);
     return refundInCoin(town.contexts[0]!, {
       ...{ accountId, coin: crypto, amountUsd: (payable * BigInt(percent)) / 100n, reason },
       ...{ key: town.names.next().value, address: ADDRESS },

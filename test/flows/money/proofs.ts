@@ -2,7 +2,10 @@
 import { expect } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { overdrawnSql } from '../../../entities/payments/movement.ts';
+import { payableMicros } from '../../../entities/payments/payable.ts';
 import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL } from '../../../entities/payments/solvency.ts';
+import { earnedMicros, LOCK_PAID_TOP_UP } from '../../../entities/payments/top-up.ts';
+import { accountOf } from '../../../resolvers/context.ts';
 import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { contextOf } from '../../setup/shop.ts';
 import { CHAIN_COIN } from './coin-chain.ts';
@@ -22,12 +25,35 @@ export async function proveCovered(town: Town): Promise<void> {
   expect(await findOverdrawn(town)).toEqual([]);
 }
 
+/**
+ * Proves that no top-up keeps a bonus of money that left. Proves that the payable money of each account is its own and final.
+ */
+async function proveOwn({ shop: { db }, contexts }: Town): Promise<void> {
+  const topUps = await db.query<{ orderNumber: string }>(`select order_number from top_up where status = 'CONFIRMED'`);
+  for (const { orderNumber } of topUps) {
+    const topUp = await db.transaction((tx) => LOCK_PAID_TOP_UP.first(tx, [orderNumber]));
+    const { bonusMicros, reversedBonusMicros, paidMicros } = topUp!;
+    expect(bonusMicros - reversedBonusMicros).toBeLessThanOrEqual(earnedMicros(topUp!, paidMicros));
+  }
+  for (const accountId of new Set(contexts.map(accountOf))) {
+    const [own] = await db.query<{ micros: bigint }>(
+      `select (select coalesce(sum(credited_micros), 0) from payment where account_id = $1 and status = 'FINAL')
+          + (select coalesce(sum(amount_micros), 0) from transfer where account_id = $1 and debit = 'adjustment')
+          - (select coalesce(sum(amount_micros), 0) from payout
+            where account_id = $1 and payment_id is null and status <> 'CANCELLED') as micros`,
+      [accountId],
+    );
+    expect(await payableMicros(db, accountId)).toBeLessThanOrEqual(BigInt(own!.micros));
+  }
+}
+
 /** Proves the books, and that the service is solvent by its own books and by the chains. */
 export async function proveSolvent(town: Town): Promise<void> {
   const { db } = town.shop;
   expect((await proveBooks(db)).firstFault).toBeNull();
   expect(await FIND_INSOLVENT.all(db)).toEqual([]);
   await proveCovered(town);
+  await proveOwn(town);
 }
 
 /** The coins of which the operator has sent more than the chains keep for good, by the chains themselves. */

@@ -7,14 +7,17 @@ import { FIND_HOLDING } from '../../../entities/payments/movement.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { X402Authorization, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
+import { accountOf } from '../../../resolvers/context.ts';
 import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { cancel, refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
 import { asOwner } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import type { OnEnd } from '../../setup/spawn.ts';
+import { newPayer } from './clients.ts';
 import {
   another,
   expireAuthorizations,
@@ -23,6 +26,7 @@ import {
   PRICE,
   paymentFor,
   paymentForOrder,
+  reconcile,
   refusalOf,
   settleOnChain,
 } from './shop.ts';
@@ -168,6 +172,36 @@ it('A top-up whose payment was in the balance before it has a receipt with that 
     { orderNumber, coin: 'USDC-BASE', amountCrypto: '100', txId: expect.any(String) },
     { orderNumber, coin: null },
   ]);
+});
+
+it('A top-up earns no bonus for the part of its payment that left by a payout before', async ({ onTestFinished }) => {
+  const shop = await openX402Shop(onTestFinished);
+  const amount = { amountUsd: 100_000_000n };
+  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' })));
+  shop.chain.mood = 'refuses';
+  await refusalOf(createTopUp(shop.context, amount, payment));
+  await settleOnChain(shop);
+  await reconcile(shop, 'FINAL');
+  const { balance } = await traces(shop, '');
+  const payout = {
+    coin: 'USDC-BASE',
+    key: 'all',
+    address: newPayer().address,
+    source: 'wallet:base',
+    reason: 'Leaves',
+  };
+  const all = { ...payout, accountId: accountOf(shop.context), amountUsd: balance.available };
+  const { id } = await refundInCoin(shop.context, all);
+  const { bonusMicros, reversedBonusMicros, creditedMicros } = await createTopUp(
+    another(shop.context),
+    amount,
+    payment,
+  );
+  expect([bonusMicros, reversedBonusMicros, creditedMicros]).toEqual([2_000_000n, 2_000_000n, 100_000_000n]);
+  expect((await traces(shop, '')).balance.available).toBe(0n);
+  await cancel(shop.context, id, 'Stays');
+  expect((await traces(shop, '')).balance.available).toBe(balance.available + 2_000_000n);
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
 
 it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {

@@ -1,0 +1,108 @@
+/**
+ * The money of an account that payouts may take, and the payments that it came by. An account spends its bonuses last. A payout
+ * never takes a bonus, because no coins came for it.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { nullable, type Row } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
+import { ADJUSTMENT, BONUS, REVENUE } from './ledger.ts';
+import { Payment } from './payment.ts';
+import { UNFINAL_PAYMENTS_SQL } from './withheld.ts';
+
+/** The available money of an account, less what a chain may take back, and less unspent bonuses. Withheld money covers those first. */
+const payableSql = (bonuses: string) =>
+  `greatest(0, available_micros - greatest(0, ${UNFINAL_PAYMENTS_SQL} + ${bonuses} - withheld_micros))::bigint`;
+/** The least that may be payable. It counts all bonuses as unspent, less those that reversals and payouts took back. */
+export const LEAST_PAYABLE_SQL = payableSql(`(
+  select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
+  from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`);
+/** The payable micro-USD of the account $1, which has $2 of unspent bonuses. */
+const FIND_PAYABLE = statement({ micros: column.bigint() })`
+  select ${payableSql('$2::bigint')} as micros from balance where account_id = $1`;
+
+const MOMENT = {
+  /** The change of all money of the account. */
+  totalMicros: column.bigint(),
+  /** Bonuses, less those taken back. */
+  bonusMicros: column.bigint(),
+  refundMicros: column.bigint(),
+  /** Additions by the operator, less deductions. */
+  adjustedMicros: column.bigint(),
+};
+type Moment = Row<typeof MOMENT>;
+const OWN = `('available:' || $1, 'held:' || $1, 'withheld:' || $1)`;
+/** The sum of the transfers of a moment that fulfil one condition, less those that fulfil another. */
+const net = (more: string, less: string) =>
+  `coalesce(sum(amount_micros * ((${more})::int - (${less})::int)), 0)::bigint`;
+/**
+ * The transactions that changed the money of the account $1, in their order. The transfers of a transaction have one time. So a
+ * moment never shows the money in the middle of a transaction.
+ */
+const LIST_MOMENTS = statement(MOMENT)`
+  select ${net(`credit in ${OWN}`, `debit in ${OWN}`)} as total_micros,
+    ${net(`debit = '${BONUS}'`, `credit = '${BONUS}'`)} as bonus_micros,
+    ${net(`kind = 'refund' and debit = '${REVENUE}'`, 'false')} as refund_micros,
+    ${net(`debit = '${ADJUSTMENT}'`, `credit = '${ADJUSTMENT}'`)} as adjusted_micros
+  from transfer where account_id = $1 and (debit in ${OWN} <> (credit in ${OWN}) or '${BONUS}' in (debit, credit))
+  group by created_at order by created_at`;
+
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+
+/**
+ * The bonuses that an account has not spent. It spends a bonus only when it has no other money. A refund returns spent bonuses
+ * first, and so does a sum by which the operator corrects an earlier deduction.
+ */
+export function unspentBonus(moments: readonly Moment[]): bigint {
+  let [total, bonus, spent, adjusted] = [0n, 0n, 0n, 0n];
+  for (const { totalMicros, bonusMicros, refundMicros, adjustedMicros } of moments) {
+    const deducted = smaller(adjusted, 0n);
+    [total, bonus, adjusted] = [total + totalMicros, bonus + bonusMicros, adjusted + adjustedMicros];
+    const corrected = larger(smaller(adjusted, 0n) - deducted, 0n);
+    spent = larger(spent - refundMicros - corrected, bonus - larger(total, 0n));
+    spent = larger(smaller(spent, bonus), 0n);
+  }
+  return bonus - spent;
+}
+
+/** The available micro-USD of an account that a payout may take. The caller of a payout has locked the account. */
+export async function payableMicros(db: Queryable, accountId: string): Promise<bigint> {
+  const moments = await LIST_MOMENTS.all(db, [accountId]);
+  const payable = await FIND_PAYABLE.first(db, [accountId, unspentBonus(moments)]);
+  return payable?.micros ?? 0n;
+}
+
+/** Additions by the operator to the account $1, less deductions. Payouts that no payment covered used them up. */
+const FIND_ADDED = statement({ micros: column.bigint() })`
+  select greatest(0, (
+      select ${net(`debit = '${ADJUSTMENT}'`, `credit = '${ADJUSTMENT}'`)} from transfer
+      where account_id = $1 and '${ADJUSTMENT}' in (debit, credit))
+    - (select coalesce(sum(amount_micros - taken), 0) from payout cross join lateral (
+        select coalesce(sum((part ->> 'micros')::bigint), 0) as taken from jsonb_array_elements(taken_from) as part) as parts
+      where account_id = $1 and payment_id is null and status <> 'CANCELLED'))::bigint as micros`;
+const PART = { paymentId: Payment.columns.id, orderNumber: nullable(column.text()), micros: column.bigint() };
+/** A part of a payment that a payout takes, with the order of the payment. */
+export type PaidOutPart = Row<typeof PART>;
+/** Takes $2 micro-USD out of the final payments of the account $1, or as much as there is. It takes the newest one first. */
+const TAKE_OUT = statement(PART)`
+  with locked as (
+      select * from payment where account_id = $1 and status = 'FINAL' and credited_micros > paid_out_micros order by id for update),
+    rest as (
+      select id, credited_micros - paid_out_micros as micros, sum(credited_micros - paid_out_micros) over (
+          order by coalesce(credited_at, created_at) desc, id desc rows unbounded preceding) as until from locked),
+    part as (select id, least(micros, $2::bigint - until + micros)::bigint as micros from rest where until - micros < $2::bigint)
+  update payment set paid_out_micros = paid_out_micros + part.micros from part where payment.id = part.id
+    returning payment.id as payment_id, order_number, part.micros`;
+/** Takes a payout of $2 micro-USD out of the additions by the operator, and then out of the final payments. */
+export async function takeOut(db: Queryable, accountId: string, micros: bigint): Promise<PaidOutPart[]> {
+  const { micros: added } = (await FIND_ADDED.first(db, [accountId]))!;
+  return added < micros ? TAKE_OUT.all(db, [accountId, micros - added]) : [];
+}
+/** Gives the parts $1, a JSON array, back to their payments. */
+export const PUT_BACK = statement(PART)`
+  with part as (select "paymentId" as id, micros from jsonb_to_recordset($1) as given("paymentId" text, micros bigint)),
+    locked as (select id from payment where id in (select id from part) order by id for update)
+  update payment set paid_out_micros = paid_out_micros - part.micros
+    from part where payment.id = part.id and (select count(*) from locked) >= 0
+    returning payment.id as payment_id, order_number, part.micros`;
