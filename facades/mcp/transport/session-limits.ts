@@ -24,6 +24,8 @@ export interface Held {
   owner: Owner;
   /** The number of POST requests without a complete response. */
   calls: number;
+  /** The number of open streams of updates. A session without one opens again by itself, and loses nothing. */
+  streams: number;
   /** The questions to the user whose answer is due. */
   questions: { readonly size: number };
 }
@@ -49,11 +51,26 @@ export function ownerOf({ viewer, address }: Pick<McpCaller, 'viewer' | 'address
 export type Room = { evicts?: string } | { refusal: string; status: 429 | 503 };
 
 /**
+ * The idle session that gives room to an account, if no group has more sessions than its group would. A larger group still
+ * gives room first, and its own counts the new session. So the owner of many sessions ends its own, and none of a smaller group.
+ */
+function leastIdle({ group }: Owner, all: readonly Entry[]): string | undefined {
+  const sizes = new Map<string, number>([[group, 1]]);
+  for (const [, { owner }] of all) sizes.set(owner.group, (sizes.get(owner.group) ?? 0) + 1);
+  const sizeOf = ([, { owner }]: Entry) => sizes.get(owner.group)!;
+  const hasStream = ([, { streams }]: Entry) => Number(streams > 0);
+  const idle = all.filter(([, { calls }]) => !calls);
+  return idle.toSorted((a, b) => sizeOf(b) - sizeOf(a) || hasStream(a) - hasStream(b))[0]?.[0];
+}
+
+/**
  * Finds room for a new session of an owner. In a full process, the account or network with most sessions gives room to a
- * smaller one. Strangers take the room of idle strangers first, who have no updates to lose, and open again by themselves.
+ * smaller one. Next, idle strangers give room, who have no updates to lose, and then any idle session. Strangers take the room
+ * of idle strangers first, and never that of an account without more sessions.
  * @param live the least recently used first
  */
-export function roomFor({ counted, group }: Owner, live: ReadonlyMap<string, Held>): Room {
+export function roomFor(newcomer: Owner, live: ReadonlyMap<string, Held>): Room {
+  const { counted, group } = newcomer;
   const all: Entry[] = [...live];
   const within = (max: number, sessions: Entry[]): Room => {
     const evicts = cheapest(sessions);
@@ -71,6 +88,8 @@ export function roomFor({ counted, group }: Owner, live: ReadonlyMap<string, Hel
     return largest!.length > own.length + 1 ? (cheapest(largest!) ?? largest![0]![0]) : undefined;
   };
   const ofIdleStranger = () => all.find(([, { owner, calls }]) => !calls && !owner.counted)?.[0];
-  const evicts = counted ? (ofLargest() ?? ofIdleStranger()) : (ofIdleStranger() ?? ofLargest());
+  const evicts = counted
+    ? (ofLargest() ?? ofIdleStranger() ?? leastIdle(newcomer, all))
+    : (ofIdleStranger() ?? ofLargest());
   return evicts ? { evicts } : { refusal: 'The service has no room for another session now.', status: 503 };
 }

@@ -74,11 +74,15 @@ export class Sessions {
     caller.questions = session.questions;
     this.#live.delete(id);
     this.#live.set(id, session);
-    if (request.method === 'GET') {
-      const stream = await session.transport.handleRequest(request, options);
-      if (this.#closed) this.#drop(id);
-      return withFirstBytes(stream);
-    }
+    if (request.method !== 'GET') return this.#call(id, session, request, options);
+    const stream = await session.transport.handleRequest(request, options);
+    session.streams++;
+    if (this.#closed) this.#drop(id);
+    return afterBody(withFirstBytes(stream), () => session.streams--);
+  }
+
+  /** Handles a call of a session, which gives no room as an idle one meanwhile. */
+  async #call(id: string, session: Session, request: Request, options: McpHandlerRequestOptions): Promise<Response> {
     session.calls++;
     const ended = () => {
       session.calls--;
@@ -112,8 +116,8 @@ export class Sessions {
     const refusal = this.#makeRoom(owner, options);
     if (refusal) return refusal;
     const asks = initialize.params.capabilities.elicitation !== undefined;
-    const { transport } = await this.#open(this.#mint(owner, asks), owner, caller, options);
-    return transport.handleRequest(request, options);
+    const id = this.#mint(owner, asks);
+    return this.#call(id, await this.#open(id, owner, caller, options), request, options);
   }
 
   /**
@@ -134,28 +138,32 @@ export class Sessions {
     return (await this.#options.factory({ era: 'legacy', ...(authInfo && { authInfo }) })) as Server;
   }
 
-  async #open(id: string, owner: Owner, { viewer }: McpCaller, options: McpHandlerRequestOptions) {
+  /** Prepares a session. It becomes live with `initialize`. */
+  async #open(id: string, owner: Owner, { viewer }: McpCaller, options: McpHandlerRequestOptions): Promise<Session> {
     const server = await this.#newServer(options);
     const transport = new SessionTransport({
       sessionIdGenerator: () => id,
       onsessioninitialized: async () => {
         const credential = viewer && this.#options.onCredentialEnd(viewer, () => this.#drop(id));
-        this.#live.set(id, {
-          transport,
-          server,
-          owner,
-          seenAt: Date.now(),
-          calls: 0,
-          questions: new Set(),
-          dropped: false,
-          forget: () => credential?.forget(),
-        });
+        session.forget = () => credential?.forget();
+        this.#live.set(id, session);
         await credential?.checked;
       },
       onsessionclosed: () => this.#end(id),
     });
+    const session: Session = {
+      transport,
+      server,
+      owner,
+      seenAt: Date.now(),
+      calls: 0,
+      streams: 0,
+      questions: new Set(),
+      dropped: false,
+      forget: () => {},
+    };
     await server.connect(transport);
-    return { transport, server };
+    return session;
   }
 
   /** Reopens a session by repeating the handshake for the client. @returns undefined if the transport refused it */
@@ -172,7 +180,7 @@ export class Sessions {
   }
 
   async #revive(id: string, owner: Owner, { url, headers }: Request, options: McpHandlerRequestOptions) {
-    const { transport } = await this.#open(id, owner, callerOf(options.authInfo), options);
+    const session = await this.#open(id, owner, callerOf(options.authInfo), options);
     const parsedBody = {
       jsonrpc: '2.0',
       id: 0,
@@ -190,7 +198,7 @@ export class Sessions {
       headers: { accept, 'content-type': 'application/json' },
       body: JSON.stringify(parsedBody),
     });
-    const response = await transport.handleRequest(handshake, { ...options, parsedBody });
+    const response = await this.#call(id, session, handshake, { ...options, parsedBody });
     await response.body?.cancel();
     return this.#live.get(id);
   }

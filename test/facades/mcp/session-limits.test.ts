@@ -1,8 +1,12 @@
 /** Sessions of callers who open many: none ends a call of another caller, or one that has begun to work. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
-import { type Owner, ownerOf, roomFor } from '../../../facades/mcp/transport/session-limits.ts';
+import { Server } from '@modelcontextprotocol/server';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { authInfoOf, type McpCaller } from '../../../facades/mcp/caller.ts';
+import { type Held, type Owner, ownerOf, roomFor } from '../../../facades/mcp/transport/session-limits.ts';
+import { Sessions } from '../../../facades/mcp/transport/sessions.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { viewer as sampleViewer } from '../sample-api.ts';
 import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
 
 const freehold = await startFreehold({ TRUSTED_PROXY_CIDRS: '127.0.0.0/8', SIMULATED_PROVISION_SECONDS: '3' });
@@ -111,7 +115,7 @@ it('The tokens of an OAuth client share a limit of sessions, so they end none of
   } as const;
   const owned = (credentialId: string, holder: string | null) =>
     ownerOf({ viewer: { ...viewer, credentialId, holder, family: credentialId }, address: null }, Buffer.alloc(32));
-  const idle = (id: string, owner: Owner) => [id, { owner, calls: 0, questions: { size: 0 } }] as const;
+  const idle = (id: string, owner: Owner) => [id, { owner, calls: 0, streams: 0, questions: { size: 0 } }] as const;
   const ofClient = Array.from({ length: 50 }, (_, i) => idle(`c${i}`, owned(`tok_${i % 25}`, 'cl_1')));
   const live = new Map([idle('login', owned('tok_login', null)), ...ofClient]);
   expect(roomFor(owned('tok_new', 'cl_1'), live)).toEqual({ evicts: 'c0' });
@@ -119,12 +123,16 @@ it('The tokens of an OAuth client share a limit of sessions, so they end none of
 });
 
 describe('A full process', () => {
-  const session = (id: string, owner: Owner, calls = 0, asking = 0) =>
-    [id, { owner, calls, questions: { size: asking } }] as const;
+  const session = (id: string, owner: Owner, calls = 0, asking = 0): readonly [string, Held] => [
+    id,
+    { owner, calls, streams: 0, questions: { size: asking } },
+  ];
   const strangers = (count: number, calls = 0) =>
     Array.from({ length: count }, (_, i) => session(`s${i}`, { credential: '', counted: '', group: `n${i}` }, calls));
   const customer = (id: string, group: string, calls = 0, asking = 0) =>
     session(id, { credential: id, counted: id, group }, calls, asking);
+  /** Accounts with an idle session each. */
+  const customers = (count: number) => Array.from({ length: count }, (_, i) => customer(`c${i}`, `account ${i}`));
   const [newcomer, unknown] = [
     { credential: 'new', counted: 'new', group: 'new account' },
     { credential: '', counted: '', group: 'new network' },
@@ -172,8 +180,99 @@ describe('A full process', () => {
     expect(roomFor(newcomer, new Map([...both, ...strangers(1_998, 1)]))).toEqual({ evicts: 'w' });
   });
 
+  it('of accounts with an idle session each has room for a customer: the least recently used one gives it', () => {
+    const live = new Map([customer('busy', 'b', 1), ...customers(1_999)]);
+    expect(roomFor(newcomer, live)).toEqual({ evicts: 'c0' });
+    // A stranger takes the room of no account that has one session.
+    expect(roomFor(unknown, live)).toMatchObject({ status: 503 });
+  });
+
+  it('spares an idle session with an open stream of updates while another is idle', () => {
+    const streaming = customers(2_000).map(([id, held]) => [id, { ...held, streams: 1 }] as const);
+    expect(roomFor(newcomer, new Map(streaming))).toEqual({ evicts: 'c0' });
+    expect(roomFor(newcomer, new Map([...streaming.slice(0, 1_999), customer('quiet', 'q')]))).toEqual({
+      evicts: 'quiet',
+    });
+  });
+
+  it('takes no room from a smaller account for one with an idle session of its own', () => {
+    const [own, busy] = [customer('own', newcomer.group), customer('busy', newcomer.group, 1)];
+    expect(roomFor(newcomer, new Map([...customers(1_999), own]))).toEqual({ evicts: 'own' });
+    expect(roomFor(newcomer, new Map([...customers(1_999), busy]))).toEqual({ evicts: 'c0' });
+    const equal = customer('second', 'account 1');
+    expect(roomFor(newcomer, new Map([...customers(1_998), equal, busy]))).toEqual({ evicts: 'c1' });
+  });
+
   it('refuses the newcomer while no other has more than one session, and all have calls under way', () => {
     expect(roomFor(newcomer, new Map(strangers(2_000, 1)))).toMatchObject({ status: 503 });
     expect(roomFor(unknown, new Map(strangers(2_000, 1)))).toMatchObject({ status: 503 });
   });
+});
+
+/** The sessions of a process, with a credential of its own for each account. */
+function process(checked = Promise.resolve()) {
+  /** The accounts whose sessions gave room, in turn. */
+  const gave: (string | null)[] = [];
+  const sessions = new Sessions({
+    factory: () => new Server({ name: 'test', version: '1' }, { capabilities: {} }),
+    secrets: [Buffer.alloc(32, 7)],
+    onCredentialEnd: ({ accountId }) => ({ checked, forget: () => gave.push(accountId) }),
+    onError: () => {},
+  });
+  onTestFinished(() => sessions.close());
+  async function send(account: string, method: 'GET' | 'POST', session?: string, body?: object) {
+    const viewer = account ? { ...sampleViewer('read'), accountId: account, credentialId: account } : null;
+    const accept = `text/event-stream${body ? ', application/json' : ''}`;
+    const headers = {
+      accept,
+      ...of2025('2025-11-25'),
+      'content-type': 'application/json',
+      ...(session && { 'mcp-session-id': session }),
+    };
+    const raw = body && JSON.stringify(body);
+    return sessions.fetch(new Request('http://localhost/mcp', { method, headers, ...(raw && { body: raw }) }), {
+      authInfo: authInfoOf({ viewer, address: '198.51.100.1' } as McpCaller),
+      parsedBody: body,
+    });
+  }
+  async function open(account: string) {
+    const answer = await send(account, 'POST', undefined, rpc('initialize', INITIALIZE));
+    const text = await answer.text();
+    return { status: answer.status, session: answer.headers.get('mcp-session-id')!, text };
+  }
+  const ping = async (account: string, session: string) => {
+    const answer = await send(account, 'POST', session, rpc('ping'));
+    await answer.text();
+    return answer.status;
+  };
+  return { gave, open, ping, stream: (account: string, session: string) => send(account, 'GET', session) };
+}
+
+it('Two thousand accounts with an idle session each keep no customer out, and lose no stream of updates', async () => {
+  const { gave, open, ping, stream } = process();
+  const first = (await open('first')).session;
+  const updates = (await stream('first', first)).body!;
+  const sessions: string[] = [];
+  for (let i = 0; i < 1_999; i++) sessions.push((await open(`many ${i}`)).session);
+  expect((await open('')).status).toBe(503);
+  for (let i = 0; i < 3; i++) expect((await open(`customer ${i}`)).status).toBe(200);
+  expect(gave).toEqual(['many 0', 'many 1', 'many 2']);
+  // The service opens a session that gave room again. A client that left its stream has no updates to lose.
+  expect(await ping('many 0', sessions[0]!)).toBe(200);
+  await updates.cancel();
+  await sleep(100);
+  expect(await ping('many 1', sessions[1]!)).toBe(200);
+  expect(gave.slice(3)).toEqual(['many 3', 'first']);
+}, 60_000);
+
+it('A session that is opening gives no room', async () => {
+  const checked = Promise.withResolvers<void>();
+  const { open } = process(checked.promise);
+  const openings = Array.from({ length: 50 }, () => open('one'));
+  await sleep(200);
+  const late = [open('one'), open('one')];
+  await sleep(200);
+  checked.resolve();
+  for (const { text } of await Promise.all(openings)) expect(text).toContain('"protocolVersion":"2025-11-25"');
+  expect((await Promise.all(late)).map(({ status }) => status)).toEqual([429, 429]);
 });
