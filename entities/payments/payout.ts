@@ -4,7 +4,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
 const TRANSITIONS = {
@@ -49,7 +49,7 @@ export const Payout = entity('payout', {
   units: column.text(),
   amountMicros: column.bigint(),
   /** The payments whose money it takes from the balance. They miss what the operator had added, and all of earlier payouts. */
-  takenFrom: column.json<TakenPart[]>(),
+  takenFrom: defaulting(column.json<TakenPart[]>(), "'[]'"),
   txId: nullable(column.text()),
   /** Earlier transactions that the operator named for it. They must not pay it as well. */
   replacedTxIds: column.textArray(),
