@@ -144,10 +144,18 @@ export function newFolder(parent = tmpdir()): string {
 }
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 
+const FIRST_PORT = 10_000;
+const PORTS_OF_WORKER = 2_000;
+/** Vitest runs a test file in one of these workers. They share no ports, so none takes the port that another has just chosen. */
+const WORKER = Number(process.env.VITEST_POOL_ID ?? 0) % 10;
+const given = new Set<number>();
+
 /** Ports below those of outgoing connections, which could otherwise take a port before a service listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const port = FIRST_PORT + WORKER * PORTS_OF_WORKER + Math.floor(Math.random() * PORTS_OF_WORKER);
+    if (given.has(port)) continue;
+    given.add(port);
     const server = createServer().listen(port, '127.0.0.1');
     const free = await once(server, 'listening').then(
       () => true,
