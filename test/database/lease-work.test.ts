@@ -17,7 +17,7 @@ const rowsOf = (node: Node): number =>
   (node['Actual Rows'] + (node['Rows Removed by Join Filter'] ?? 0)) * node['Actual Loops'] +
   (node.Plans ?? []).map(rowsOf).reduce((a, b) => a + b, 0);
 
-it('Leasing tasks in turn reads each due task a few times, before PostgreSQL knows how many are due', async () => {
+it('Leasing tasks in turn grows with the due tasks alone, before PostgreSQL knows how many are due', async () => {
   const DUE = 2_000;
   const add = (count: number, name: string, runAt: string) =>
     db.query(`insert into task (id, lane, process, subject, account_id, step, run_at)
@@ -32,6 +32,7 @@ it('Leasing tasks in turn reads each due task a few times, before PostgreSQL kno
     parameters,
   );
   const [{ Plan: plan }] = Object.values(explained!)[0]!;
-  expect(rowsOf(plan)).toBeLessThan(30 * DUE);
+  // PostgreSQL 15 may compare each due task with the 80 chosen ones. A join of the due ones with themselves is far above.
+  expect(rowsOf(plan)).toBeLessThan(120 * DUE);
   expect(await db.query('select from task where leased_by is not null')).toHaveLength(16);
 });
