@@ -48,7 +48,7 @@ export const Payout = entity('payout', {
   /** In the smallest unit of the coin, as a decimal string. */
   units: column.text(),
   amountMicros: column.bigint(),
-  /** The payments whose money it takes from the balance. They miss what the operator had added, and all of earlier payouts. */
+  /** The parts of payments that it takes from the balance. Sums that the operator added have none, and no earlier payout has any. */
   takenFrom: defaulting(column.json<TakenPart[]>(), "'[]'"),
   txId: nullable(column.text()),
   /** Earlier transactions that the operator named for it. They must not pay it as well. */

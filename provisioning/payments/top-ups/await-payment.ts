@@ -19,6 +19,8 @@ import { settleTopUps } from './settle.ts';
 
 /** The least pause between polls once the invoice is over. */
 const LATE_POLL_SECONDS = 600;
+/** The longest one. */
+const LATE_POLL_SECONDS_MAX = 24 * 3600;
 /** The longest pause while a payment waits for its confirmations. Its payer may have locked it. */
 const CONFIRMING_POLL_SECONDS_MAX = 3600;
 /** The pause for a payment that is not final after a month: its payer may have locked it. */
@@ -146,5 +148,5 @@ function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSecond
   if (status === 'CONFIRMING')
     return nap(Math.max(pollSeconds, Math.min(CONFIRMING_POLL_SECONDS_MAX, overSeconds / 24)));
   if (status === 'PENDING') return nap(Math.min(Math.max(pollSeconds, ageSeconds / 20), restSeconds));
-  return nap(Math.max(LATE_POLL_SECONDS, ageSeconds / 8));
+  return nap(Math.min(LATE_POLL_SECONDS_MAX, Math.max(LATE_POLL_SECONDS, ageSeconds / 8)));
 }

@@ -29,6 +29,7 @@ import {
   reconcile,
   refusalOf,
   settleOnChain,
+  type X402Shop,
 } from './shop.ts';
 
 describe('A credited payment that its chain reverts', () => {
@@ -152,19 +153,25 @@ it('A top-up shows its credited sum without a payment that its chain reverts', a
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });
 
+const AMOUNT = { amountUsd: 100_000_000n };
+/** Pays for a top-up on the chain alone, so that the money comes before the top-up. */
+async function paidBefore(shop: X402Shop) {
+  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, AMOUNT, { mode: 'X402' })));
+  shop.chain.mood = 'refuses';
+  await refusalOf(createTopUp(shop.context, AMOUNT, payment));
+  await settleOnChain(shop);
+  return payment;
+}
+
 it('A top-up whose payment was in the balance before it has a receipt with that payment', async ({
   onTestFinished,
 }) => {
   const shop = await openX402Shop(onTestFinished);
-  const amount = { amountUsd: 100_000_000n };
-  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' })));
-  shop.chain.mood = 'refuses';
-  await refusalOf(createTopUp(shop.context, amount, payment));
-  await settleOnChain(shop);
+  const payment = await paidBefore(shop);
   await shop.db.query(`update task set run_at = now() where process = 'x402'`);
   startWorker(shop, onTestFinished);
-  await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + amount.amountUsd);
-  const { orderNumber, status } = await createTopUp(another(shop.context), amount, payment);
+  await eventually(async () => (await traces(shop, '')).balance.available === FUNDS_MICROS + AMOUNT.amountUsd);
+  const { orderNumber, status } = await createTopUp(another(shop.context), AMOUNT, payment);
   expect(status).toBe('CONFIRMED');
   const { totalMicros, lines } = await receiptOfTopUp(shop.context, orderNumber);
   expect(totalMicros).toBe(102_000_000n);
@@ -176,11 +183,7 @@ it('A top-up whose payment was in the balance before it has a receipt with that 
 
 it('A top-up earns no bonus for the part of its payment that left by a payout before', async ({ onTestFinished }) => {
   const shop = await openX402Shop(onTestFinished);
-  const amount = { amountUsd: 100_000_000n };
-  const payment = await paymentFor(await refusalOf(createTopUp(shop.context, amount, { mode: 'X402' })));
-  shop.chain.mood = 'refuses';
-  await refusalOf(createTopUp(shop.context, amount, payment));
-  await settleOnChain(shop);
+  const payment = await paidBefore(shop);
   await reconcile(shop, 'FINAL');
   const { balance } = await traces(shop, '');
   const payout = {
@@ -194,7 +197,7 @@ it('A top-up earns no bonus for the part of its payment that left by a payout be
   const { id } = await refundInCoin(shop.context, all);
   const { bonusMicros, reversedBonusMicros, creditedMicros } = await createTopUp(
     another(shop.context),
-    amount,
+    AMOUNT,
     payment,
   );
   expect([bonusMicros, reversedBonusMicros, creditedMicros]).toEqual([2_000_000n, 2_000_000n, 100_000_000n]);
