@@ -26,7 +26,7 @@ describe('The commands for customers', () => {
   async function answersTo(commands: string): Promise<string[]> {
     const lines = commands.replace('http://localhost:3000', service.url);
     expect(lines).not.toBe(commands);
-    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 170_000, cwd: folder });
+    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 500_000, cwd: folder });
     return stdout.trim().split('\n');
   }
 

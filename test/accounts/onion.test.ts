@@ -26,7 +26,7 @@ const login = (circuit: number, email: string, password: string, headers?: Recor
 beforeEach(async () => {
   await db.query('delete from rate');
   await eventually(async () => Date.now() % 60_000 < 45_000, 20);
-}, 30_000);
+});
 
 describe('A stranger on a circuit', () => {
   it('has a limit of calls, and gets no other by addresses in headers', async () => {

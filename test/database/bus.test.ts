@@ -24,7 +24,7 @@ function heardBy(bus: Bus): Change[] {
 }
 const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
 const withResolvers = () => Promise.withResolvers<void>();
-const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 90_000, interval: 20 });
+const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 240_000, interval: 20 });
 
 const { name } = (await observer.query<{ name: string }>('select current_database() as name')).rows[0]!;
 const SESSIONS = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';

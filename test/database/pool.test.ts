@@ -5,7 +5,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { newDatabase } from '../setup/database.ts';
 
 const db = await newDatabase(afterAll, { poolSize: 4 });
-const SLOW_SECONDS = 0.3;
+const SLOW_SECONDS = 1.5;
 const account = (group: string) => ({ kind: 'account', group }) as const;
 const stranger = (group: string) => ({ kind: 'stranger', group }) as const;
 const task = (group: string) => ({ kind: 'task', group }) as const;

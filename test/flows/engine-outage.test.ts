@@ -21,7 +21,7 @@ const OUTAGES: Record<string, (call: number) => Fault> = {
 };
 
 describe('An engine that is away during 20 orders, 5 resizes, 5 rebuilds, 5 reboots and 5 deletions', () => {
-  it.each(Object.entries(OUTAGES))('and %s costs none of them', { timeout: 120_000 }, async (_, faultOf) => {
+  it.each(Object.entries(OUTAGES))('and %s costs none of them', async (_, faultOf) => {
     const shop = await openFaultyShop(onTestFinished, {
       fundsMicros: 10n ** 9n,
       proofSeconds: { VPS: 5, DEDICATED: 5 },

@@ -97,7 +97,7 @@ const CASES = TOLD.flatMap(([name, way]) =>
 describe('A driver that errs once', () => {
   it.concurrent.for(CASES)(
     'does not harm %s, when %s has the fault: %s',
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async ([, call, , way, fault], { onTestFinished: onEnd }) => {
       const { shop, orderNumber, went } = await openFaulty(onEnd, way, call, fault);
       if (fault.kind === 'hang' || fault.kind === 'late') await stopIn(shop, went);

@@ -85,7 +85,7 @@ it('A service that is killed with its database during orders recovers PostgreSQL
   const again = restClient(second.url, credential);
   for (const orderNumber of answered)
     await eventually(async () => (await again('GET', `/v1/servers/${orderNumber}`)).body.status === 'running');
-}, 300_000);
+});
 
 it('A service that is killed during a step continues that task at once, despite a long lease', async () => {
   const receiver = await startReceiver();
@@ -106,4 +106,4 @@ it('A service that is killed during a step continues that task at once, despite 
     receiver.received.slice(before).some(({ headers }) => headers['webhook-id'] === under!.headers['webhook-id']),
   );
   expect(second.output()).toContain('Restarted tasks of a process that died: ');
-}, 300_000);
+});

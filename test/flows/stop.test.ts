@@ -56,7 +56,7 @@ async function openSilently(url: string): Promise<Socket> {
   return socket.on('error', () => {}).pause();
 }
 
-describe('The service as a process', { timeout: 400_000 }, () => {
+describe('The service as a process', () => {
   it('answers waiting requests with the present state when it has to stop, and ends with 0', async () => {
     const service = await spawnService(
       await environment({ SIMULATED_PROVISION_SECONDS: '600', SIMULATED_PAYMENT_SECONDS: '0' }),

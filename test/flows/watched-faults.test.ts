@@ -32,7 +32,7 @@ const RESTS = `select from task where leased_by is null and error is null and ru
 describe('A server', () => {
   it.concurrent.for(CASES)(
     'stays the same although the call %s of the driver has the fault: %s',
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async ([call, kind, process, fault], { onTestFinished: onEnd }) => {
       const shop = await openFaultyShop(onEnd);
       const { db } = shop;

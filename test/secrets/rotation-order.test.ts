@@ -25,7 +25,7 @@ async function installation() {
     const [PORT, INTERNAL_PORT] = [String(await freePort()), String(await freePort())];
     const env = { ...MACHINE, DATABASE_URL, DATA_DIR, PORT, INTERNAL_PORT, ROLES: 'api', ...keys };
     return new Promise<{ code: number; output: string }>((done) => {
-      execFile(process.execPath, [file], { env, timeout: 60_000 }, (error, out, faults) =>
+      execFile(process.execPath, [file], { env, timeout: 300_000 }, (error, out, faults) =>
         done({ code: Number(error?.code ?? 0), output: out + faults }),
       );
     });

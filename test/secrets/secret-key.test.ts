@@ -24,7 +24,7 @@ async function failedStart(environment: Record<string, string>) {
   const [port, internalPort] = [await freePort(), await freePort()];
   const env = { ...MACHINE, PORT: String(port), INTERNAL_PORT: String(internalPort), ...environment };
   return new Promise<{ code: number; output: string }>((done) => {
-    execFile(process.execPath, [MAIN], { env, timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [MAIN], { env, timeout: 300_000 }, (error, stdout, stderr) =>
       done({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );
   });

@@ -83,7 +83,7 @@ async function watch(address: string, url: string, until: string): Promise<Visit
   const { sessionId } = (await call('Target.attachToTarget', { targetId, flatten: true })).result;
   for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`, {}, sessionId);
   await call('Page.navigate', { url }, sessionId);
-  for (const end = Date.now() + 120_000; ; await new Promise((resume) => setTimeout(resume, 100))) {
+  for (const end = Date.now() + 240_000; ; await new Promise((resume) => setTimeout(resume, 100))) {
     const { result } = await call('Runtime.evaluate', { expression: 'document.body?.innerText' }, sessionId);
     const text = String(result?.result?.value ?? '');
     if (text.includes(until)) {

@@ -96,7 +96,7 @@ export async function leasedAgain(db: Queryable, subject: string): Promise<void>
 }
 
 /** Waits until a condition holds. The limit is long because machines are busy. */
-export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 90): Promise<T> {
+export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 240): Promise<T> {
   for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
     const found = await probe();
     if (found) return found;

@@ -20,7 +20,7 @@ function running(options: Partial<WorkerOptions> = {}, db = engine.db): Worker {
   onTestFinished(() => worker.stop(0));
   return worker;
 }
-const WAIT = { timeout: 90_000, interval: 20 };
+const WAIT = { timeout: 240_000, interval: 20 };
 const finished = () => vi.waitFor(async () => expect(await read()).toBeUndefined(), WAIT);
 
 describe('A running worker', () => {

@@ -12,7 +12,7 @@ describe('The lookup of a credential', () => {
     await rest('GET', '/v1/account');
     const ended: string[] = [];
     const note = async (name: string, work: Promise<unknown>) => work.then(() => ended.push(name));
-    const slow = () => onBehalfOfStranger('127.0.0.1', () => db.query('select pg_sleep(1)'));
+    const slow = () => onBehalfOfStranger('127.0.0.1', () => db.query('select pg_sleep(4)'));
     const guess = { authorization: `Bearer ${mintCredential('live')}` };
     await Promise.all([
       ...Array.from({ length: 6 }, () => note('slow', slow())),

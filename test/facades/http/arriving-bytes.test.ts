@@ -34,7 +34,7 @@ async function serving() {
     const socket = await open((server.address() as AddressInfo).port);
     const before = arrived;
     socket.write(head(address, bytes + 1) + 'x'.repeat(bytes));
-    await expect.poll(() => arrived, { timeout: 10_000 }).toBe(before + bytes);
+    await expect.poll(() => arrived).toBe(before + bytes);
     return socket;
   };
 }
@@ -81,5 +81,5 @@ it('The public listener ends the unfinished bodies of a site above 8 MiB', async
     socket.write(head('192.0.2.1', 250_001) + 'x'.repeat(250_000));
     sockets.push(socket);
   }
-  await expect.poll(() => areOpen(sockets).filter(Boolean).length, { timeout: 10_000 }).toBeLessThan(34);
+  await expect.poll(() => areOpen(sockets).filter(Boolean).length).toBeLessThan(34);
 });

@@ -149,5 +149,5 @@ describe('A caller who reads nothing', () => {
       for (const socket of idle) if (socket.writable) socket.write('\r\n');
       return idle.some(({ destroyed }) => destroyed);
     }, 60);
-  }, 120_000);
+  });
 });

@@ -40,7 +40,7 @@ async function serveToPausing({ readmit = async () => {}, ...bounds }: Partial<L
 
 it('A stream reads no page for a reader that pauses, and ends when too much waits', async () => {
   const { pages, isClosed } = await serveToPausing({ perProcess: 256 * KIB, stalledMs: 400 });
-  await expect.poll(isClosed, { timeout: 5000 }).toBe(true);
+  await expect.poll(isClosed).toBe(true);
   expect(pages()).toBeLessThan(40);
 });
 
@@ -53,5 +53,5 @@ it('A stream ends with its credential, although its reader pauses', async () => 
   await sleep(1_000);
   expect(isClosed()).toBe(false);
   isRevoked = true;
-  await expect.poll(isClosed, { timeout: 15_000 }).toBe(true);
+  await expect.poll(isClosed).toBe(true);
 });

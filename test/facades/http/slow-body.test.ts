@@ -42,9 +42,7 @@ it('A session that ends before the body arrives makes no API key, over REST and 
     await begin('/mcp', account.accessToken, call),
   ];
   // The service has read both heads, and accepted the credential.
-  await expect
-    .poll(() => checked.mock.settledResults.map(({ type }) => type), { timeout: 90_000 })
-    .toEqual(['fulfilled', 'fulfilled']);
+  await expect.poll(() => checked.mock.settledResults.map(({ type }) => type)).toEqual(['fulfilled', 'fulfilled']);
   checked.mockRestore();
   const [{ token_id }] = (await account.rest('GET', '/v1/auth/sessions')).body.data;
   const { body: mine } = await account.rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });

@@ -66,9 +66,9 @@ describe('A caller who holds all sessions with calls under way', () => {
     );
     const holder = stranger('198.51.100.7', owner?.accessToken);
     const sessions = await Promise.all(Array.from({ length: 50 }, async () => (await holder.open()).session));
-    const args = (i: number) => ({ ...waiters[i % 2]!, status: 'failed', timeout: 6 });
+    const args = (i: number) => ({ ...waiters[i % 2]!, status: 'failed', timeout: 20 });
     const waits = sessions.map((session, i) => holder.within(session, call('wait_for_server', args(i))));
-    await sleep(1_000);
+    await sleep(5_000);
     const refused = await holder.open();
     expect([refused.status, refused.retryAfter, refused.messages[0].id]).toEqual([429, '5', 1]);
     expect(refused.messages[0].error.message).toContain('50 sessions');
@@ -86,9 +86,9 @@ it('A key with all calls of its account under way holds up no urgent call of a l
   const key = (await rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'read' })).body;
   const as = (credential: string, name: string, args: object) =>
     send({ headers: { authorization: `Bearer ${credential}` }, body: call(name, args) });
-  const wait = { order_number, status: 'failed', timeout: 4 };
+  const wait = { order_number, status: 'failed', timeout: 20 };
   const waits = Array.from({ length: 32 }, () => as(key.plaintext, 'wait_for_server', wait));
-  await sleep(1_000);
+  await sleep(5_000);
   expect(resultOf(await as(accessToken, 'get_balance', {})).code).toBe('rate_limited');
   const revoked = await as(accessToken, 'revoke_api_key', { key_id: key.key_id });
   expect(resultOf(revoked)).toMatchObject({ status: 'revoked' });
@@ -263,7 +263,7 @@ it('Two thousand accounts with an idle session each keep no customer out, and lo
   await sleep(100);
   expect(await ping('many 1', sessions[1]!)).toBe(200);
   expect(gave.slice(3)).toEqual(['many 3', 'first']);
-}, 60_000);
+});
 
 it('A session that is opening gives no room', async () => {
   const checked = Promise.withResolvers<void>();

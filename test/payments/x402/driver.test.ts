@@ -63,7 +63,7 @@ describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
     // Waiting would show no older block.
     const startedAt = performance.now();
     expect(await driver.observeSubmitted(arrived(70))).toEqual(unseen);
-    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
   it('accepts a contract wallet with the signature of its owner, and with no other', async () => {

@@ -63,7 +63,7 @@ const startMortalWorker = ({ url, rack }: Hall, onEnd: OnEnd, killAt: number) =>
 const BOOTED = `select from deployment where state = 'BOOTED' and cycle is null`;
 const starts = ({ journal }: Rack) => journal.filter((line) => line.startsWith('on'));
 
-describe('kill -9 of the worker of a dedicated server', { timeout: 600_000 }, () => {
+describe('kill -9 of the worker of a dedicated server', () => {
   it.concurrent.for(MOMENTS)(
     'at moment %i: it is installed, sold and wiped once, and its host is free',
     async (moment, { onTestFinished: onEnd }) => {
@@ -99,7 +99,6 @@ const CHANGES = [
 describe.each(CHANGES)('kill -9 of the worker during a %s of a dedicated server', (_, wanted, turnedOn, moments) => {
   it.concurrent.for(Array.from({ length: moments }, (_, i) => i + 1))(
     'at moment %i: it is done once',
-    { timeout: 120_000 },
     async (moment, { onTestFinished: onEnd }) => {
       const hall = await openHall(onEnd);
       play(hall, onEnd);

@@ -81,7 +81,7 @@ describe('A bare-metal host', () => {
     await becomes(number, 'DELETED');
     expect(await stock()).toBe('low');
     expect((await act('removeHost', 'first')).errors).toBeUndefined();
-  }, 120_000);
+  });
 
   it('is free when the operator declares it wiped with a reason, if its wipe hangs', async () => {
     const rack = await newHost('second');
@@ -103,7 +103,7 @@ describe('A bare-metal host', () => {
     await act('activateHost', 'second');
     expect(await stock()).toBe('low');
     expect((await act('removeHost', 'second')).errors).toBeUndefined();
-  }, 120_000);
+  });
 
   it('ends its server when it is retired, and is not sold under another name until it is declared wiped', async () => {
     const rack = await newHost('third');
@@ -147,7 +147,7 @@ describe('A bare-metal host', () => {
     expect(await stock()).toBe('none');
     expect((await override('retireBox', 'third', 'gone')).data.retireBox.state).toBe('RETIRED');
     expect((await override('declareWiped', 'third', 'shredded')).data.declareWiped.state).toBe('WIPED');
-  }, 180_000);
+  });
 
   it('stays reserved after its machine was given up, until the operator decides about it', async () => {
     const rack = await newHost('fourth');
@@ -163,5 +163,5 @@ describe('A bare-metal host', () => {
     await act('activateHost', 'fourth');
     await eventually(async () => (await stock()) === 'low');
     expect((await act('removeHost', 'fourth')).errors).toBeUndefined();
-  }, 120_000);
+  });
 });

@@ -47,7 +47,6 @@ const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: tr
 describe('kill -9 of the worker of a hand-made server', () => {
   it.concurrent.for(CASES)(
     '%s it has written the job %s: the operator does everything once',
-    { timeout: 120_000 },
     async ([moment, action], { onTestFinished: onEnd }) => {
       const { context, operator, becomes, url, ...shop } = await openOffice(onEnd);
       operator.start();

@@ -219,7 +219,7 @@ describe('The circuit breaker', () => {
     await look();
     expect(await openBreakers()).toEqual([]);
     expect(await db.query(`select count(*)::int as count from event where type = 'finding.reported'`)).toEqual([told]);
-  }, 120_000);
+  });
 
   it('opens even if the engine then does not answer about any machine', async () => {
     const numbers = await servers(3);

@@ -86,7 +86,7 @@ export async function startAnvil({ chainId = base.id, blockSeconds, begin, token
   const transport = http(url, { retryCount: 0 });
   const client = createPublicClient({ chain, transport, pollingInterval: 20 });
   const control = createTestClient({ chain, mode: 'anvil', transport });
-  for (const end = Date.now() + 30_000; ; await new Promise((resume) => setTimeout(resume, 20))) {
+  for (const end = Date.now() + 120_000; ; await new Promise((resume) => setTimeout(resume, 20))) {
     const answered = await client.getChainId().catch(() => undefined);
     if (answered !== undefined) break;
     if (Date.now() > end || child.exitCode !== null) throw new Error('anvil did not start.');

@@ -48,7 +48,7 @@ export async function startLitecoind({ hasIndex = true } = {}) {
     if (error) throw new Error(`${method}: ${error.message}`);
     return result;
   };
-  for (const end = Date.now() + 60_000; ; await new Promise((resume) => setTimeout(resume, 50))) {
+  for (const end = Date.now() + 240_000; ; await new Promise((resume) => setTimeout(resume, 50))) {
     const ready = await rpc('getblockcount').catch(() => undefined);
     if (ready !== undefined) break;
     if (Date.now() > end || child.exitCode !== null) throw new Error('litecoind did not start.');
