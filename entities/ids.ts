@@ -29,7 +29,8 @@ export type IdPrefix =
   | 'pool'
   | 'fnd'
   | 'dep'
-  | 'job';
+  | 'job'
+  | 'opr';
 
 /** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
 const SPARE_MS = 10 * 60_000;

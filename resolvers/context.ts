@@ -5,6 +5,7 @@ import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import type { Actor } from '../entities/history/audit.ts';
 import { networkOf, siteOf } from '../entities/networks.ts';
+import type { OperatorRole } from '../entities/operator.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
 import type { LoginThrottle } from './accounts/auth/throttle.ts';
@@ -17,10 +18,12 @@ export interface Viewer {
   /** Null for the operator, who reads every account. */
   accountId: string | null;
   kind: 'api_key' | 'access_token' | 'operator';
-  /** `key_…`, `tok_…` or `operator`. */
+  /** `key_…`, `tok_…`, `opr_…`, or `operator` for the token in DATA_DIR. */
   credentialId: string;
   name: string | null;
   scopes: ReadonlySet<RequiredScope>;
+  /** The role of an operator. A customer has none. */
+  role?: OperatorRole;
   expiresAt: Date | null;
   /** The API key, or the OAuth client of a token; null for a login. It has the limits, and spends. */
   holder?: string | null;

@@ -127,6 +127,7 @@ builder.mutationFields((t) => ({
   hideAgent: t.field({
     type: AgentType,
     scope: 'operator',
+    right: 'support',
     description: 'Hides a listed agent from the directory. Its owner cannot list it again.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The entry.' }),
@@ -137,6 +138,7 @@ builder.mutationFields((t) => ({
   showAgent: t.field({
     type: AgentType,
     scope: 'operator',
+    right: 'support',
     description: 'Lists a hidden agent again.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The entry.' }) },
     resolve: (_, { id }, context) => showAgent(context, id),

@@ -23,6 +23,7 @@ export const builder = new SchemaBuilder<{
     TopUpAmount: Same<bigint>;
     JSON: Same<unknown>;
     AlertDays: Same<number>;
+    TokenDays: Same<number>;
     Labels: Same<Record<string, string>>;
     LabelSelector: Same<string>;
     ReverseDnsList: Same<{ ip: string; ptr: string }[]>;

@@ -15,6 +15,7 @@ import './catalog/catalog.ts';
 import './catalog/engine-images.ts';
 import './catalog/images.ts';
 import './catalog/stock.ts';
+import './operators.ts';
 import './payments/adjustments.ts';
 import './payments/billing.ts';
 import './payments/payments.ts';

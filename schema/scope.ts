@@ -1,7 +1,7 @@
 /**
  * Denies by default. The schema does not build if a root field states no scope, and a caller without the scope is
- * refused. Suspended accounts are refused mutations, except those with `whileSuspended`. The schema also hands the limits of
- * a credential on, where a field `creates` something.
+ * refused. Suspended accounts are refused mutations, except those with `whileSuspended`. Operators need the right of a field,
+ * too. The schema also hands the limits of a credential on, where a field `creates` something.
  */
 import SchemaBuilder, {
   BasePlugin,
@@ -14,8 +14,9 @@ import SchemaBuilder, {
 } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
+import type { OperatorRight } from '../entities/operator.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
-import { requireActive, requireScope } from '../resolvers/accounts/auth/scope.ts';
+import { requireActive, requireRight, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 import type { Context } from '../resolvers/context.ts';
 import { unavailable } from '../resolvers/errors.ts';
@@ -34,6 +35,8 @@ declare global {
       ResolveReturnShape,
     > {
       scope: RequiredScope;
+      /** The right that an operator needs. Default: `read`. */
+      right?: OperatorRight;
     }
     export interface MutationFieldOptions<
       Types extends SchemaTypes,
@@ -43,6 +46,8 @@ declare global {
       ResolveReturnShape,
     > {
       scope: RequiredScope;
+      /** The right that an operator needs. A mutation with the scope `operator` must state it. Others have that of the scope. */
+      right?: OperatorRight;
       /** A suspended account may call it too, because it only ends something. */
       whileSuspended?: boolean;
       /** A login may call it although its account has no calls left. Default: whether suspended accounts may call it. */
@@ -74,6 +79,11 @@ declare global {
 
 type Resolver = GraphQLFieldResolver<unknown, object>;
 type Outside = (args: object, context: Context) => Promise<unknown>;
+/** The scope of the credential, and the right of an operator. */
+interface Needs {
+  scope: RequiredScope;
+  right: OperatorRight;
+}
 const ROOTS: ReadonlySet<string> = new Set(['Query', 'Mutation', 'Subscription']);
 
 class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
@@ -81,11 +91,14 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!ROOTS.has(field.kind)) return field;
     const scope = scopeOf(field.pothosOptions);
     if (!scope) throw new Error(`${field.parentType}.${field.name}: a root field must state its scope, or 'public'.`);
+    const right = rightOf(field.kind, field.pothosOptions);
+    if (!right) throw new Error(`${field.parentType}.${field.name}: a mutation of operators must state its right.`);
     return {
       ...field,
       extensions: {
         ...field.extensions,
         scope,
+        right,
         activeOnly: isActiveOnly(field.kind, field.pothosOptions),
         urgent: isUrgent(field.kind, field.pothosOptions),
         creates: createdBy(field.pothosOptions),
@@ -96,10 +109,12 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!ROOTS.has(kind)) return resolver;
     const created = createdBy(pothosOptions);
     const inner = created ? creating(resolver, created, outsideOf(pothosOptions)) : resolver;
-    return audited(guarded(inner, scopeOf(pothosOptions)!, isActiveOnly(kind, pothosOptions)), kind === 'Mutation');
+    const needs = { scope: scopeOf(pothosOptions)!, right: rightOf(kind, pothosOptions)! };
+    return audited(guarded(inner, needs, isActiveOnly(kind, pothosOptions)), kind === 'Mutation');
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
-    return subscriber && ROOTS.has(kind) ? guarded(subscriber, scopeOf(pothosOptions)!) : subscriber;
+    if (!subscriber || !ROOTS.has(kind)) return subscriber;
+    return guarded(subscriber, { scope: scopeOf(pothosOptions)!, right: rightOf(kind, pothosOptions)! });
   }
 }
 
@@ -110,14 +125,22 @@ const isActiveOnly = (kind: string, options: object) =>
 const isUrgent = (kind: string, options: object) =>
   kind === 'Mutation' && ((options as { urgent?: boolean }).urgent ?? !isActiveOnly(kind, options));
 const scopeOf = (options: object) => (options as { scope?: RequiredScope }).scope;
+/** The right that a field needs of an operator. Undefined: the field must state it. */
+const rightOf = (kind: string, options: object): OperatorRight | undefined =>
+  (options as { right?: OperatorRight }).right ?? (kind === 'Mutation' ? RIGHT_OF_SCOPE[scopeOf(options)!] : 'read');
+/** The right for a mutation of customers, which an operator may call too. */
+const RIGHT_OF_SCOPE: Partial<Record<RequiredScope, OperatorRight>> = {
+  ...{ public: 'read', read: 'read', servers: 'support', billing: 'billing', full: 'owner' },
+};
 const createdBy = (options: object) => (options as { creates?: Created }).creates;
 const outsideOf = (options: object) => (options as { outside?: Outside }).outside ?? (async () => {});
 
 const guarded =
-  (resolver: Resolver, scope: RequiredScope, activeOnly = false): Resolver =>
+  (resolver: Resolver, { scope, right }: Needs, activeOnly = false): Resolver =>
   (parent, args, context, info) => {
     const { viewer, signal } = context as Context;
     requireScope(viewer, scope);
+    requireRight(viewer, right);
     if (activeOnly) requireActive(viewer);
     // A caller who has gone gets no answer.
     if (signal.aborted) throw unavailable();

@@ -42,6 +42,7 @@ builder.mutationFields((t) => ({
   retryTask: t.field({
     type: TaskType,
     scope: 'operator',
+    right: 'support',
     description: 'Lets a worker run a task at once, with fresh attempts.',
     args: { subject: t.arg(subject) },
     resolve: (_, args, context) => retryTask(context, args.subject),
@@ -49,6 +50,7 @@ builder.mutationFields((t) => ({
   giveUpTask: t.field({
     type: TaskType,
     scope: 'operator',
+    right: 'owner',
     description:
       'Cancels the work on a server. An order is refunded, a change is undone. For a deletion, you confirm that the machine is gone: other servers get its place and addresses.',
     args: { subject: t.arg(subject) },

@@ -213,6 +213,7 @@ builder.mutationFields((t) => ({
   publishCanary: t.field({
     type: CanaryType,
     scope: 'operator',
+    right: 'owner',
     description: 'Publishes the next canary.',
     args: { input: t.arg({ type: PublishCanaryInput, required: true }) },
     resolve: (_, { input }, context) => publishCanary(context, { ...input, codes: [...input.codes] }),
@@ -220,6 +221,7 @@ builder.mutationFields((t) => ({
   publishPeering: t.field({
     type: PeeringType,
     scope: 'operator',
+    right: 'owner',
     description: 'Replaces the description of the network.',
     args: {
       document: t.arg({
@@ -233,6 +235,7 @@ builder.mutationFields((t) => ({
   publishIncident: t.field({
     type: IncidentType,
     scope: 'operator',
+    right: 'support',
     description: 'Opens an incident, or announces a maintenance.',
     args: { input: t.arg({ type: IncidentReportInput, required: true }) },
     resolve: (_, { input }, context) => publishIncident(context, { ...input, components: [...input.components] }),
@@ -240,6 +243,7 @@ builder.mutationFields((t) => ({
   updateIncident: t.field({
     type: IncidentType,
     scope: 'operator',
+    right: 'support',
     description: 'Adds a report to an incident. RESOLVED and COMPLETED close it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The incident.' }),

@@ -48,6 +48,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['peering', 'id'],
   ['deposit', 'source'],
   ['engine', 'name'],
+  ['operator', 'id'],
   ['engine_image', 'name'],
   ['audit_unlinked', 'entry_id'],
   ['task', 'subject'],

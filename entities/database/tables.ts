@@ -14,6 +14,7 @@ import '../history/audit-signature.ts';
 import '../history/event.ts';
 import '../history/hash-chain.ts';
 import '../idempotency.ts';
+import '../operator.ts';
 import '../payments/chain.ts';
 import '../payments/closed-month.ts';
 import '../payments/coin.ts';

@@ -87,6 +87,7 @@ export const EVENT_TYPES = [
   'movement.recorded',
   'month.closed',
   'gateway.warned',
+  'operator.updated',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -94,6 +94,7 @@ builder.mutationFields((t) => ({
   suspendAccount: t.field({
     type: AccountType,
     scope: 'operator',
+    right: 'support',
     description:
       'Suspends an account at once. It may still read, delete, revoke and cancel, and its servers keep running.',
     args: {
@@ -105,6 +106,7 @@ builder.mutationFields((t) => ({
   resumeAccount: t.field({
     type: AccountType,
     scope: 'operator',
+    right: 'support',
     description: 'Ends the suspension of an account.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),

@@ -3,17 +3,25 @@ import type { AuditEntry } from '../../entities/history/audit.ts';
 import { listAudit } from '../../resolvers/accounts/audit.ts';
 import { isRefusal } from '../../resolvers/accounts/request-audit.ts';
 import { SECURITY_EVENTS } from '../../resolvers/accounts/security-log.ts';
+import type { Viewer } from '../../resolvers/context.ts';
 import { builder, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const AuditActor = objectType<AuditEntry>('AuditActor', 'The actor of an entry.', (t) => ({
   type: t.exposeString('actorType', { description: 'api_key, access_token, operator or system.' }),
-  id: t.exposeString('actorId', {
+  id: t.string({
     nullable: true,
     description: 'The id of the credential, never the credential itself.',
+    resolve: (entry, _, { viewer }) => (isNameless(entry, viewer) ? entry.actorType : entry.actorId),
   }),
-  name: t.exposeString('actorName', { nullable: true }),
+  name: t.string({
+    nullable: true,
+    description: 'Customers see no names of operators.',
+    resolve: (entry, _, { viewer }) => (isNameless(entry, viewer) ? entry.actorType : entry.actorName),
+  }),
 }));
+const isNameless = ({ actorType }: AuditEntry, viewer: Viewer | null) =>
+  actorType === 'operator' && viewer?.kind !== 'operator';
 
 const ResourceRef = objectType<{ type: string; id: string }>('ResourceRef', 'A reference to a resource.', (t) => ({
   type: t.exposeString('type'),

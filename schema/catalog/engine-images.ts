@@ -67,6 +67,7 @@ builder.mutationFields((t) => ({
   importImage: t.field({
     type: EngineImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Brings an image to an engine, also in the place of an earlier one.',
     args: { input: t.arg({ type: ImportImageInput, required: true }) },
     resolve: (_, { input }, context) => importImage(context, input),
@@ -74,6 +75,7 @@ builder.mutationFields((t) => ({
   refreshImage: t.field({
     type: EngineImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Imports an image again from where it came.',
     args: { input: t.arg({ type: ImageKeyInput, required: true }) },
     resolve: (_, { input }, context) => refreshImage(context, input),
@@ -81,6 +83,7 @@ builder.mutationFields((t) => ({
   withdrawImage: t.field({
     type: EngineImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Stops orders of an image on an engine, and removes it there. Machines keep it.',
     args: { input: t.arg({ type: ImageKeyInput, required: true }) },
     resolve: (_, { input }, context) => withdrawImage(context, input),

@@ -46,6 +46,7 @@ builder.mutationFields((t) => ({
   addImage: t.field({
     type: ImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Offers a new image.',
     args: { input: t.arg({ type: AddImageInput, required: true }) },
     resolve: (_, { input }, context) => addImage(context, input),
@@ -53,6 +54,7 @@ builder.mutationFields((t) => ({
   offerImage: t.field({
     type: ImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Offers an image again.',
     args: { code: t.arg(code) },
     resolve: (_, args, context) => offerImage(context, args.code, true),
@@ -60,6 +62,7 @@ builder.mutationFields((t) => ({
   retireImage: t.field({
     type: ImageType,
     scope: 'operator',
+    right: 'owner',
     description: 'Retires an image. Machines keep it.',
     args: { code: t.arg(code) },
     resolve: (_, args, context) => offerImage(context, args.code, false),

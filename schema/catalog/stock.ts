@@ -27,6 +27,7 @@ builder.mutationFields((t) => ({
   setStock: t.field({
     type: StockType,
     scope: 'operator',
+    right: 'owner',
     description: 'Sets the number of machines of a tier that a bastion offers.',
     args: {
       region: t.arg({ type: 'Code', required: true, description: 'The code of a bastion.' }),

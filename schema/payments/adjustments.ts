@@ -53,6 +53,7 @@ builder.mutationFields((t) => ({
   adjustBalance: t.field({
     type: AdjustmentType,
     scope: 'operator',
+    right: 'billing',
     description: 'Adds to a balance, or takes from it. The customer sees it in the usage, with the reason.',
     args: {
       accountId: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),

@@ -135,6 +135,7 @@ builder.mutationFields((t) => ({
   updateCoin: t.field({
     type: CoinType,
     scope: 'operator',
+    right: 'billing',
     description: 'Switches a coin off or on for new top-ups. Open top-ups continue.',
     args: {
       code: t.arg({ type: 'CoinCode', required: true, description: 'The code of the coin.' }),

@@ -138,6 +138,7 @@ builder.mutationFields((t) => ({
   assignPayment: t.field({
     type: PaymentType,
     scope: 'operator',
+    right: 'billing',
     description: 'Assigns an unmatched payment to an account, if its chain still has it.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
@@ -152,6 +153,7 @@ builder.mutationFields((t) => ({
   writeOffPayment: t.field({
     type: PaymentType,
     scope: 'operator',
+    right: 'billing',
     description:
       'Writes off a reversed or unmatched payment. If the chain mines a reversed one again, the service credits it. A removed one that was unmatched is unmatched again. One by x402 must be final, or gone for good.',
     args: {
@@ -163,6 +165,7 @@ builder.mutationFields((t) => ({
   returnPayment: t.field({
     type: PaymentType,
     scope: 'operator',
+    right: 'billing',
     description:
       'Keeps that you sent an unmatched payment back that its chain cannot remove any more. The service sends nothing.',
     args: {
@@ -175,6 +178,7 @@ builder.mutationFields((t) => ({
   creditTransaction: t.field({
     type: [PaymentType],
     scope: 'operator',
+    right: 'billing',
     description:
       'Reads a transaction from its chain. Its payments to addresses of top-ups are then settled like all others.',
     args: {

@@ -85,6 +85,7 @@ builder.mutationFields((t) => ({
   requestPayout: t.field({
     type: PayoutType,
     scope: 'operator',
+    right: 'billing',
     description: 'Reserves money of a balance to send it in coins, at the present rate. The service sends nothing.',
     args: {
       accountId: t.arg(required('ID', 'The id of an account.')),
@@ -101,6 +102,7 @@ builder.mutationFields((t) => ({
   requestReturn: t.field({
     type: PayoutType,
     scope: 'operator',
+    right: 'billing',
     description:
       'Requests a payout that sends an unmatched payment back that its chain cannot remove any more. The service sends nothing.',
     args: {
@@ -116,6 +118,7 @@ builder.mutationFields((t) => ({
   cancelPayout: t.field({
     type: PayoutType,
     scope: 'operator',
+    right: 'billing',
     description: 'Gives back the money of a payout. Be sure that you will not send its transaction.',
     args: { id: t.arg(required('ID', 'The id of a payout.')), reason: t.arg(REQUEST.reason) },
     resolve: (_, { id, reason }, context) => cancel(context, id, reason),
@@ -123,6 +126,7 @@ builder.mutationFields((t) => ({
   finishPayout: t.field({
     type: PayoutType,
     scope: 'operator',
+    right: 'billing',
     description: 'Takes your word that the chain cannot remove the transaction of a payout.',
     args: { id: t.arg(required('ID', 'The id of a payout.')) },
     resolve: (_, { id }, context) => finish(context, id),
@@ -130,6 +134,7 @@ builder.mutationFields((t) => ({
   recordMovement: t.field({
     type: MovementType,
     scope: 'operator',
+    right: 'billing',
     description: 'Records a sweep into a wallet, or the fee of a network. Recording it again changes nothing.',
     args: {
       source: t.arg(required('Line', 'The ledger account that the coins left, such as gateway:bitcoin.')),
@@ -144,6 +149,7 @@ builder.mutationFields((t) => ({
   closeMonth: t.field({
     type: ClosedMonthType,
     scope: 'operator',
+    right: 'billing',
     description: 'Keeps the totals of a month that is over. `npm run verify` then compares them.',
     args: { month: t.arg(required('Line', 'Such as 2026-10, in UTC.')) },
     resolve: (_, { month }, context) => closeMonth(context, month),

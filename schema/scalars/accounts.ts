@@ -76,3 +76,9 @@ scalar(
   { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$' },
   { example: 'server.created' },
 );
+scalar('TokenDays', 'The days until a token expires, 1 to 365.', {
+  type: 'integer',
+  format: 'int32',
+  minimum: 1,
+  maximum: 365,
+});

@@ -60,6 +60,7 @@ builder.mutationFields((t) => ({
   addAddressPool: t.field({
     type: AddressPoolType,
     scope: 'operator',
+    right: 'owner',
     description:
       'Adds a network to a bastion, for one kind of server. Without a network of IPv6, new servers there have no IPv6.',
     args: { input: t.arg({ type: AddAddressPoolInput, required: true }) },
@@ -68,6 +69,7 @@ builder.mutationFields((t) => ({
   removeAddressPool: t.field({
     type: AddressPoolType,
     scope: 'operator',
+    right: 'owner',
     description: 'Removes a network. No machine may have an address of it.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The network.' }) },
     resolve: (_, { id }, context) => removeAddressPool(context, id),

@@ -45,6 +45,7 @@ builder.mutationFields((t) => ({
   declareWiped: t.field({
     type: DeploymentType,
     scope: 'operator',
+    right: 'support',
     description:
       'Declares that the disks of a box are empty: somebody wiped or replaced them. For a box that is retired, or whose wipe ' +
       'does not finish. The box is drained; activate it to sell it again.',
@@ -54,6 +55,7 @@ builder.mutationFields((t) => ({
   retireBox: t.field({
     type: DeploymentType,
     scope: 'operator',
+    right: 'owner',
     description:
       'Takes a box out of service if its wipe does not finish. You vouch that it is off and stays off. Its server counts as ' +
       'gone, and other customers can get its addresses. The box is not sold until you declare it wiped.',

@@ -101,6 +101,7 @@ builder.mutationFields((t) => ({
   addEngine: t.field({
     type: EngineType,
     scope: 'operator',
+    right: 'owner',
     description: 'Adds an engine for VPS. Add its hosts next. It gets machines after a worker has reached it.',
     args: { input: t.arg({ type: AddEngineInput, required: true }) },
     resolve: (_, { input }, context) => addEngine(context, input),
@@ -108,6 +109,7 @@ builder.mutationFields((t) => ({
   updateEngine: t.field({
     type: EngineType,
     scope: 'operator',
+    right: 'owner',
     description: 'Changes the given settings of an added engine. Workers follow without a restart.',
     args: { name: t.arg(name), input: t.arg({ type: UpdateEngineInput, required: true }) },
     resolve: (_, args, context) => updateEngine(context, args.name, args.input),
@@ -115,6 +117,7 @@ builder.mutationFields((t) => ({
   drainEngine: t.field({
     type: EngineType,
     scope: 'operator',
+    right: 'owner',
     description: 'Drains an engine: it gets no new machines, and its present ones stay.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setEngineState(context, args.name, 'DRAINED'),
@@ -122,6 +125,7 @@ builder.mutationFields((t) => ({
   activateEngine: t.field({
     type: EngineType,
     scope: 'operator',
+    right: 'owner',
     description: 'Activates an engine, so that it gets machines again.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setEngineState(context, args.name, 'ACTIVE'),
@@ -129,6 +133,7 @@ builder.mutationFields((t) => ({
   removeEngine: t.field({
     type: EngineType,
     scope: 'operator',
+    right: 'owner',
     description: 'Removes an added engine that has neither hosts nor servers.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => removeEngine(context, args.name),

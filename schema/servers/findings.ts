@@ -79,6 +79,7 @@ builder.mutationFields((t) => ({
   releaseBrake: t.field({
     type: CircuitBreakerType,
     scope: 'operator',
+    right: 'support',
     description: 'Closes a circuit breaker, so that workers destroy machines of the engine again.',
     args: { engine: t.arg({ type: 'Line', required: true, description: 'The name of the engine in brakes.' }) },
     resolve: (_, { engine }, context) => closeBreaker(context, engine),

@@ -126,6 +126,7 @@ builder.mutationFields((t) => ({
   addHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description: 'Adds an active host.',
     args: { input: t.arg({ type: AddHostInput, required: true }) },
     resolve: (_, { input }, context) => addHost(context, input),
@@ -133,6 +134,7 @@ builder.mutationFields((t) => ({
   updateHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description: 'Changes the given fields of a host. Its capacity must cover the claims of its machines.',
     args: { name: t.arg(name), input: t.arg({ type: UpdateHostInput, required: true }) },
     resolve: (_, args, context) => updateHost(context, args.name, args.input),
@@ -140,6 +142,7 @@ builder.mutationFields((t) => ({
   drainHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description: 'Drains a host: it gets no new machines, and its present ones stay.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setHostState(context, args.name, 'DRAINING'),
@@ -147,6 +150,7 @@ builder.mutationFields((t) => ({
   activateHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description: 'Activates a host, so that it gets machines again.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => setHostState(context, args.name, 'ACTIVE'),
@@ -154,6 +158,7 @@ builder.mutationFields((t) => ({
   evacuateHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description:
       'Drains a host, and lets workers move its machines to the other hosts of its engine in the region. A machine that is ' +
       'on is turned off, moved, and turned on again. `activateHost` ends it. A repeated call tries failed moves again.',
@@ -163,6 +168,7 @@ builder.mutationFields((t) => ({
   removeHost: t.field({
     type: HostType,
     scope: 'operator',
+    right: 'owner',
     description: 'Removes a host that holds no machines.',
     args: { name: t.arg(name) },
     resolve: (_, args, context) => removeHost(context, args.name),

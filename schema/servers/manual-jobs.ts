@@ -57,6 +57,7 @@ builder.queryFields((t) => ({
   manualJobs: t.field({
     type: [ManualJobType],
     scope: 'operator',
+    right: 'support',
     description: 'Open jobs first, and the oldest of them first; then closed ones.',
     args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
     resolve: (_, { limit }, context) => findManualJobs(context, limit),
@@ -67,6 +68,7 @@ builder.mutationFields((t) => ({
   completeManualJob: t.field({
     type: ManualJobType,
     scope: 'operator',
+    right: 'support',
     description:
       'Closes a job as done. After CREATE or POWER on, you vouch that its SSH server answers: billing begins. After ' +
       'DESTROY, you vouch that its disks are wiped: other customers can get its addresses.',
@@ -79,6 +81,7 @@ builder.mutationFields((t) => ({
   failManualJob: t.field({
     type: ManualJobType,
     scope: 'operator',
+    right: 'support',
     description: 'Closes a job as failed. A failed order is refunded in full, and a failed change undone.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The job.' }),

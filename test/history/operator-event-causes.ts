@@ -10,6 +10,7 @@ const REQUEST = `mutation ($accountId: ID!, $key: Line!) {
 const CANCEL = 'mutation ($id: ID!) { cancelPayout(id: $id, reason: "She stays") { id } }';
 const FINISH = 'mutation ($id: ID!) { finishPayout(id: $id) { id } }';
 const SWEEP = `mutation { recordMovement(source: "gateway:bitcoin", target: "wallet:bitcoin", coin: "BTC", units: "1", txId: "cafe", amountUsd: 1) { id } }`;
+const ADD = 'mutation { addOperator(input: { name: "ana", role: SUPPORT }) { operator { id } } }';
 const CLOSE = 'mutation { closeMonth(month: "2020-01") { month } }';
 
 /** Sends a mutation. @returns the member of its only field */
@@ -41,5 +42,6 @@ export const OPERATOR_CAUSES: Partial<Record<EventType, () => Promise<string>>> 
   'payout.final': async () => act(FINISH, 'id', { id: await broadcast() }),
   'payout.cancelled': async () => act(CANCEL, 'id', { id: await exported() }),
   'movement.recorded': () => act(SWEEP, 'id'),
+  'operator.updated': async () => (await operator(ADD)).data.addOperator.operator.id,
   'month.closed': () => act(CLOSE, 'month'),
 };

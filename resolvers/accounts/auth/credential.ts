@@ -17,6 +17,7 @@ import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { allowedBy } from '../../../entities/networks.ts';
+import { FIND_OPERATOR, type Operator, READ_OPERATOR } from '../../../entities/operator.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
@@ -54,7 +55,7 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
-   * The operator's token is valid on the internal listener alone.
+   * Tokens of operators are valid on the internal listener alone.
    * @param quietly refuses without telling the owner of the credential
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
@@ -68,7 +69,8 @@ export class Authenticator {
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
-    if (listener === 'internal' && this.#isOperator(credential)) return OPERATOR;
+    const isOperator = credentialKind(credential) === 'op';
+    if (isOperator && listener === 'internal') return this.#findOperator(credential, address);
     const { viewer, allows, unnoted } = await this.#find(credential, address, quietly);
     if (!allows(address)) {
       if (!quietly) this.#refused(viewer, address, 'network_refused');
@@ -127,8 +129,15 @@ export class Authenticator {
     return new ApiError('invalid_credential');
   }
 
-  #isOperator(credential: string): boolean {
-    return credentialKind(credential) === 'op' && timingSafeEqual(digest(credential), this.#operatorDigest);
+  /** @throws ApiError invalid_, expired_ or revoked_credential */
+  async #findOperator(credential: string, address: string | null): Promise<Viewer> {
+    const key = digest(credential);
+    if (timingSafeEqual(key, this.#operatorDigest)) return FIRST_OWNER;
+    const found = await onBehalfOfStranger(address, () => FIND_OPERATOR.first(this.#db, [key]));
+    if (!found) throw this.#unknown();
+    if (found.state === 'ENDED') throw new ApiError('revoked_credential');
+    if (found.isOver) throw new ApiError('expired_credential');
+    return operatorOf(found);
   }
 
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
@@ -170,14 +179,21 @@ function limitsOf(found: FoundCredential): Limits | undefined {
   return isLimited ? { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } : undefined;
 }
 
-const OPERATOR: Viewer = {
+/** The viewer of the token in DATA_DIR. */
+const FIRST_OWNER: Viewer = {
   accountId: null,
   kind: 'operator',
   credentialId: 'operator',
   name: 'operator',
   scopes: expandScopes('operator'),
+  role: 'OWNER',
   expiresAt: null,
 };
+
+const operatorOf = ({ id, name, role, expiresAt }: Operator): Viewer => ({
+  ...FIRST_OWNER,
+  ...{ credentialId: id, name, role, expiresAt },
+});
 
 /** The time of the last use, for people. Its precision of a minute must not put it before the creation. */
 export const shownUse = ({ lastUsedAt, createdAt }: { lastUsedAt: Date | null; createdAt: Date }): Date | null =>
@@ -241,9 +257,13 @@ export function onCredentialEnd(
 /** Returns whether the credential ended, or its account was suspended or resumed, since its authentication. */
 async function endBefore(
   db: Pick<Database, 'query' | 'manager'>,
-  { kind, credentialId, accountId, suspendedFor = null }: Viewer,
+  { kind, credentialId, accountId, role, suspendedFor = null }: Viewer,
 ): Promise<CredentialEnd | undefined> {
-  if (kind === 'operator') return undefined;
+  if (kind === 'operator') {
+    if (credentialId === FIRST_OWNER.credentialId) return undefined;
+    const operator = await READ_OPERATOR.first(db, [credentialId]);
+    return operator?.state === 'ACTIVE' && operator.role === role ? undefined : 'ended';
+  }
   const standing = (await READ_STANDING.first(db, [credentialId, accountId]))!;
   return standing.open && standing.suspendedFor === suspendedFor ? undefined : 'ended';
 }

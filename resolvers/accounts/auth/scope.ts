@@ -1,6 +1,7 @@
 /** Checks of the caller's credential before a field resolves. */
 import type { RequiredScope } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { type OperatorRight, type OperatorRole, ROLES_WITH } from '../../../entities/operator.ts';
 import { countedAs, isLogin, type Viewer } from '../../context.ts';
 import type { Proof } from './throttle.ts';
 
@@ -11,6 +12,15 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
   if (!viewer.scopes.has(scope)) {
     throw new ApiError('insufficient_scope', `The credential lacks the scope ${scope}.`, { requiredScope: scope });
   }
+}
+
+/** Operators need a right beside the scope. @throws ApiError insufficient_scope, with the roles that have the right */
+export function requireRight(viewer: Viewer | null, right: OperatorRight): void {
+  if (viewer?.kind !== 'operator') return;
+  const roles: readonly OperatorRole[] = ROLES_WITH[right];
+  if (viewer.role && roles.includes(viewer.role)) return;
+  const detail = `The role ${viewer.role} may not do this. Ask an operator with the role ${roles.join(' or ')}.`;
+  throw new ApiError('insufficient_scope', detail, { requiredScope: 'operator' });
 }
 
 /** For fields that create, change or cost something. @throws ApiError account_suspended, with the reason */

@@ -1,0 +1,94 @@
+/** The named operators. */
+import type { Operator } from '../entities/operator.ts';
+import {
+  addOperator,
+  endOperator,
+  listOperators,
+  OPERATOR_ROLES,
+  OPERATOR_STATES,
+  type OperatorWithToken,
+  renewOperatorToken,
+  setOperatorRole,
+} from '../resolvers/operators.ts';
+import { builder, enumType, inputType, objectType } from './builder.ts';
+
+const OperatorRole = enumType(
+  'OperatorRole',
+  'Owners do everything. BILLING moves money, SUPPORT cares for customers and servers. All roles read.',
+  OPERATOR_ROLES,
+);
+const OperatorState = enumType('OperatorState', 'Only active operators have a token that works.', OPERATOR_STATES);
+
+const OperatorType = objectType<Operator>('Operator', 'A named operator, without the token.', (t) => ({
+  id: t.exposeID('id'),
+  name: t.exposeString('name', { description: 'The name in the audit log.' }),
+  role: t.expose('role', { type: OperatorRole }),
+  state: t.expose('state', { type: OperatorState }),
+  expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the token stops working.' }),
+  createdAt: t.expose('createdAt', { type: 'DateTime' }),
+  endedAt: t.expose('endedAt', { type: 'DateTime', nullable: true }),
+}));
+
+const OperatorWithTokenType = objectType<OperatorWithToken>(
+  'OperatorWithToken',
+  'An operator with a new token.',
+  (t) => ({
+    operator: t.expose('operator', { type: OperatorType }),
+    token: t.exposeString('token', { description: 'The token itself. The service shows it only here.' }),
+  }),
+);
+
+const AddOperatorInput = inputType('AddOperatorInput', (t) => ({
+  name: t.field({ type: 'KeyName', required: true, description: 'Unique among the active operators.' }),
+  role: t.field({ type: OperatorRole, required: true }),
+  days: t.field({ type: 'TokenDays', defaultValue: 90, required: true }),
+}));
+
+builder.queryFields((t) => ({
+  operators: t.field({
+    type: [OperatorType],
+    scope: 'operator',
+    description: 'The named operators, newest first.',
+    args: { state: t.arg({ type: OperatorState, description: 'Only operators in this state.' }) },
+    resolve: (_, { state }, context) => listOperators(context, state ?? null),
+  }),
+}));
+
+const id = { type: 'ID', required: true, description: 'The operator.' } as const;
+builder.mutationFields((t) => ({
+  addOperator: t.field({
+    type: OperatorWithTokenType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Adds an operator with a token of their own, which expires.',
+    args: { input: t.arg({ type: AddOperatorInput, required: true }) },
+    resolve: (_, { input }, context) => addOperator(context, input),
+  }),
+  setOperatorRole: t.field({
+    type: OperatorType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Gives an operator another role at once. Running subscriptions of the operator end.',
+    args: { id: t.arg(id), role: t.arg({ type: OperatorRole, required: true, description: 'The new role.' }) },
+    resolve: (_, args, context) => setOperatorRole(context, args.id, args.role),
+  }),
+  renewOperatorToken: t.field({
+    type: OperatorWithTokenType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Replaces the token of an operator at once.',
+    args: {
+      id: t.arg(id),
+      days: t.arg({ type: 'TokenDays', defaultValue: 90, required: true, description: 'The life of the new token.' }),
+    },
+    resolve: (_, args, context) => renewOperatorToken(context, args.id, args.days),
+  }),
+  endOperator: t.field({
+    type: OperatorType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Ends an operator and the token at once. The audit log keeps the name.',
+    args: { id: t.arg(id) },
+    resolve: (_, args, context) => endOperator(context, args.id),
+  }),
+}));
