@@ -9,7 +9,7 @@ import { startFreehold } from '../../setup/freehold.ts';
 import { viewer as sampleViewer } from '../sample-api.ts';
 import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
 
-const freehold = await startFreehold({ TRUSTED_PROXY_CIDRS: '127.0.0.0/8', SIMULATED_PROVISION_SECONDS: '3' });
+const freehold = await startFreehold({ TRUSTED_PROXY_CIDRS: '127.0.0.0/8', SIMULATED_PROVISION_SECONDS: '20' });
 const { send } = rawClient(`${freehold.publicUrl}/mcp`, '');
 
 /** A stranger of a network. Without an address: of this machine. */
@@ -40,7 +40,7 @@ describe('Fifty-five strangers who initialize', () => {
       await newcomers();
       const ordered = resultOf(await order);
       expect(ordered.root_password).toEqual(expect.any(String));
-      const wait = { order_number: ordered.order_number, status: 'running', timeout: 20, access_token };
+      const wait = { order_number: ordered.order_number, status: 'running', timeout: 25, access_token };
       const waited = victim.within(waiting, call('wait_for_server', wait));
       await sleep(300);
       for (const { status } of await newcomers()) expect(status).toBe(200);
