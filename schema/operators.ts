@@ -1,5 +1,8 @@
 /** The named operators. */
-import type { Operator } from '../entities/operator.ts';
+import type { GraphQLSchema } from 'graphql';
+import type { Operator, OperatorRight } from '../entities/operator.ts';
+import { mayCall } from '../resolvers/accounts/auth/scope.ts';
+import type { Viewer } from '../resolvers/context.ts';
 import {
   addOperator,
   endOperator,
@@ -44,7 +47,35 @@ const AddOperatorInput = inputType('AddOperatorInput', (t) => ({
   days: t.field({ type: 'TokenDays', defaultValue: 90, required: true }),
 }));
 
+interface CurrentOperator {
+  name: string;
+  role: Operator['role'];
+  /** The names of the root fields that the role may call. */
+  fields: string[];
+}
+const CurrentOperatorType = objectType<CurrentOperator>('CurrentOperator', 'The operator who asks.', (t) => ({
+  name: t.exposeString('name'),
+  role: t.expose('role', { type: OperatorRole }),
+  fields: t.exposeStringList('fields', { description: 'The root fields that the role may call.' }),
+}));
+
+/** The root fields of the schema that a role may call. */
+function fieldsFor(role: Operator['role'], schema: GraphQLSchema): string[] {
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  const fields = roots.flatMap((root) => Object.values(root?.getFields() ?? {}));
+  return fields.filter(({ extensions }) => mayCall(role, extensions.right as OperatorRight)).map(({ name }) => name);
+}
+
 builder.queryFields((t) => ({
+  currentOperator: t.field({
+    type: CurrentOperatorType,
+    scope: 'operator',
+    description: 'The operator who asks, with the fields that the role may call.',
+    resolve: (_, __, { viewer }, { schema }) => {
+      const { name, role } = viewer as Viewer & { role: Operator['role'] };
+      return { name: name!, role, fields: fieldsFor(role, schema) };
+    },
+  }),
   operators: t.field({
     type: [OperatorType],
     scope: 'operator',

@@ -1,12 +1,13 @@
 /**
- * The internal listener for the operator's tools: GraphQL over HTTP, SSE and WebSocket, GraphiQL, and the probes. It needs a
- * credential. The operator's token sees every account. A customer's credential sees its own.
+ * The internal listener for the operator's tools: GraphQL over HTTP, SSE and WebSocket, GraphiQL, the console, and the probes.
+ * GraphQL needs a credential. The operator's token sees every account. A customer's credential sees its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
+import { serveConsole } from '../console/console.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
 import { UnreadBytes, type UnreadLimits } from '../http/unread-bytes.ts';
 import { masking, refusalsOf, unreadableRequests } from './errors.ts';
@@ -127,6 +128,7 @@ export function internalListener(options: InternalOptions): InternalListener {
       response.once('close', () => clearInterval(look));
       return yoga(request, response);
     }
+    if (serveConsole(request, response)) return;
     const [status, body] =
       path === '/healthz'
         ? [200, 'ok']

@@ -14,12 +14,15 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
   }
 }
 
+/** Whether a role has a right. */
+export const mayCall = (role: OperatorRole, right: OperatorRight): boolean =>
+  (ROLES_WITH[right] as readonly OperatorRole[]).includes(role);
+
 /** Operators need a right beside the scope. @throws ApiError insufficient_scope, with the roles that have the right */
 export function requireRight(viewer: Viewer | null, right: OperatorRight): void {
   if (viewer?.kind !== 'operator') return;
-  const roles: readonly OperatorRole[] = ROLES_WITH[right];
-  if (viewer.role && roles.includes(viewer.role)) return;
-  const detail = `The role ${viewer.role} may not do this. Ask an operator with the role ${roles.join(' or ')}.`;
+  if (viewer.role && mayCall(viewer.role, right)) return;
+  const detail = `The role ${viewer.role} may not do this. Ask an operator with the role ${ROLES_WITH[right].join(' or ')}.`;
   throw new ApiError('insufficient_scope', detail, { requiredScope: 'operator' });
 }
 

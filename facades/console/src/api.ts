@@ -1,0 +1,134 @@
+/** Talks to the service: one GraphQL endpoint over HTTP, and one WebSocket for changes. */
+import { signal } from '@preact/signals';
+import { createClient } from 'graphql-ws';
+
+/** A refusal of the service, in its own words. */
+export class Refusal extends Error {
+  readonly code: string;
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The operator of this tab. */
+export interface CurrentOperator {
+  name: string;
+  role: string;
+  /** The root fields that the role may call. */
+  fields: string[];
+}
+
+const KEPT = 'freehold-operator-token';
+/** The token of the operator. It lives in this tab alone, and ends with it. */
+let token = sessionStorage.getItem(KEPT) ?? '';
+
+/** The operator, or undefined before the login. */
+export const operator = signal<CurrentOperator | undefined>(undefined);
+/** Whether changes arrive. `lost`: the console connects again by itself. */
+export const connection = signal<'opening' | 'live' | 'lost'>('opening');
+/** Grows with each change of the service, so that pages read again. */
+export const changes = signal(0);
+
+export type Row = Record<string, unknown>;
+
+/** Sends a document. @throws Refusal with the message of the service */
+export async function graphql<T = Row>(query: string, variables: Row = {}): Promise<T> {
+  const response = await fetch('/graphql', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+  }).catch(() => undefined);
+  if (!response) throw new Refusal('The service does not answer. Is it running?', 'unreachable');
+  const { data, errors } = await response.json();
+  const [first] = errors ?? [];
+  if (!first) return data;
+  const { code = '', errors: fields = [] } = first.extensions ?? {};
+  if (ENDED.has(code)) logOut();
+  const details = (fields as { field: string; message: string }[]).map(({ field, message }) => `${field}: ${message}`);
+  throw new Refusal(details.length ? details.join(' ') : first.message, code);
+}
+const ENDED = new Set(['invalid_credential', 'expired_credential', 'revoked_credential', 'missing_credential']);
+
+/** Takes the token, if the service knows it. @throws Refusal */
+export async function logIn(given: string): Promise<void> {
+  token = given.trim();
+  const { currentOperator } = await graphql<{ currentOperator: CurrentOperator }>(
+    '{ currentOperator { name role fields } }',
+  );
+  sessionStorage.setItem(KEPT, token);
+  operator.value = currentOperator;
+  watch();
+}
+
+/** Continues with the token of this tab, if there is one. */
+export const resume = async (): Promise<void> => {
+  if (token) await logIn(token).catch(() => {});
+};
+
+let stop = () => {};
+export function logOut(): void {
+  sessionStorage.removeItem(KEPT);
+  token = '';
+  operator.value = undefined;
+  stop();
+}
+
+/** Whether the role of the operator may call a root field. */
+export const may = (field: string): boolean => operator.value?.fields.includes(field) ?? false;
+
+/** The subscriptions whose messages say that something changed. The console reads the state itself anew. */
+const SUBSCRIPTIONS = ['subscription { serverUpdated { type } }', 'subscription { topUpUpdated { orderNumber } }'];
+
+/** The time in which the service answers a ping. After it, the connection counts as lost. */
+const ANSWER_MS = 5_000;
+
+/** Watches for changes, and connects again for as long as it takes. */
+function watch(): void {
+  stop();
+  connection.value = 'opening';
+  let socket: WebSocket | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  const client = createClient({
+    url: new URL('/graphql', location.href).href.replace(/^http/, 'ws'),
+    connectionParams: { authorization: `Bearer ${token}` },
+    retryAttempts: Number.POSITIVE_INFINITY,
+    retryWait: (tries) => new Promise((resume) => setTimeout(resume, Math.min(500 * 2 ** tries, 10_000))),
+    shouldRetry: () => operator.value !== undefined,
+    keepAlive: 10_000,
+    on: {
+      opened: (opened) => {
+        socket = opened as WebSocket;
+      },
+      ping: (isReceived) => {
+        if (!isReceived) silence = setTimeout(() => socket?.close(4408, 'No answer'), ANSWER_MS);
+      },
+      pong: () => clearTimeout(silence),
+      // Something may have changed while the connection was lost.
+      connected: () => {
+        connection.value = 'live';
+        noteChange();
+      },
+      closed: () => {
+        connection.value = 'lost';
+      },
+    },
+  });
+  const sink = { next: noteChange, error: () => {}, complete: () => {} };
+  const ends = SUBSCRIPTIONS.map((query) => client.subscribe({ query }, sink));
+  stop = () => {
+    for (const end of ends) end();
+    client.dispose();
+  };
+}
+
+let isNoted = false;
+/** Pages read again once a second at most, however much changes. */
+function noteChange(): void {
+  if (isNoted) return;
+  isNoted = true;
+  setTimeout(() => {
+    isNoted = false;
+    changes.value++;
+  }, 1_000);
+}

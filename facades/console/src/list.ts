@@ -1,0 +1,215 @@
+/** A page with a list: its filters, its rows, and the details of one row. It draws only the rows that fit the window. */
+import { effect, signal } from '@preact/signals';
+import { html } from 'htm/preact';
+import { changes, graphql, may, Refusal, type Row } from './api.ts';
+import { openForm } from './form.ts';
+import { inWords, isRequired, rootField, valuesOf, written } from './model.ts';
+import type { Action, Column, Page } from './pages/page.ts';
+import { go, place } from './place.ts';
+import { ago, readValue, shown, toneOf, typed } from './values.ts';
+
+/** The height of a row in the style sheet, in pixels. */
+const ROW_PX = 40;
+/** Rows beyond the window that are drawn already. */
+const SPARE = 10;
+
+interface Listed {
+  rows: Row[];
+  cursor: string | null;
+  problem?: string;
+}
+const listed = signal<Listed | undefined>(undefined);
+const scrolled = signal(0);
+let shownPage = '';
+
+/** Reads the rows of the page anew, as many as it has shown. Keeps what it shows until they arrive. */
+async function read(page: Page, more = false): Promise<void> {
+  // An effect calls this, and must not follow what it writes itself.
+  const before = listed.peek();
+  try {
+    const { rows, cursor } = await rowsOf(page, more ? before?.cursor : undefined);
+    if (place.value.path !== page.path) return;
+    listed.value = { rows: more ? [...before!.rows, ...rows] : rows, cursor };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    listed.value = { rows: before?.rows ?? [], cursor: null, problem };
+  }
+}
+
+/** @throws Refusal */
+async function rowsOf(page: Page, cursor?: string | null): Promise<{ rows: Row[]; cursor: string | null }> {
+  const field = rootField(page.list);
+  const given = { ...filtersOf(page), ...(cursor && { cursor }) };
+  const used = field.args.filter(({ name }) => name in given);
+  const variables = used.map(({ name, type }) => `$${name}: ${written(type)}`).join(', ');
+  const args = used.map(({ name }) => `${name}: $${name}`).join(', ');
+  const isPage = /Page!?$/.test(written(field.type));
+  const selection = isPage ? `data { ${page.fields} } nextCursor` : page.fields;
+  const query = `query${variables && `(${variables})`} { ${page.list}${args && `(${args})`} { ${selection} } }`;
+  const answer = (await graphql(query, given))[page.list];
+  if (!isPage) return { rows: answer as Row[], cursor: null };
+  const { data, nextCursor } = answer as { data: Row[]; nextCursor: string | null };
+  return { rows: data, cursor: nextCursor };
+}
+
+/** The values of the filters in the address. @throws Refusal if one has no such value */
+function filtersOf(page: Page): Row {
+  const entries = (page.filters ?? []).map((name): [string, unknown] => {
+    const argument = rootField(page.list).args.find((one) => one.name === name)!;
+    const text = place.value.search.get(name) ?? '';
+    if (!text) return [name, undefined];
+    try {
+      return [name, readValue(argument, text)];
+    } catch (error) {
+      throw new Refusal((error as Error).message, 'filter');
+    }
+  });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Reads the page that the address names, whenever the address or the service changes. */
+export const followPage = (pages: readonly Page[]): (() => void) =>
+  effect(() => {
+    changes.value;
+    const { path, search } = place.value;
+    const page = pages.find((one) => one.path === path);
+    if (!page) return;
+    const whole = `${path}?${withoutRow(search)}`;
+    if (shownPage !== whole) {
+      shownPage = whole;
+      listed.value = undefined;
+      scrolled.value = 0;
+    }
+    void read(page);
+  });
+
+const withoutRow = (search: URLSearchParams): string => {
+  const rest = new URLSearchParams(search);
+  rest.delete('row');
+  return String(rest);
+};
+
+export function ListPage({ page }: { page: Page }) {
+  const { rows, cursor, problem } = listed.value ?? { rows: [], cursor: null };
+  const chosen = rows.find((row) => typed(row[page.key]) === place.value.search.get('row'));
+  return html`
+    <header class="head">
+      <h1>${page.title}</h1>
+      <${Buttons} actions=${page.actions ?? []} done=${() => read(page)} />
+    </header>
+    ${page.filters && html`<${Filters} page=${page} />`}
+    ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+    <div class=${chosen ? 'split' : ''}>
+      <${Rows} page=${page} rows=${rows} cursor=${cursor} isRead=${listed.value !== undefined} chosen=${chosen} />
+      ${chosen && html`<${Details} page=${page} row=${chosen} />`}
+    </div>`;
+}
+
+function Rows({ page, rows, cursor, isRead, chosen }: { page: Page; isRead: boolean; chosen?: Row } & Listed) {
+  if (!rows.length) return html`<p class="empty">${isRead ? page.empty : 'Reading …'}</p>`;
+  const first = Math.max(0, Math.floor(scrolled.value / ROW_PX) - SPARE);
+  const last = first + Math.ceil(innerHeight / ROW_PX) + 2 * SPARE;
+  const template = page.columns.map((column) => (column.wide ? 'wide' : 'all')).join(' ');
+  return html`
+    <div class="grid" role="grid" aria-label=${page.title} aria-rowcount=${rows.length + 1} data-columns=${template}>
+      <div class="row titles" role="row" aria-rowindex="1">
+        ${page.columns.map((column) => html`<div role="columnheader" class=${classOf(column)}>${column.title}</div>`)}
+      </div>
+      <div class="rows" role="rowgroup" onScroll=${(event: Event) => noteScroll(event)}>
+        <svg class="spacer" width="1" height=${first * ROW_PX} aria-hidden="true"></svg>
+        ${rows
+          .slice(first, last)
+          .map(
+            (row, i) =>
+              html`<${Line} page=${page} row=${row} index=${first + i} isChosen=${row === chosen} key=${typed(row[page.key])} />`,
+          )}
+        <svg class="spacer" width="1" height=${Math.max(0, rows.length - last) * ROW_PX} aria-hidden="true"></svg>
+        ${cursor && html`<button class="more" onClick=${() => read(page, true)}>Show more</button>`}
+      </div>
+    </div>`;
+}
+const noteScroll = (event: Event) => {
+  scrolled.value = (event.target as Element).scrollTop;
+};
+
+function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: number; isChosen: boolean }) {
+  const name = typed(row[page.key]);
+  const open = () => go(page.path, { ...Object.fromEntries(place.value.search), row: isChosen ? '' : name });
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' || event.key === ' ') open();
+    else if (event.key === 'ArrowDown') focusBeside(event, 'nextElementSibling');
+    else if (event.key === 'ArrowUp') focusBeside(event, 'previousElementSibling');
+    else return;
+    event.preventDefault();
+  };
+  return html`<div class="row" role="row" tabindex="0" aria-rowindex=${index + 2} aria-selected=${isChosen}
+    onClick=${open} onKeyDown=${onKeyDown}>
+    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(column)}><${Cell} column=${column} row=${row} /></div>`)}
+  </div>`;
+}
+const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previousElementSibling') =>
+  ((event.currentTarget as Element)[side] as HTMLElement | null)?.focus();
+
+const classOf = ({ as, wide }: Column): string => `cell ${as ?? ''} ${wide ? 'wide' : ''}`;
+
+function Cell({ column: { field, as }, row }: { column: Column; row: Row }) {
+  const value = row[field];
+  if (as === 'state') return html`<${State} value=${String(value)} />`;
+  if (as === 'age' && typeof value === 'string')
+    return html`<time datetime=${value} title=${shown(field, value)}>${ago(value)}</time>`;
+  const text = shown(field, value);
+  return html`<span title=${text}>${as === 'day' ? text.slice(0, 10) : text}</span>`;
+}
+export const State = ({ value }: { value: string }) =>
+  html`<span class="state ${toneOf(value)}">${value.toLowerCase().replaceAll('_', ' ')}</span>`;
+
+function Details({ page, row }: { page: Page; row: Row }) {
+  const fitting = (page.rowActions ?? []).filter(({ when }) => !when || when(row));
+  const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
+  return html`<aside class="details" aria-label="Details">
+    <header><h2>${typed(row[page.key])}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
+    <${Buttons} actions=${fitting} row=${row} name=${typed(row[page.key])} done=${() => read(page)} />
+    <dl>${Object.entries(row).map(
+      ([field, value]) => html`<div><dt>${inWords(field)}</dt><dd>${shown(field, value)}</dd></div>`,
+    )}</dl>
+  </aside>`;
+}
+
+interface ButtonsProps {
+  actions: Action[];
+  row?: Row;
+  name?: string;
+  done: () => unknown;
+}
+function Buttons({ actions, row, name, done }: ButtonsProps) {
+  const allowed = actions.filter(({ mutation }) => may(mutation));
+  return html`<div class="buttons">${allowed.map(
+    (
+      action,
+    ) => html`<button class=${action.destroys ? 'danger' : ''} onClick=${() => openForm({ action, row, name, done })}>
+      ${action.label}
+    </button>`,
+  )}</div>`;
+}
+
+function Filters({ page }: { page: Page }) {
+  const set = (name: string) => (event: Event) =>
+    go(page.path, {
+      ...Object.fromEntries(place.value.search),
+      row: '',
+      [name]: (event.target as HTMLInputElement).value,
+    });
+  const args = rootField(page.list).args.filter(({ name }) => page.filters!.includes(name));
+  return html`<div class="filters">${args.map(({ name, type, description, defaultValue }) => {
+    const [values, value] = [valuesOf(type), place.value.search.get(name) ?? ''];
+    return html`<label title=${description}>${inWords(name)}
+      ${
+        values
+          ? html`<select value=${value} onChange=${set(name)}>
+              <option value="">all</option>${values.map((one) => html`<option value=${one}>${one.toLowerCase()}</option>`)}
+            </select>`
+          : html`<input value=${value} placeholder=${isRequired(type) ? (defaultValue ?? '') : 'any'} onChange=${set(name)} />`
+      }
+    </label>`;
+  })}</div>`;
+}

@@ -1,0 +1,116 @@
+/** The console: the login, the menu, the pages, and the palette of commands. */
+import { effect, signal } from '@preact/signals';
+import { html, render } from 'htm/preact';
+import { connection, logIn, logOut, may, operator, resume } from './api.ts';
+import { FormDialog } from './form.ts';
+import { followPage, ListPage } from './list.ts';
+import { loadModel } from './model.ts';
+import { Palette, togglePalette } from './palette.ts';
+import { PAGES } from './pages/index.ts';
+import { go, place } from './place.ts';
+import { Today } from './today.ts';
+
+const isReady = signal(false);
+const problem = signal('');
+const isMenuOpen = signal(false);
+
+/** The pages whose list the role of the operator may read. */
+const allowed = () => PAGES.filter(({ list }) => may(list));
+
+async function enter(work: () => Promise<void>): Promise<void> {
+  problem.value = '';
+  try {
+    await work();
+    if (operator.value) await loadModel();
+  } catch (error) {
+    problem.value = error instanceof Error ? error.message : String(error);
+  }
+  isReady.value = true;
+}
+
+function Login() {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = new FormData(event.target as HTMLFormElement).get('token');
+    void enter(() => logIn(String(given)));
+  };
+  return html`<main class="login">
+    <form onSubmit=${onSubmit}>
+      <h1>Freehold</h1>
+      <label for="token">Your operator token</label>
+      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
+      <p class="hint">An owner gives it to you. The first owner finds it in the file <code>operator-token</code> of DATA_DIR.</p>
+      ${problem.value && html`<p class="problem" role="alert">${problem.value}</p>`}
+      <button class="main">Open the console</button>
+    </form>
+  </main>`;
+}
+
+function Menu() {
+  const groups = Map.groupBy(allowed(), ({ group }) => group);
+  const link = (path: string, title: string) =>
+    html`<a href="#${path}" aria-current=${place.value.path === path ? 'page' : undefined}
+      onClick=${() => {
+        isMenuOpen.value = false;
+      }}>${title}</a>`;
+  return html`<nav class=${isMenuOpen.value ? 'menu open' : 'menu'} aria-label="Pages">
+    <p class="brand">Freehold</p>
+    ${link('', 'Today')}
+    ${[...groups].map(([group, pages]) => html`<h2>${group}</h2>${pages.map(({ path, title }) => link(path, title))}`)}
+    <footer class="self">
+      <${Connection} />
+      <p>${operator.value!.name} · ${operator.value!.role.toLowerCase().replace('_', ' ')}</p>
+      <button class="quiet" onClick=${logOut}>Log out</button>
+    </footer>
+  </nav>`;
+}
+
+const WORDS = { opening: 'connecting …', live: 'live', lost: 'connection lost, trying again' };
+const Connection = () => html`<p class="connection ${connection.value}" role="status">${WORDS[connection.value]}</p>`;
+
+function Shell() {
+  const page = allowed().find(({ path }) => path === place.value.path);
+  const toggleMenu = () => {
+    isMenuOpen.value = !isMenuOpen.value;
+  };
+  return html`
+    <a class="skip" href="#main" onClick=${focusMain}>Skip to the page</a>
+    <div class="bar">
+      <button class="quiet" aria-expanded=${isMenuOpen.value} onClick=${toggleMenu}>Menu</button>
+      <${Connection} />
+    </div>
+    <${Menu} />
+    <main id="main" tabindex="-1">
+      ${page ? html`<${ListPage} page=${page} />` : html`<${Today} />`}
+    </main>
+    <${Palette} pages=${allowed()} />
+    <${FormDialog} />`;
+}
+function focusMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+const App = () =>
+  !isReady.value ? html`<p class="empty">Opening …</p>` : operator.value ? html`<${Shell} />` : html`<${Login} />`;
+
+addEventListener('keydown', (event) => {
+  const isTyping = (event.target as Element).closest?.('input, textarea, select, dialog');
+  if ((event.key === 'k' && (event.metaKey || event.ctrlKey)) || (event.key === '/' && !isTyping)) {
+    event.preventDefault();
+    togglePalette();
+  } else if (event.key === 'Escape' && !isTyping && place.value.search.has('row'))
+    go(place.value.path, { ...Object.fromEntries(place.value.search), row: '' });
+});
+
+render(html`<${App} />`, document.body);
+await enter(resume);
+let stop = () => {};
+effect(() => {
+  stop();
+  stop = operator.value && isReady.value ? followPage(allowed()) : () => {};
+});
+effect(() => {
+  const title = PAGES.find(({ path }) => path === place.value.path)?.title ?? 'Today';
+  document.title = `${title} · Freehold`;
+});

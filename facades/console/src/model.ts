@@ -1,0 +1,99 @@
+/** The root fields of the schema, as introspection shows them. Forms and lists follow it, so that a new argument needs no change here. */
+import { graphql } from './api.ts';
+
+/** A type of GraphQL, with the wrappers that make it a list or required. */
+export interface TypeRef {
+  kind: string;
+  name: string | null;
+  ofType: TypeRef | null;
+}
+export interface Argument {
+  name: string;
+  description: string | null;
+  defaultValue: string | null;
+  type: TypeRef;
+}
+export interface RootField {
+  name: string;
+  description: string;
+  args: Argument[];
+  type: TypeRef;
+}
+interface NamedType {
+  name: string;
+  kind: string;
+  description: string | null;
+  enumValues: { name: string }[] | null;
+  inputFields: Argument[] | null;
+}
+
+const TYPE = 'kind name ofType { kind name ofType { kind name ofType { kind name } } }';
+const VALUE = `name description defaultValue type { ${TYPE} }`;
+const QUERY = `{ __schema {
+  queryType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
+  mutationType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
+  types { name kind description enumValues { name } inputFields { ${VALUE} } }
+} }`;
+
+interface Answer {
+  __schema: { queryType: { fields: RootField[] }; mutationType: { fields: RootField[] }; types: NamedType[] };
+}
+
+let fields = new Map<string, RootField>();
+let types = new Map<string, NamedType>();
+
+/** Reads the schema once, before the first page. */
+export async function loadModel(): Promise<void> {
+  if (fields.size) return;
+  const { __schema: schema } = await graphql<Answer>(QUERY);
+  fields = new Map([...schema.queryType.fields, ...schema.mutationType.fields].map((field) => [field.name, field]));
+  types = new Map(schema.types.map((type) => [type.name, type]));
+}
+
+export const rootField = (name: string): RootField => fields.get(name)!;
+
+/** The type without its wrappers. */
+export const innermost = (type: TypeRef): TypeRef => (type.ofType ? innermost(type.ofType) : type);
+export const isRequired = ({ kind }: TypeRef): boolean => kind === 'NON_NULL';
+export const isList = (type: TypeRef): boolean => type.kind === 'LIST' || (isRequired(type) && isList(type.ofType!));
+/** The type as a document writes it, such as `[ID!]!`. */
+export const written = ({ kind, name, ofType }: TypeRef): string =>
+  kind === 'NON_NULL' ? `${written(ofType!)}!` : kind === 'LIST' ? `[${written(ofType!)}]` : name!;
+
+/** The values of an enum, or undefined for another type. */
+export const valuesOf = (type: TypeRef): string[] | undefined =>
+  types.get(innermost(type).name!)?.enumValues?.map(({ name }) => name);
+/** The fields of an input object, or undefined for another type. */
+export const inputsOf = (type: TypeRef): Argument[] | undefined =>
+  types.get(innermost(type).name!)?.inputFields ?? undefined;
+/** The rule of a scalar, in words. */
+export const ruleOf = (type: TypeRef): string => {
+  const { name } = innermost(type);
+  return PLAIN.has(name!) ? '' : (types.get(name!)?.description ?? '');
+};
+/** The types whose descriptions explain GraphQL, and not the value. */
+const PLAIN: ReadonlySet<string> = new Set(['Boolean', 'Int', 'Float', 'String', 'ID']);
+
+/** `expiresAt` as people read it: `Expires at`. */
+export const inWords = (name: string): string => {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(' ');
+  const written = words.map((word) => SPELLINGS[word] ?? word).join(' ');
+  return written[0]!.toUpperCase() + written.slice(1);
+};
+const SPELLINGS: Record<string, string> = {
+  ...{
+    usd: 'USD',
+    id: 'ID',
+    ipv4: 'IPv4',
+    ipv6: 'IPv6',
+    mac: 'MAC',
+    url: 'URL',
+    ssh: 'SSH',
+    bmc: 'BMC',
+    tx: 'transaction',
+  },
+  ...{ gb: 'GB', mb: 'MB', os: 'system', vcpus: 'vCPUs', cidr: 'network', ptr: 'PTR', sha256: 'SHA-256' },
+};

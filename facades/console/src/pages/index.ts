@@ -1,0 +1,9 @@
+/** The pages in the order of the menu. */
+import { CATALOG } from './catalog.ts';
+import { COMPANY } from './company.ts';
+import { CUSTOMERS } from './customers.ts';
+import { MACHINES } from './machines.ts';
+import { MONEY } from './money.ts';
+import type { Page } from './page.ts';
+
+export const PAGES: readonly Page[] = [...CUSTOMERS, ...MONEY, ...MACHINES, ...CATALOG, ...COMPANY];

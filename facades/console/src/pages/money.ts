@@ -1,0 +1,89 @@
+/** The pages about money. */
+import { byId, is, type Page } from './page.ts';
+
+export const MONEY: readonly Page[] = [
+  {
+    ...{ path: 'payments', group: 'Money', title: 'Payments', list: 'payments', key: 'id' },
+    filters: ['status', 'orderNumber'],
+    fields: `id status mode coin network units creditedUsd accountId orderNumber txId position address height confirmations
+      seenAt creditedAt finalAt missingSince returnTxId key`,
+    columns: [
+      { field: 'status', title: 'State', as: 'state' },
+      { field: 'coin', title: 'Coin' },
+      { field: 'creditedUsd', title: 'Credited', as: 'number' },
+      { field: 'accountId', title: 'Account', as: 'code', wide: true },
+      { field: 'txId', title: 'Transaction', as: 'code', wide: true },
+      { field: 'seenAt', title: 'Seen', as: 'age' },
+    ],
+    actions: [{ mutation: 'creditTransaction', label: 'Credit a transaction' }],
+    rowActions: [
+      { mutation: 'assignPayment', label: 'Assign', of: byId, when: is('status', 'UNMATCHED') },
+      {
+        ...{ mutation: 'requestReturn', label: 'Return the coins' },
+        of: ({ id }) => ({ paymentId: id, key: `return ${id}` }),
+        when: is('status', 'UNMATCHED'),
+      },
+      { mutation: 'returnPayment', label: 'Note a return', of: byId, when: is('status', 'UNMATCHED') },
+      { mutation: 'writeOffPayment', label: 'Write off', of: byId, destroys: true },
+    ],
+    empty: 'No payment yet. Each coin that a chain or a processor reports appears here.',
+  },
+  {
+    ...{ path: 'payouts', group: 'Money', title: 'Payouts', list: 'payouts', key: 'id', filters: ['status'] },
+    fields:
+      'id status coin network units amountUsd address isSigned accountId paymentId reason source txId key createdAt',
+    columns: [
+      { field: 'status', title: 'State', as: 'state' },
+      { field: 'amountUsd', title: 'Amount', as: 'number' },
+      { field: 'coin', title: 'Coin' },
+      { field: 'accountId', title: 'Account', as: 'code', wide: true },
+      { field: 'address', title: 'Address', as: 'code', wide: true },
+      { field: 'createdAt', title: 'Requested', as: 'age' },
+    ],
+    actions: [{ mutation: 'requestPayout', label: 'Request a payout' }],
+    rowActions: [
+      { mutation: 'cancelPayout', label: 'Cancel', of: byId, when: is('status', 'REQUESTED', 'EXPORTED') },
+      { mutation: 'finishPayout', label: 'Finish', of: byId, when: is('status', 'BROADCAST') },
+    ],
+    empty: 'No payout. A payout returns the coins of a customer, and `npm run payouts` exports what to sign.',
+  },
+  {
+    ...{ path: 'gateways', group: 'Money', title: 'Gateways', list: 'gateways', key: 'name' },
+    fields: 'name reachable simulated coins warning',
+    columns: [
+      { field: 'name', title: 'Gateway' },
+      { field: 'reachable', title: 'Reachable' },
+      { field: 'coins', title: 'Coins', wide: true },
+      { field: 'warning', title: 'Warning' },
+    ],
+    empty: 'No gateway is configured. See PAYMENTS_FILE in the documentation.',
+  },
+  {
+    ...{ path: 'rates', group: 'Money', title: 'Coins and rates', list: 'rates', key: 'coin' },
+    fields: 'coin rateUsd sources { name observedAt rateUsd }',
+    columns: [
+      { field: 'coin', title: 'Coin' },
+      { field: 'rateUsd', title: 'Rate', as: 'number' },
+    ],
+    rowActions: [{ mutation: 'updateCoin', label: 'Open or close', of: ({ coin }) => ({ code: coin }) }],
+    empty: 'No coin has a rate yet.',
+  },
+  {
+    ...{ path: 'daily-totals', group: 'Money', title: 'Daily totals', list: 'dailyTotals', key: 'day' },
+    filters: ['days'],
+    fields: 'day kind transfers creditedUsd debitedUsd',
+    columns: [
+      { field: 'day', title: 'Day' },
+      { field: 'kind', title: 'Kind' },
+      { field: 'transfers', title: 'Transfers', as: 'number', wide: true },
+      { field: 'creditedUsd', title: 'Credited', as: 'number' },
+      { field: 'debitedUsd', title: 'Debited', as: 'number' },
+    ],
+    actions: [
+      { mutation: 'adjustBalance', label: 'Adjust a balance' },
+      { mutation: 'recordMovement', label: 'Record a movement' },
+      { mutation: 'closeMonth', label: 'Close a month', destroys: true },
+    ],
+    empty: 'The books are empty.',
+  },
+];

@@ -1,0 +1,56 @@
+/** A page of the console, as data: a list of the schema with the mutations that act on its rows. */
+import type { Row } from '../api.ts';
+
+/** A mutation as a button. The form asks for every argument that `of` does not give. */
+export interface Action {
+  /** The mutation. Roles without its right see no button. */
+  mutation: string;
+  label: string;
+  /** The arguments that the row gives. Members of `input` are the first words of its form. */
+  of?: (row: Row) => Row;
+  /** Whether the action fits the state of the row. */
+  when?: (row: Row) => boolean;
+  /** The person must type the name of the row, because the action destroys something. */
+  destroys?: boolean;
+  /** The fields of the answer to show once, such as a token. */
+  shows?: string;
+}
+
+export interface Column {
+  field: string;
+  title: string;
+  as?: 'state' | 'code' | 'number' | 'age' | 'day';
+  /** Narrow screens leave it out. The details of the row have it. */
+  wide?: boolean;
+}
+
+export interface Page {
+  path: string;
+  group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Company';
+  title: string;
+  /** The root field of the list. */
+  list: string;
+  /** The arguments of the root field that a person can set. */
+  filters?: string[];
+  /** The selection of a row. */
+  fields: string;
+  columns: Column[];
+  /** The field that names a row. */
+  key: string;
+  actions?: Action[];
+  rowActions?: Action[];
+  /** The words for an empty list, with the next act. */
+  empty: string;
+}
+
+/** Whether a field of the row has one of the values. */
+export const is =
+  (field: string, ...values: unknown[]) =>
+  (row: Row) =>
+    values.includes(row[field]);
+export const not =
+  (field: string, ...values: unknown[]) =>
+  (row: Row) =>
+    !values.includes(row[field]);
+export const byName = ({ name }: Row): Row => ({ name });
+export const byId = ({ id }: Row): Row => ({ id });

@@ -1,0 +1,100 @@
+/** The palette: type some letters of a page or an action, and go there by Enter. */
+import { signal } from '@preact/signals';
+import { html } from 'htm/preact';
+import { may } from './api.ts';
+import { openForm } from './form.ts';
+import type { Page } from './pages/page.ts';
+import { go } from './place.ts';
+
+const isOpen = signal(false);
+const typed = signal('');
+const chosen = signal(0);
+
+export function togglePalette(): void {
+  typed.value = '';
+  chosen.value = 0;
+  isOpen.value = !isOpen.value;
+}
+const close = () => {
+  isOpen.value = false;
+};
+
+interface Command {
+  label: string;
+  hint: string;
+  run: () => void;
+}
+
+/** An order number, an address or an id leads to the list that knows it. */
+function searches(text: string): Command[] {
+  const found: Command[] = [];
+  const server = (search: Record<string, string>, hint: string) =>
+    found.push({ label: text, hint, run: () => go('servers', search) });
+  if (/^SRV-/i.test(text)) server({ row: text.toUpperCase() }, 'server by order number');
+  if (/^acct_/.test(text))
+    found.push({ label: text, hint: 'audit log of the account', run: () => go('audit', { accountId: text }) });
+  if (/^TOP-/i.test(text))
+    found.push({
+      label: text,
+      hint: 'payments of the top-up',
+      run: () => go('payments', { orderNumber: text.toUpperCase() }),
+    });
+  if (/^[a-z0-9][a-z0-9.-]+$/i.test(text)) server({ hostname: text }, 'servers by host name');
+  return found;
+}
+
+function commands(pages: readonly Page[]): Command[] {
+  const places = [{ title: 'Today', path: '', group: '' }, ...pages];
+  const actions = pages.flatMap(({ title, actions = [] }) =>
+    actions
+      .filter(({ mutation }) => may(mutation))
+      .map((action) => ({ label: action.label, hint: title, run: () => openForm({ action, done: () => {} }) })),
+  );
+  return [...places.map(({ title, path, group }) => ({ label: title, hint: group, run: () => go(path) })), ...actions];
+}
+
+/** Whether the letters stand in the text in this order. */
+const fits = (text: string, letters: string): boolean => {
+  let at = -1;
+  return [...letters.toLowerCase()].every((letter) => {
+    at = text.toLowerCase().indexOf(letter, at + 1);
+    return at >= 0;
+  });
+};
+
+export function Palette({ pages }: { pages: readonly Page[] }) {
+  if (!isOpen.value) return null;
+  const text = typed.value.trim();
+  const listed = [...commands(pages).filter(({ label }) => fits(label, text)), ...searches(text)].slice(0, 12);
+  const run = (command: Command | undefined) => {
+    close();
+    command?.run();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) chosen.value = (chosen.value + step + listed.length) % listed.length;
+    else if (event.key === 'Enter') run(listed[chosen.value]);
+    else return;
+    event.preventDefault();
+  };
+  const onInput = (event: Event) => {
+    typed.value = (event.target as HTMLInputElement).value;
+    chosen.value = 0;
+  };
+  return html`<dialog class="palette" aria-label="Commands" onClose=${close} ref=${(
+    element: HTMLDialogElement | null,
+  ) => {
+    if (element && !element.open) element.showModal();
+  }}>
+    <input role="combobox" aria-label="Page, action, host name or id" aria-expanded="true" aria-controls="commands"
+      aria-activedescendant="command-${chosen.value}" placeholder="Page, action, host name or id"
+      onInput=${onInput} onKeyDown=${onKeyDown} autofocus />
+    <ul id="commands" role="listbox" aria-label="Commands">${listed.map(
+      (
+        command,
+        i,
+      ) => html`<li id="command-${i}" role="option" aria-selected=${i === chosen.value} onClick=${() => run(command)}>
+        ${command.label}<span class="hint">${command.hint}</span></li>`,
+    )}</ul>
+  </dialog>`;
+}

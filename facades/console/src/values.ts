@@ -1,0 +1,104 @@
+/** Values between the service and people: how the console shows them, and how it reads what people type. */
+import { type Argument, inputsOf, innermost, isList, isRequired, type TypeRef, valuesOf } from './model.ts';
+import { LONG, NUMBERS } from './scalars.ts';
+
+export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group';
+
+/** Returns how a form asks for a value of the type. */
+export function shapeOf(type: TypeRef): Shape {
+  const { name } = innermost(type);
+  if (inputsOf(type)) return isList(type) ? 'json' : 'group';
+  if (isList(type)) return 'list';
+  if (valuesOf(type)) return 'choice';
+  if (name === 'Boolean') return 'yes or no';
+  if (name === 'JSON' || name === 'Labels' || name === 'PeeringDocument') return 'json';
+  if (NUMBERS.has(name!)) return 'number';
+  return LONG.has(name!) ? 'lines' : 'text';
+}
+
+/** Reads what a person typed. An empty text is no value. @throws Error that says what to type */
+export function readValue({ name, type }: Argument, text: string): unknown {
+  const shape = shapeOf(type);
+  if (text.trim() === '') {
+    if (isRequired(type)) throw new Error(`${name}: Fill this in.`);
+    return undefined;
+  }
+  if (shape === 'number') {
+    const number = Number(text.trim());
+    if (!Number.isFinite(number)) throw new Error(`${name}: Type a number.`);
+    return number;
+  }
+  if (shape === 'yes or no') return text === 'true';
+  if (shape === 'list') return readList(type, text);
+  if (shape === 'json') return readJson(name, text);
+  return shape === 'lines' ? text : text.trim();
+}
+
+function readList(type: TypeRef, text: string): unknown[] {
+  const parts = text.split(/[\n,]/).map((part) => part.trim());
+  const isNumber = NUMBERS.has(innermost(type).name!);
+  return parts.filter(Boolean).map((part) => (isNumber ? Number(part) : part));
+}
+
+function readJson(name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${name}: Type JSON, such as {"env": "prod"}.`);
+  }
+}
+
+/** A value as the form shows it before the person types. */
+export function typed(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join('\n');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const USD = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });
+const TIME = new Intl.DateTimeFormat('en-CA', {
+  ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
+  ...{ hour12: false, timeZone: 'UTC' },
+});
+const IS_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
+
+/** A value as lists and details show it. `name` is its field. Times are in UTC. */
+export function shown(name: string, value: unknown): string {
+  if (value === null || value === undefined || value === '') return '–';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') return name.endsWith('Usd') ? USD.format(value) : value.toLocaleString('en');
+  if (typeof value === 'string') return IS_TIME.test(value) ? TIME.format(new Date(value)).replace(',', '') : value;
+  if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one)).join(', ') : '–';
+  const members = Object.entries(value as object).filter(([, member]) => member !== null);
+  return members.map(([member, inner]) => `${member} ${shown(member, inner)}`).join(' · ');
+}
+
+/** How long ago a time was, in one number and unit. */
+export function ago(time: string): string {
+  const seconds = Math.max(0, (Date.now() - Date.parse(time)) / 1000);
+  const [unit, per] = (
+    [
+      ['d', 86_400],
+      ['h', 3600],
+      ['min', 60],
+    ] as const
+  ).find(([, size]) => seconds >= size) ?? ['s', 1];
+  return `${Math.floor(seconds / per)} ${unit}`;
+}
+
+const GOOD = new Set([
+  'RUNNING',
+  'ACTIVE',
+  'CONFIRMED',
+  'FINAL',
+  'CREDITED',
+  'LISTED',
+  'OFFERED',
+  'READY',
+  'SUCCEEDED',
+  'DONE',
+]);
+const BAD = new Set(['FAILED', 'SUSPENDED', 'UNMATCHED', 'REVERSED', 'DEAD', 'HELD', 'MISSING', 'URGENT', 'REVOKED']);
+/** The tone of a state: it decides the colour of its mark. */
+export const toneOf = (state: string): 'good' | 'bad' | 'idle' | 'busy' =>
+  GOOD.has(state) ? 'good' : BAD.has(state) ? 'bad' : /ING$/.test(state) ? 'busy' : 'idle';
