@@ -4,6 +4,7 @@
  */
 import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
+import { Message } from '../accounts/message.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { Agent } from '../agents/agent.ts';
 import { columnsOf } from '../database/table.ts';
@@ -38,6 +39,7 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
   agent: { entity: Agent, key: 'id' },
   canary: { entity: Canary, key: 'id' },
   incident: { entity: Incident, key: 'id' },
+  message: { entity: Message, key: 'id' },
 };
 
 /**
