@@ -49,8 +49,8 @@ const RelatedInput = inputType('RelatedInput', (t) => ({
   id: t.field({ type: 'Line', required: true, description: 'Its id or order number.' }),
 }));
 const WriteMessageInput = inputType('WriteMessageInput', (t) => ({
-  subject: t.field({ type: 'MessageSubject', required: true }),
-  body: t.field({ type: 'MessageBody', required: true }),
+  subject: t.field({ type: 'MessageSubject', required: true, description: 'One line of up to 120 characters.' }),
+  body: t.field({ type: 'MessageBody', required: true, description: 'Up to 4,000 characters.' }),
   related: t.field({ type: RelatedInput }),
 }));
 const SendMessageInput = inputType('SendMessageInput', (t) => ({
@@ -70,7 +70,7 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs(),
       accountId: t.arg({ type: 'ID', description: 'For the operator: only messages of this account.' }),
-      unread: t.arg.boolean({ description: 'Only messages to the caller that the caller has not read.' }),
+      unread: t.arg.boolean({ description: 'Only messages that the caller should still read.' }),
     },
     resolve: (_, { accountId, unread, ...page }, context) => listMessages(context, page, { accountId, unread }),
   }),

@@ -61,7 +61,7 @@ describe('The operator', () => {
     const id = await send({ all: true, subject: 'News' });
     const [told] = await eventually(async () => {
       const told = await db.query(`select data from event where type = 'message.sent' and subject = $1`, [id]);
-      return told.length && told;
+      return told.length > 0 && told;
     });
     const [{ count }] = (await db.query('select count(*)::int as count from account')) as [{ count: number }];
     expect(told).toEqual({ data: { accounts: count, region: null } });
@@ -134,7 +134,7 @@ describe('A customer', () => {
     const { account, orderNumber } = await withServer('ams');
     const related = { type: 'server', id: orderNumber };
     expect((await ask(account, { related })).body).toMatchObject({ from: 'customer', related });
-    const tool = (name: string, args: object) => callTool(publicUrl, account.accessToken, name, args);
+    const tool = (name: string, args: Record<string, unknown>) => callTool(publicUrl, account.accessToken, name, args);
     expect((await tool('send_message', { subject: 'Why?', body: 'It is off.', related })).content.related).toEqual(
       related,
     );
