@@ -1,4 +1,4 @@
-/** The causes of events of the operator, about moved coins and messages. They belong to no customer. */
+/** The causes of events about coins that the operator moves. They belong to no customer. */
 import type { EventType } from '../../entities/history/event.ts';
 import { importSent } from '../../provisioning/payments/wallet/import.ts';
 import { exportPayouts } from '../../provisioning/payments/wallet/payouts.ts';
@@ -10,7 +10,6 @@ const REQUEST = `mutation ($accountId: ID!, $key: Line!) {
 const CANCEL = 'mutation ($id: ID!) { cancelPayout(id: $id, reason: "She stays") { id } }';
 const FINISH = 'mutation ($id: ID!) { finishPayout(id: $id) { id } }';
 const SWEEP = `mutation { recordMovement(source: "gateway:bitcoin", target: "wallet:bitcoin", coin: "BTC", units: "1", txId: "cafe", amountUsd: 1) { id } }`;
-const SEND_TO_ALL = 'mutation { sendMessage(input: {all: true, subject: "News", body: "Hello."}) { id } }';
 const CLOSE = 'mutation { closeMonth(month: "2020-01") { month } }';
 
 /** Sends a mutation. @returns the member of its only field */
@@ -36,11 +35,6 @@ async function broadcast(): Promise<string> {
 
 /** Each event with its cause, which returns the subject of the event. */
 export const OPERATOR_CAUSES: Partial<Record<EventType, () => Promise<string>>> = {
-  'message.received': async () => {
-    const { rest } = await newAccount();
-    return (await rest('POST', '/v1/account/messages', { subject: 'Why?', body: 'It is off.' })).body.id;
-  },
-  'message.sent': () => act(SEND_TO_ALL, 'id'),
   'payout.requested': requested,
   'payout.exported': exported,
   'payout.broadcast': broadcast,
