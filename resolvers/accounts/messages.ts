@@ -21,7 +21,7 @@ import { TopUp } from '../../entities/payments/top-up.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Incident } from '../../entities/transparency/transparency.ts';
 import { type Letter, writeMessages } from '../../provisioning/index.ts';
-import { actorOf, type Context } from '../context.ts';
+import { actorOf, type Context, requireAccount } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { requireRegion } from '../servers/hosts.ts';
@@ -66,8 +66,7 @@ export async function listMessages(
   request: PageRequest,
   { accountId, unread }: { accountId?: string | null | undefined; unread?: boolean | null | undefined },
 ): Promise<Page<Message>> {
-  const { viewer } = context;
-  if (accountId && viewer?.accountId && accountId !== viewer.accountId) throw new ApiError('not_found');
+  requireAccount(context, accountId);
   return pageOfAccount(context, Message, request, {
     ...(accountId && { accountId }),
     ...(unread && { readAt: IsNull(), sender: senderTo(context) }),

@@ -260,7 +260,7 @@ describe('An id of another account', () => {
     webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
     delivery: 'redeliver',
     client: 'deleteOauthClient',
-    account: 'auditLog messages',
+    account: 'auditLog messages webhooks',
     message: 'markMessageRead',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));

@@ -132,6 +132,11 @@ describe('A webhook of the operator', () => {
     expect((await operator(`mutation { testWebhook(id: "${id}") { delivered } }`)).data.testWebhook.delivered).toBe(
       true,
     );
+    await db.query(`update webhook set status = 'DISABLED', disabled_reason = 'endpoint_gone' where id = $1`, [id]);
+    await operator(`mutation { testWebhook(id: "${id}") { delivered } }`);
+    expect(
+      (await operator('{ webhooks(accountId: "operator", limit: 1) { data { id status } } }')).data.webhooks.data,
+    ).toEqual([{ id, status: 'ENABLED' }]);
     const { secret } = (await operator(`mutation { rotateWebhookSecret(id: "${id}") { secret } }`)).data
       .rotateWebhookSecret;
     expect(secret).toMatch(/^whsec_/);
