@@ -16,6 +16,7 @@ import './catalog/catalog.ts';
 import './catalog/engine-images.ts';
 import './catalog/images.ts';
 import './catalog/stock.ts';
+import './open-matters.ts';
 import './operator-events.ts';
 import './payments/adjustments.ts';
 import './payments/billing.ts';
