@@ -29,8 +29,8 @@ async function addPayment(event: string): Promise<string> {
   const { id: accountId } = await newAccount();
   const id = newId('pay');
   await db.query(
-    `insert into payment (id, mode, external_key, network, coin, address, account_id, units, status, seen_at)
-      values ($1, 'CRYPTO', $1, 'bitcoin', 'BTC', 'x', $2, '5', 'UNMATCHED', now())`,
+    `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, seen_at)
+      values ($1, 'CRYPTO', $1, 'bitcoin', $1, 0, 'BTC', 'x', $2, '5', 'UNMATCHED', now())`,
     [id, accountId],
   );
   await db.query(`insert into event (id, account_id, type, subject, data) values ($1, 'operator', $2, $3, '{}')`, [
@@ -100,8 +100,13 @@ describe('An open matter', () => {
   it('is a gateway with a warning', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
+    // The fence keeps a worker from writing the task, whose lane is none of its own.
     const set = (problem: string | null) =>
-      db.query('update top_up set problem = $2 where order_number = $1', [body.order_number, problem]);
+      db.query(
+        `insert into task (id, lane, process, subject, account_id, step, data) values ($1, 'none', 'none', $2, '', 'start', $3)
+          on conflict (subject) do update set lane = 'none', fence = task.fence + 1, data = excluded.data`,
+        [newId('task'), body.order_number, JSON.stringify({ problem })],
+      );
     await set('The node forgot an address.');
     expect(await find('GATEWAY')).toMatchObject({ severity: 'WARNING', nextStep: expect.stringContaining('forgot') });
     await set(null);
