@@ -1,4 +1,4 @@
-/** Statements that derive what the operator should look at from what exists. Other lists of the operator serve as well. */
+/** The payments among the open matters of the operator. Other lists of the operator have the other matters. */
 import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import { OPERATOR_ACCOUNT } from './history/audit.ts';

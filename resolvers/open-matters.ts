@@ -1,6 +1,6 @@
 /**
- * The open matters of the operator: one list of all that somebody should look at. Each read derives it from what exists, so
- * nothing can be forgotten, and a matter goes when its cause goes.
+ * The open matters of the operator: one list of all that somebody should look at. No table keeps them. Each read derives them
+ * from other tables, so a matter goes with its cause.
  */
 import { LIST_UNREAD_OF_CUSTOMERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
@@ -49,7 +49,7 @@ const brakes: Source = async (context) =>
   }));
 
 const ON_FINDING: Record<FindingKind, string> = {
-  ORPHAN: 'Look at the machine on its engine, and remove it if nobody needs it.',
+  ORPHAN: 'Look at the machine on its engine, and remove it if no server needs it.',
   LOST: 'Look for the machine on its engine, and delete the server by deleteServer if it is gone.',
   POWER: 'Turn the machine on or off on its engine, as the status of its server says.',
   SIZE: 'Give the machine the size of its tier on the engine.',

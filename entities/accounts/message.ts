@@ -1,4 +1,4 @@
-/** Messages: the channel between the operator and a customer, whom nobody can mail. */
+/** Messages: the channel between the operator and a customer. The service sends no mail. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';

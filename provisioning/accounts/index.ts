@@ -1,6 +1,6 @@
 /**
- * Background work of accounts: expires API keys and SSH keys, keeps the audit log, deletes old clients and credentials, and writes
- * messages to many accounts.
+ * Background work of accounts: expires API keys and SSH keys, keeps the audit log, and deletes old clients and credentials. It also
+ * writes messages to many accounts.
  */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { SshKey } from '../../entities/accounts/ssh-key.ts';

@@ -1,4 +1,4 @@
-/** The channel between the operator and customers, whom nobody can mail. */
+/** The channel between the operator and customers. The service sends no mail. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { newId } from '../../entities/ids.ts';

@@ -27,16 +27,13 @@ const SSH_KEYS = [
 
 /** The name of each kind of thing, and a made-up id of it. */
 const MADE_UP = {
-  server: () => newOrderNumber('SRV'),
-  topup: () => newOrderNumber('TOP'),
+  ...{ server: () => newOrderNumber('SRV'), topup: () => newOrderNumber('TOP') },
   key: () => newId('key'),
   session: () => newId('tok'),
   sshKey: () => newId('sshkey'),
-  webhook: () => newId('whk'),
-  delivery: () => newId('dlv'),
+  ...{ webhook: () => newId('whk'), delivery: () => newId('dlv') },
   client: () => newId('cl'),
-  account: () => newId('acct'),
-  message: () => newId('msg'),
+  ...{ account: () => newId('acct'), message: () => newId('msg') },
 };
 type Thing = keyof typeof MADE_UP;
 const THINGS = Object.keys(MADE_UP) as Thing[];
@@ -64,7 +61,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   await tokenOf(client);
   for (const { order_number } of servers)
     await eventually(async () => (await account.rest('GET', `/v1/servers/${order_number}`)).body.status === 'running');
-  const messages = [1, 2].map(() => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' }));
+  const [, message] = [1, 2].map(() => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' }));
   const { data } = await eventually(async () => {
     const { data } = await account.graphql('{ webhookDeliveries { data { id status } } }');
     return (
@@ -80,8 +77,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     ids: {
       ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
       ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: hooks[1].id, delivery: data[0].id },
-      ...{ client: client.client_id, account: account.id },
-      message: (await messages[1]!).id,
+      ...{ client: client.client_id, account: account.id, message: (await message!).id },
     },
   };
 }
@@ -228,8 +224,8 @@ describe('An id of another account', () => {
   const ofTools: Record<string, Thing> = {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
-    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
-    mark_message_read: 'message',
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
+    ...{ delete_oauth_client: 'client', mark_message_read: 'message' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },

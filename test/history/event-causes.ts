@@ -13,6 +13,7 @@ import {
   due,
   enabledWebhook,
   login,
+  messageSent,
   newKey,
   newSshKey,
   newWebhook,
@@ -43,7 +44,6 @@ const AGENT = {
 const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
 const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { suspendedAt } }';
 const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
-const SEND_MESSAGE = 'mutation ($input: SendMessageInput!) { sendMessage(input: $input) { id } }';
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
 
 /** Waits for the work, whose result is not the subject of the event. */
@@ -52,13 +52,7 @@ const after = (work: Promise<unknown>): Promise<undefined> => work.then(() => un
 export type By = 'caller' | 'system' | 'operator';
 /** Each event with its actor, its cause and the shown values. A cause returns the subject of the event. */
 export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<string | undefined>, shows: object]>> = {
-  'message.created': [
-    'operator',
-    async () =>
-      (await operator(SEND_MESSAGE, { input: { accountId: owner.id, subject: 'Power', body: 'We look.' } })).data
-        .sendMessage.id,
-    { from: 'operator', subject: 'Power' },
-  ],
+  'message.created': ['operator', messageSent, { from: 'operator', subject: 'Power' }],
   'server.created': ['caller', () => order(), { status: 'pending' }],
   'server.provisioning': ['system', () => order(), { status: 'provisioning' }],
   'server.running': ['system', () => order(), { status: 'running' }],

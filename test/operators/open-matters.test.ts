@@ -1,4 +1,4 @@
-/** The open matters of the operator, which the service derives from what exists. */
+/** The open matters of the operator, which the service derives from other tables. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { schema } from '../../schema/index.ts';
@@ -19,7 +19,7 @@ const matters = async (limit = 200): Promise<Matter[]> =>
 const find = async (kind: string, subject?: string) =>
   (await matters()).find((matter) => matter.kind === kind && (!subject || matter.subject === subject));
 
-/** Writes a task that no worker runs, because its lane is none of theirs. */
+/** Writes a task that no worker runs, because no worker has its lane. */
 const addTask = (subject: string, more: { state: string; error: string }) =>
   db.query(
     `insert into task (id, lane, process, subject, account_id, step, state, error) values ($1, 'none', 'none', $2, '', 'start', $3, $4)`,
@@ -56,7 +56,7 @@ const publishCanary = async (days: number) => {
 };
 
 describe('An open matter', () => {
-  it('is a finding, with what to do about it', async () => {
+  it('is a finding, with its next step', async () => {
     const id = await addFinding();
     expect(await find('FINDING', id)).toMatchObject({
       severity: 'WARNING',
@@ -100,7 +100,7 @@ describe('An open matter', () => {
   it('is a gateway with a warning', async () => {
     const { rest } = await newAccount();
     const { body } = await rest('POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'BTC' });
-    // The fence keeps a worker from writing the task, whose lane is none of its own.
+    // The fence keeps a worker from writing the task, and no worker has its lane.
     const set = (problem: string | null) =>
       db.query(
         `insert into task (id, lane, process, subject, account_id, step, data) values ($1, 'none', 'none', $2, '', 'start', $3)

@@ -1,4 +1,4 @@
--- Messages between the operator and customers, whom nobody can mail.
+-- Messages between the operator and customers. The service sends no mail.
 create table message (
   id text primary key,
   account_id text not null,
