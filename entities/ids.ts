@@ -8,6 +8,7 @@ export type IdPrefix =
   | 'tok'
   | 'key'
   | 'cl'
+  | 'msg'
   | 'sshkey'
   | 'srv'
   | 'top'

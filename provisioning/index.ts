@@ -11,6 +11,7 @@ import type { WorkerPart } from './tasks/tasks.ts';
 import { Worker } from './tasks/worker.ts';
 import { type RenderResource, Webhooks } from './webhooks/index.ts';
 
+export { type Letter, writeMessages } from './accounts/messages.ts';
 export type { Gateway } from './payments/chains/health.ts';
 export type { Coin, ProcessorWebhook } from './payments/drivers/driver.ts';
 export { assignPayment, creditPosting, returnPayment, writeOffPayment } from './payments/suspense.ts';

@@ -78,6 +78,11 @@ export function accountOf({ viewer }: Context): string {
   return viewer.accountId;
 }
 
+/** Lets only the operator ask for another account. @throws ApiError not_found */
+export function requireAccount({ viewer }: Context, asked: string | null | undefined): void {
+  if (asked && viewer?.accountId && asked !== viewer.accountId) throw new ApiError('not_found');
+}
+
 /** Whether the credential is a login: neither an API key nor a token of an OAuth client. */
 export const isLogin = (viewer: Viewer): boolean => viewer.kind === 'access_token' && !viewer.holder;
 

@@ -2,11 +2,19 @@
  * Subscriptions: first the present state, then the state after each change. The resolver listens to the bus before its
  * first read, so no change is lost between the two.
  */
+import { randomUUID } from 'node:crypto';
 import type { BalanceView } from '../entities/accounts/account.ts';
 import type { Change, ChangeKind } from '../entities/database/bus.ts';
+import { databaseTime } from '../entities/database/clock.ts';
 import { ApiError } from '../entities/errors.ts';
-import type { EventType } from '../entities/history/event.ts';
-import { isOrderNumber } from '../entities/ids.ts';
+import {
+  type EventType,
+  FIND_OPERATOR_EVENT,
+  LATEST_OPERATOR_EVENT,
+  OPERATOR_EVENTS_SINCE,
+  type OperatorEvent,
+} from '../entities/history/event.ts';
+import { idBounds, isOrderNumber } from '../entities/ids.ts';
 import { type TopUp, WATCH_TOP_UPS } from '../entities/payments/top-up.ts';
 import type { ShownServer } from '../entities/servers/server.ts';
 import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
@@ -49,18 +57,43 @@ export async function watchTopUps(
   return watch(context, 'topUp', orderNumber, 'TOP', (id) => WATCH_TOP_UPS.all(context.db, [accountId, id]));
 }
 
+/** A commit is told within this time after its transaction began. Events have the time of that beginning. */
+const COMMIT_MS = 60_000;
+
+/** Watches the events of the operator, from the newest one on. After a lost connection, an event may come again. */
+export async function watchOperatorEvents(context: Context): Promise<AsyncGenerator<OperatorEvent>> {
+  let since = await databaseTime(context.db);
+  let isFirst = true;
+  const read = async (id: string | null) => {
+    const events = id ? await FIND_OPERATOR_EVENT.all(context.db, [id]) : await present();
+    for (const { createdAt } of events) if (createdAt > since) since = createdAt;
+    return events;
+  };
+  const present = () => {
+    if (isFirst) {
+      isFirst = false;
+      return LATEST_OPERATOR_EVENT.all(context.db);
+    }
+    const from = new Date(since.getTime() - COMMIT_MS);
+    return OPERATOR_EVENTS_SINCE.all(context.db, [from, idBounds('evt', from, null)[0]]);
+  };
+  return watch(context, 'operatorEvent', null, 'TOP', read, randomUUID());
+}
+
 /** Watches the balance of the caller. */
 export async function watchBalance(context: Context): Promise<AsyncGenerator<BalanceView>> {
   accountOf(context);
   return watch(context, 'balance', null, 'TOP', async () => [await findBalance(context)]);
 }
 
+/** @param view tells reads apart that callers must not share */
 async function watch<T>(
   context: Context,
   kind: ChangeKind,
   orderNumber: string | null | undefined,
   prefix: 'SRV' | 'TOP',
   read: (id: string | null) => Promise<T[]>,
+  view = '',
 ): Promise<AsyncGenerator<T>> {
   if (orderNumber && !isOrderNumber(prefix, orderNumber)) throw new ApiError('not_found');
   const leave = enter(context);
@@ -69,7 +102,7 @@ async function watch<T>(
   const { accountId } = context.viewer!;
   const changes = context.db.bus.changes(kind, accountId ?? undefined, signal);
   const readShared = (id: string | null) =>
-    sharedRead(context.db, `${kind} ${accountId ?? ''} ${id ?? ''}`, () => read(id));
+    sharedRead(context.db, `${kind} ${accountId ?? ''} ${id ?? ''} ${view}`, () => read(id));
   let isLost = false;
   const credential = onCredentialEnd(context.db, context.viewer!, (how) => {
     isLost ||= how === 'unknown';

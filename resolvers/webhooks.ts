@@ -1,9 +1,12 @@
-/** Webhooks of an account, and their deliveries. */
+/** Webhooks of an account or of the operator, and their deliveries. */
 import { find, insert, lock, remove } from '../entities/database/table.ts';
+import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
+import { lockOperator } from '../entities/payments/ledger.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -20,9 +23,9 @@ import {
   Webhook,
 } from '../entities/webhooks/webhook.ts';
 import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
-import { lockOwnAccount, requireOpen } from './accounts/account.ts';
+import { lockOwnAccount, requireOpen, type WhileSuspended } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
-import { accountOf, actorOf, type Context } from './context.ts';
+import { accountOf, actorOf, type Context, requireAccount } from './context.ts';
 import { found, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
@@ -43,6 +46,12 @@ interface NewWebhook {
   description?: string | null | undefined;
 }
 
+/** The account of the caller's webhooks. Those of the operator get the events that concern the operator alone. */
+const ownerOf = (context: Context): string =>
+  context.viewer?.kind === 'operator' ? OPERATOR_ACCOUNT : accountOf(context);
+const lockOwner = (tx: Transaction, context: Context, allowed?: WhileSuspended): Promise<unknown> =>
+  context.viewer?.kind === 'operator' ? lockOperator(tx) : lockOwnAccount(tx, context, allowed);
+
 /**
  * The schema has checked the addresses of the URL.
  * @throws ApiError unknown_event, invalid_url, url_not_allowed or webhook_limit_reached
@@ -51,14 +60,14 @@ export async function createWebhook(
   context: Context,
   { url, eventFilter, description }: NewWebhook,
 ): Promise<CreatedWebhook> {
-  const accountId = accountOf(context);
+  const accountId = ownerOf(context);
   const unknown = eventFilter.find((pattern) => !EVENT_PATTERNS.includes(pattern));
   if (unknown !== undefined) throw unknownEvent(unknown);
   const parsedUrl = context.provisioning.webhooks.parse(url).href;
   const secret = newWebhookSecret();
   const id = newId('whk');
   const webhook = await context.db.transaction(async (tx) => {
-    await lockOwnAccount(tx, context);
+    await lockOwner(tx, context);
     const { expiresAt, limitedBy } = newLimits(context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
       throw new ApiError('webhook_limit_reached');
@@ -90,8 +99,14 @@ function unknownEvent(pattern: string): ApiError {
   );
 }
 
-export async function listWebhooks(context: Context, request: PageRequest): Promise<Page<ShownWebhook>> {
-  const page = await pageOfAccount(context, Webhook, request);
+/** The operator reads the webhooks of all accounts, or of one. @throws ApiError not_found for the account of somebody else */
+export async function listWebhooks(
+  context: Context,
+  request: PageRequest,
+  accountId: string | null | undefined,
+): Promise<Page<ShownWebhook>> {
+  requireAccount(context, accountId);
+  const page = await pageOfAccount(context, Webhook, request, accountId ? { accountId } : {});
   const latest = await LATEST_DELIVERIES.all(context.db, [page.data.map(({ id }) => id)]);
   const byWebhook = new Map(latest.map((delivery) => [delivery.webhookId, delivery]));
   return {
@@ -102,10 +117,10 @@ export async function listWebhooks(context: Context, request: PageRequest): Prom
 
 /** Deletes a webhook and its deliveries. @throws ApiError not_found */
 export async function deleteWebhook(context: Context, id: string): Promise<{ id: string; deleted: true }> {
-  const accountId = accountOf(context);
+  const accountId = ownerOf(context);
   if (!isId('whk', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockOwnAccount(tx, context, 'while suspended');
+    await lockOwner(tx, context, 'while suspended');
     if (!(await remove(tx, Webhook, { id, accountId }))) throw new ApiError('not_found');
     await DELETE_DELIVERIES.all(tx, [id]);
     await record(tx, accountId, id, { type: 'webhook.deleted', actor: actorOf(context) });
@@ -125,11 +140,11 @@ export interface RotatedWebhookSecret extends CreatedWebhook {
  * @throws ApiError not_found, or insufficient_scope if the caller has limits and the webhook does not end with the caller
  */
 export async function rotateWebhookSecret(context: Context, id: string): Promise<RotatedWebhookSecret> {
-  const accountId = accountOf(context);
+  const accountId = ownerOf(context);
   const { vault } = context;
   const secret = newWebhookSecret();
   return context.db.transaction(async (tx) => {
-    await lockOwnAccount(tx, context);
+    await lockOwner(tx, context);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
     // The caller would know a secret that outlives the caller.
     if (context.inherited && (isRevoked(before) || before.limitedBy !== context.inherited.limitedBy))
@@ -155,7 +170,7 @@ const ofTheOwner = () =>
 
 /** Sends a test message. A failed delivery is a result and no error. @throws ApiError not_found, or validation_failed if it expired, or a revocation disabled it */
 export async function testWebhook(context: Context, id: string): Promise<WebhookTest> {
-  const accountId = accountOf(context);
+  const accountId = ownerOf(context);
   const webhook = found(isId('whk', id) && (await FIND_WEBHOOK.first(context.db, [id])));
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
   await requireOpen(context.db, context);

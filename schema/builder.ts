@@ -50,6 +50,8 @@ export const builder = new SchemaBuilder<{
     IpAllowlist: Same<string[]>;
     KeyName: Same<string>;
     Line: Same<string>;
+    MessageBody: Same<string>;
+    MessageSubject: Same<string>;
     OauthParameter: Same<string>;
     PageLimit: Same<number>;
     DigestNumber: Same<number>;

@@ -129,8 +129,15 @@ builder.queryFields((t) => ({
     type: WebhookPage,
     scope: 'read',
     description: 'The webhooks of the account, newest first.',
-    args: pageArgs(),
-    resolve: (_, page, context) => listWebhooks(context, page),
+    args: {
+      ...pageArgs(),
+      accountId: t.arg({
+        type: 'ID',
+        description:
+          'For the operator: only webhooks of this account. Those of the operator have the account operator.',
+      }),
+    },
+    resolve: (_, { accountId, ...page }, context) => listWebhooks(context, page, accountId),
   }),
   webhookDeliveries: t.field({
     type: DeliveryPage,

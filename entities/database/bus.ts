@@ -13,7 +13,7 @@ import { newClient } from './connection.ts';
 
 const CHANNEL = 'freehold';
 /** The kinds of changes. `task` wakes workers, and its id is a lane. `webhook` means that a webhook has deliveries. */
-export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook';
+export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook' | 'operatorEvent';
 /** A row that changed. Without an id, any row of the kind may have changed. */
 export interface Change {
   kind: ChangeKind;
@@ -21,7 +21,7 @@ export interface Change {
   id: string | null;
 }
 /** The kinds whose listeners read any row again. Polls find the others. */
-const READ_AGAIN = ['server', 'topUp', 'balance', 'credential'] as const satisfies ChangeKind[];
+const READ_AGAIN = ['server', 'topUp', 'balance', 'credential', 'operatorEvent'] as const satisfies ChangeKind[];
 /** The kinds that the commit itself sends. */
 const SENT_BY_COMMIT: ReadonlySet<ChangeKind> = new Set(['credential']);
 const NOTIFY = 'select pg_notify($1, payload) from unnest($2::text[]) payload';

@@ -58,6 +58,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
 export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'account',
   'api_key',
+  'message',
   'oauth_client',
   'pending_login',
   'session',

@@ -2,6 +2,7 @@
 import '../accounts/account.ts';
 import '../accounts/credential.ts';
 import '../accounts/login-attempt.ts';
+import '../accounts/message.ts';
 import '../accounts/oauth-client.ts';
 import '../accounts/registration.ts';
 import '../accounts/ssh-key.ts';

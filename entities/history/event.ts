@@ -1,6 +1,7 @@
 /** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
 import * as column from '../database/column.ts';
-import { entity, type RowOf } from '../database/table.ts';
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, type Row, type RowOf } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -52,6 +53,9 @@ export const EVENT_TYPES = [
   'account.recovery_codes_renewed',
   'account.suspended',
   'account.resumed',
+  'message.created',
+  'message.received',
+  'message.sent',
   'coin.updated',
   'status.changed',
   'canary.updated',
@@ -112,3 +116,26 @@ export const Event = entity('event', {
   createdAt: column.now(),
 });
 export type Event = RowOf<typeof Event>;
+
+const { id, type, subject, data, createdAt } = Event.columns;
+/** An event of the operator. Without an account of its own, the audit log finds the account of its subject. */
+const OPERATOR_EVENT = { id, type, subject, data, createdAt };
+export type OperatorEvent = Row<typeof OPERATOR_EVENT>;
+const operatorEvents = (which: string) =>
+  statement(OPERATOR_EVENT)`
+    select ${columnsOf(Event, 'event', ['accountId'])} from event where account_id = 'operator' and ${which}`;
+const listed = (range: string, order: string) =>
+  operatorEvents(`${range} and ($3::timestamptz is null or created_at >= $3) order by ${order} limit $4::int`);
+/** The newest $4 events of the operator. $1 and $2 the range of their ids, $3 the earliest time, or null. */
+export const LIST_OPERATOR_EVENTS = listed('id >= $1 and id < $2', 'id desc');
+/** The same for the type $5. Only the index by type fits. */
+export const LIST_OPERATOR_EVENTS_OF_TYPE = listed(
+  '(type, id) >= ($5, $1) and (type, id) < ($5, $2)',
+  'type desc, id desc',
+);
+/** The newest event of the operator. */
+export const LATEST_OPERATOR_EVENT = operatorEvents('true order by id desc limit 1');
+/** The event $1 of the operator. */
+export const FIND_OPERATOR_EVENT = operatorEvents('id = $1');
+/** The events of the operator since the time $1, the oldest first. $2 the bound of their ids. */
+export const OPERATOR_EVENTS_SINCE = operatorEvents('id > $2 and created_at >= $1 order by id');

@@ -22,6 +22,7 @@ const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   agt: ['agent'],
   evt: ['event'],
   aud: ['audit_entry'],
+  msg: ['message'],
   task: ['task'],
 };
 /** The tables whose rows name an order number, by the prefix of their ids. */

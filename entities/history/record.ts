@@ -4,8 +4,10 @@
  */
 import type { EntitySchema } from 'typeorm';
 import { ApiKey } from '../accounts/credential.ts';
+import { Message } from '../accounts/message.ts';
 import { SshKey } from '../accounts/ssh-key.ts';
 import { Agent } from '../agents/agent.ts';
+import type { Change } from '../database/bus.ts';
 import { columnsOf } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
@@ -14,7 +16,7 @@ import { Server } from '../servers/server.ts';
 import { Canary, Incident } from '../transparency/transparency.ts';
 import { deliveriesFor, outboxSql, WEBHOOK_IDS_SQL } from '../webhooks/outbox.ts';
 import { Webhook } from '../webhooks/webhook.ts';
-import type { Actor } from './audit.ts';
+import { type Actor, OPERATOR_ACCOUNT } from './audit.ts';
 import type { EventType, ResourceEventType, ResourceType } from './event.ts';
 
 /** A change as its event describes it. */
@@ -38,6 +40,7 @@ export const RESOURCE_ROWS: Partial<Record<ResourceType, { entity: EntitySchema;
   agent: { entity: Agent, key: 'id' },
   canary: { entity: Canary, key: 'id' },
   incident: { entity: Incident, key: 'id' },
+  message: { entity: Message, key: 'id' },
 };
 
 /**
@@ -107,7 +110,7 @@ export async function record(
     subject,
     ...parameters,
   ]);
-  tx.changed(...deliveriesFor(written?.webhookIds));
+  tx.changed(...deliveriesFor(written?.webhookIds), ...toOperator(accountId, parameters));
   return parameters[0] as string;
 }
 
@@ -120,15 +123,18 @@ export async function recordAll(
   happenings: (Happening & { accountId: string; subject: string })[],
 ): Promise<void> {
   for (const [resource, alike] of Map.groupBy(happenings, resourceOf)) {
-    const given = alike.map(({ accountId, subject, ...happening }) => [
-      accountId,
-      subject,
-      recordParameters(happening),
-    ]);
+    const given = alike.map(
+      ({ accountId, subject, ...happening }) => [accountId, subject, recordParameters(happening)] as const,
+    );
     const [written] = await tx.query<{ webhookIds: string[] }>(recordMany(resource), [JSON.stringify(given)]);
     tx.changed(...deliveriesFor(written?.webhookIds));
+    for (const [accountId, , parameters] of given) tx.changed(...toOperator(accountId, parameters));
   }
 }
+
+/** The change that tells subscriptions of an event of the operator. */
+const toOperator = (accountId: string, [eventId]: unknown[]): Change[] =>
+  accountId === OPERATOR_ACCOUNT ? [{ kind: 'operatorEvent', accountId, id: eventId as string }] : [];
 
 /** Returns the columns of the changed row, and the relation `given` joined with it. */
 function rowOf(resource: ResourceType, subject: string): string {

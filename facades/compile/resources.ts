@@ -26,6 +26,7 @@ const FRAGMENTS = {
   agent: 'Agent',
   canary: 'Canary',
   incident: 'Incident',
+  message: 'Message',
 } as const;
 
 type Render = (row: object) => Promise<object>;

@@ -8,7 +8,7 @@ import type { Values } from '../compile/run.ts';
 /** Agents read the whole page, so its default is smaller than in REST. */
 const PAGE_LIMIT = 20;
 
-const ACCESS_TOKEN = { type: 'string', description: 'API key or access token.' };
+const ACCESS_TOKEN = { type: 'string', description: 'API key or token.' };
 const IDEMPOTENCY_KEY = {
   type: 'string',
   description: 'A new one for each new call. A call repeated with the same key has no further effect.',
@@ -52,8 +52,9 @@ export function definitionOf(operation: Operation, args: JsonSchema, withToken: 
   const { name, title = titleOf(name), idempotent, destructive, keyed, confirm } = operation.tool!;
   const readOnly = operation.kind === 'query';
   const deletes = operation.http?.method === 'DELETE';
+  const shown = forModel(args);
   const properties: Values = {
-    ...(forModel(args).properties as Values),
+    ...(shown.properties as Values),
     ...(keyed && { idempotency_key: IDEMPOTENCY_KEY }),
     ...(confirm && {
       confirm: { type: 'string', description: `${confirm} again, if your client cannot ask its user.` },
@@ -66,7 +67,7 @@ export function definitionOf(operation: Operation, args: JsonSchema, withToken: 
     name,
     title,
     description: operation.description,
-    inputSchema: { ...args, properties } as unknown as Tool['inputSchema'],
+    inputSchema: { ...shown, properties } as unknown as Tool['inputSchema'],
     outputSchema: outputSchemaOf(operation),
     annotations: {
       readOnlyHint: readOnly,

@@ -40,6 +40,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   auth: 'Registration, login, sessions, two-factor authentication, passwords and API keys.',
   billing: 'The balance, coins, bonuses and top-ups.',
   catalog: 'Tiers, bastions (regions) and images that you can order. Public.',
+  messages: 'The channel between the operator and the account. The service sends no mail.',
   oauth: 'OAuth 2.1 for programs: registration, tokens, revocation and introspection.',
   planned: 'Announced endpoints that are not available yet.',
   servers: 'Order, read, change and delete servers.',

@@ -12,7 +12,7 @@ export interface Own {
 const SUMMARY = 'Rent VPS and dedicated servers with cryptocurrency, without identity: order, manage, delete.';
 const KEY = 'Make one with create_api_key or POST /v1/auth/api-keys. Without it, each tool takes access_token.';
 const TOOLSETS =
-  'Offer only these, with commas: account, agents, auth, billing, catalog, servers, ssh-keys, transparency, webhooks.';
+  'Offer only these, with commas: account, agents, auth, billing, catalog, messages, servers, ssh-keys, transparency, webhooks.';
 const READONLY = 'Offer only tools that change nothing.';
 
 /** The host replaces this placeholder with the user's setting. */

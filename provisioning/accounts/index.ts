@@ -1,4 +1,7 @@
-/** Background work of accounts: expires API keys and SSH keys, keeps the audit log, and deletes old clients and credentials. */
+/**
+ * Background work of accounts: expires API keys and SSH keys, keeps the audit log, and deletes old clients and credentials. It also
+ * writes messages to many accounts.
+ */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { SshKey } from '../../entities/accounts/ssh-key.ts';
 import type { Database } from '../../entities/database/database.ts';
@@ -25,12 +28,13 @@ import {
   sshKeyProcess,
   sshKeyTask,
 } from './expire-keys.ts';
+import { type Circular, circularTask, MESSAGE_LANE, MESSAGE_PROCESS, messageProcess } from './messages.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './remove-oauth-clients.ts';
 
 export class Accounts implements WorkerPart {
   readonly #db: Database;
   readonly #vault: Vault;
-  readonly lanes = { [API_KEY_LANE]: 2, [OAUTH_CLIENT_LANE]: 1 };
+  readonly lanes = { [API_KEY_LANE]: 2, [OAUTH_CLIENT_LANE]: 1, [MESSAGE_LANE]: 1 };
   readonly periodic = [
     AUDIT_LINKS_PROCESS,
     AUDIT_SIGNATURE_PROCESS,
@@ -52,6 +56,7 @@ export class Accounts implements WorkerPart {
       [API_KEY_PROCESS]: apiKeyProcess(this.#db),
       [SSH_KEY_PROCESS]: sshKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),
+      [MESSAGE_PROCESS]: messageProcess(this.#db),
     };
   }
 
@@ -73,5 +78,10 @@ export class Accounts implements WorkerPart {
   /** Starts the task that removes an OAuth client after a long time without use. */
   removeUnusedClient(tx: Transaction, client: Pick<OauthClient, 'id' | 'accountId'>): Promise<void> {
     return startTask(tx, removalTask(client));
+  }
+
+  /** Lets a worker write a message to many accounts. @param id the subject of its task */
+  sendToMany(tx: Transaction, id: string, circular: Circular): Promise<void> {
+    return startTask(tx, circularTask(id, circular));
   }
 }

@@ -42,7 +42,8 @@ export async function testWebhook(options: DeliveryOptions, webhook: Webhook, ac
     if (!delivered) return;
     await MARK_SUCCESS.all(tx, [id]);
     const { open, suspendedFor } = (await READ_STANDING.first(tx, [actor.id, accountId]))!;
-    if (webhook.status === 'DISABLED' && open && suspendedFor === null) await enableWebhook(tx, webhook, actor);
+    const mayEnable = actor.type === 'operator' || (open && suspendedFor === null);
+    if (webhook.status === 'DISABLED' && mayEnable) await enableWebhook(tx, webhook, actor);
   });
   return { delivered, eventId, responseStatus, durationMs, error };
 }

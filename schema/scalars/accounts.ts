@@ -1,4 +1,4 @@
-/** Accounts: passwords and codes, API keys, OAuth, SSH keys and the audit log. */
+/** Accounts: passwords and codes, API keys, OAuth, SSH keys, messages and the audit log. */
 import { GraphQLError } from 'graphql';
 import { networkFrom } from '../../entities/networks.ts';
 import { scalar, text } from './scalar.ts';
@@ -82,3 +82,16 @@ scalar('TokenDays', 'The days until a token expires, 1 to 365.', {
   minimum: 1,
   maximum: 365,
 });
+
+scalar(
+  'MessageSubject',
+  'A line of up to 120 characters, without control characters.',
+  text(1, 120, { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
+  { example: 'A question about my server' },
+);
+scalar(
+  'MessageBody',
+  'A text of up to 4,000 characters. Its only control characters are newlines.',
+  text(1, 4000, { pattern: '^[^\\u0000-\\u0009\\u000b-\\u001f\\u007f-\\u009f]*$' }),
+  { example: 'Why did it restart last night?' },
+);

@@ -27,15 +27,13 @@ const SSH_KEYS = [
 
 /** The name of each kind of thing, and a made-up id of it. */
 const MADE_UP = {
-  server: () => newOrderNumber('SRV'),
-  topup: () => newOrderNumber('TOP'),
+  ...{ server: () => newOrderNumber('SRV'), topup: () => newOrderNumber('TOP') },
   key: () => newId('key'),
   session: () => newId('tok'),
   sshKey: () => newId('sshkey'),
-  webhook: () => newId('whk'),
-  delivery: () => newId('dlv'),
+  ...{ webhook: () => newId('whk'), delivery: () => newId('dlv') },
   client: () => newId('cl'),
-  account: () => newId('acct'),
+  ...{ account: () => newId('acct'), message: () => newId('msg') },
 };
 type Thing = keyof typeof MADE_UP;
 const THINGS = Object.keys(MADE_UP) as Thing[];
@@ -63,6 +61,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   await tokenOf(client);
   for (const { order_number } of servers)
     await eventually(async () => (await account.rest('GET', `/v1/servers/${order_number}`)).body.status === 'running');
+  const [, message] = [1, 2].map(() => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' }));
   const { data } = await eventually(async () => {
     const { data } = await account.graphql('{ webhookDeliveries { data { id status } } }');
     return (
@@ -78,7 +77,7 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
     ids: {
       ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
       ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: hooks[1].id, delivery: data[0].id },
-      ...{ client: client.client_id, account: account.id },
+      ...{ client: client.client_id, account: account.id, message: (await message!).id },
     },
   };
 }
@@ -126,6 +125,7 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/servers/{order_number}/metrics': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
   '/v1/oauth/clients/{client_id}': 'client',
+  '/v1/account/messages/{id}/read': 'message',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
   '/v1/webhooks/{id}/rotate-secret': 'webhook',
@@ -224,7 +224,8 @@ describe('An id of another account', () => {
   const ofTools: Record<string, Thing> = {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
-    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', delete_oauth_client: 'client' },
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
+    ...{ delete_oauth_client: 'client', mark_message_read: 'message' },
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },
@@ -255,7 +256,8 @@ describe('An id of another account', () => {
     webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
     delivery: 'redeliver',
     client: 'deleteOauthClient',
-    account: 'auditLog',
+    account: 'auditLog messages webhooks',
+    message: 'markMessageRead',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */

@@ -144,7 +144,11 @@ describe('A bus whose connection is lost', () => {
     await eventually(() => expect([one.connected, two.connected]).toEqual([true, true]));
     expect(heard).toEqual(
       expect.arrayContaining(
-        ['server', 'topUp', 'balance', 'credential'].map((kind) => ({ kind, accountId: '', id: null })),
+        ['server', 'topUp', 'balance', 'credential', 'operatorEvent'].map((kind) => ({
+          kind,
+          accountId: '',
+          id: null,
+        })),
       ),
     );
     one.publish([server('SRV-1')]);
@@ -188,7 +192,9 @@ describe('A bus whose connection is lost', () => {
     one.publish(Array.from({ length: 10_001 }, (_, at) => server(`SRV-${at}`)));
     await refused();
     await restore();
-    await eventually(() => expect(heard.map(({ kind }) => kind)).toEqual(['server', 'topUp', 'balance', 'credential']));
+    await eventually(() =>
+      expect(heard.map(({ kind }) => kind)).toEqual(['server', 'topUp', 'balance', 'credential', 'operatorEvent']),
+    );
     expect(new Set(heard.map(({ accountId, id }) => accountId + id))).toEqual(new Set(['null']));
   });
 

@@ -13,6 +13,7 @@ import {
   due,
   enabledWebhook,
   login,
+  messageSent,
   newKey,
   newSshKey,
   newWebhook,
@@ -51,6 +52,7 @@ const after = (work: Promise<unknown>): Promise<undefined> => work.then(() => un
 export type By = 'caller' | 'system' | 'operator';
 /** Each event with its actor, its cause and the shown values. A cause returns the subject of the event. */
 export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<string | undefined>, shows: object]>> = {
+  'message.created': ['operator', messageSent, { from: 'operator', subject: 'Power' }],
   'server.created': ['caller', () => order(), { status: 'pending' }],
   'server.provisioning': ['system', () => order(), { status: 'provisioning' }],
   'server.running': ['system', () => order(), { status: 'running' }],

@@ -81,3 +81,7 @@ export const enabledWebhook = async () => {
 };
 export const login = async () =>
   (await anonymous('POST', '/v1/auth/login', { email: owner.email, password: owner.password })).body.tokens;
+export const messageSent = async (): Promise<string> => {
+  const input = `{accountId: "${owner.id}", subject: "Power", body: "We look."}`;
+  return (await operator(`mutation { sendMessage(input: ${input}) { id } }`)).data.sendMessage.id;
+};

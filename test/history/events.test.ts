@@ -10,7 +10,7 @@ import { OPERATOR_CAUSES } from './operator-event-causes.ts';
 
 /**
  * Events outside of the contract's table. The tests of OAuth cover its clients, and those of
- * the security log cover attacks. Coins belong to no account, so no webhook
+ * the security log cover attacks. Those of messages cover what the operator hears. Coins belong to no account, so no webhook
  * receives their events. The same holds for acts that only the operator sees.
  */
 const BEYOND: EventType[] = [
@@ -57,6 +57,8 @@ const BEYOND: EventType[] = [
     'payment.missing',
     'payment.found',
     'gateway.warned',
+    'message.received',
+    'message.sent',
   ] as const),
 ];
 

@@ -59,6 +59,9 @@ export const ENDPOINTS: Endpoint[] = [
 
 /** The endpoints beside the table of the specification. */
 export const EXTENSIONS: Endpoint[] = [
+  ['GET', '/v1/account/messages', 'read', 'LIVE'],
+  ['POST', '/v1/account/messages', 'full', 'LIVE'],
+  ['POST', '/v1/account/messages/{id}/read', 'full', 'LIVE'],
   ['POST', '/v1/auth/totp/recovery-codes', 'full', 'LIVE'],
   ['GET', '/v1/oauth/clients', 'full', 'LIVE'],
   ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],

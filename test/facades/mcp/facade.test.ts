@@ -76,7 +76,6 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
           access_token: { type: 'string' },
         },
         required: ['thing_id'],
-        additionalProperties: false,
       },
       annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     });

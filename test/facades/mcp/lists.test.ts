@@ -15,12 +15,13 @@ const TOOLS: Record<string, string[]> = {
   read: [
     ...['get_balance', 'list_api_keys', 'get_account', 'get_usage', 'get_audit_log', 'get_topup', 'list_topups'],
     ...['list_servers', 'get_server', 'wait_for_server', 'list_ssh_keys', 'get_ssh_key', 'list_webhooks'],
+    'list_messages',
   ],
   servers: ['add_ssh_key', 'quote_server', 'order_server', 'update_server', 'cancel_server', 'remove_ssh_key'],
   billing: ['create_topup', 'cancel_topup'],
   full: [
     ...['create_api_key', 'revoke_api_key', 'create_webhook', 'delete_webhook', 'test_webhook', 'publish_agent'],
-    ...['list_oauth_clients', 'delete_oauth_client'],
+    ...['list_oauth_clients', 'delete_oauth_client', 'send_message', 'mark_message_read'],
   ],
 };
 const INCLUDED: Record<string, string[]> = {

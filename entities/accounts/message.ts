@@ -1,0 +1,55 @@
+/** Messages: the channel between the operator and a customer. The service sends no mail. */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+
+export const MESSAGE_SENDERS = ['OPERATOR', 'CUSTOMER'] as const;
+export type MessageSender = (typeof MESSAGE_SENDERS)[number];
+/** The kinds of things that a message can be about. */
+export const RELATED_TYPES = ['SERVER', 'TOPUP', 'MESSAGE', 'INCIDENT'] as const;
+
+export const Message = entity('message', {
+  id: column.key(),
+  /** The customer, who sends the message or gets it. */
+  accountId: column.text(),
+  sender: column.oneOf(...MESSAGE_SENDERS),
+  /** Callers know it as the subject. The subject of an event has that name in SQL. */
+  title: column.text(),
+  body: column.text(),
+  /** The kind of the thing that the message is about, and its id or order number. Both are null, or none is. */
+  relatedType: nullable(column.oneOf(...RELATED_TYPES)),
+  relatedId: nullable(column.text()),
+  createdAt: column.now(),
+  /** When the recipient marked it as read. */
+  readAt: nullable(column.timestamp()),
+});
+export type Message = RowOf<typeof Message>;
+
+/** Inserts messages of the sender $3 with the ids $1 to the accounts $2. $4 title, $5 body, $6 and $7 what they are about. */
+export const INSERT_MESSAGES = statement(Message.columns)`
+  insert into message (id, account_id, sender, title, body, related_type, related_id)
+  select id, account_id, $3, $4, $5, $6, $7 from unnest($1::text[], $2::text[]) as given(id, account_id)
+  returning ${columnsOf(Message)}`;
+
+/** Marks the message $1 as read. The first time stays. */
+export const MARK_READ = statement(Message.columns)`
+  update message set read_at = coalesce(read_at, now()) where id = $1 returning ${columnsOf(Message)}`;
+
+/** Seconds until the $2th newest message of the customer $1 is a day old; no row if it is older. */
+export const SECONDS_TO_A_DAY_OLD = statement({ seconds: column.real() })`
+  select extract(epoch from created_at + interval '1 day' - now())::float8 as seconds from message
+  where account_id = $1 and sender = 'CUSTOMER' and created_at > now() - interval '1 day'
+  order by id desc offset $2::int - 1 limit 1`;
+
+/** The oldest $1 messages of customers that the operator has not read. */
+export const LIST_UNREAD_OF_CUSTOMERS = statement(Message.columns)`
+  select ${columnsOf(Message)} from message where sender = 'CUSTOMER' and read_at is null order by id limit $1::int`;
+
+/**
+ * The next $4 accounts after the account $1 that get a message to many. They are older than the time $2. With the region $3,
+ * they have a server there.
+ */
+export const NEXT_RECIPIENTS = statement({ id: column.key() })`
+  select id from account where id > $1 and created_at <= $2 and ($3::text is null or exists (
+    select from server where server.account_id = account.id and region = $3 and status not in ('FAILED', 'DELETED')))
+  order by id limit $4::int`;

@@ -1,0 +1,171 @@
+/** Messages between the operator and customers. A customer reads the own ones, and the operator those of all accounts. */
+import type { EntitySchema } from 'typeorm';
+import { IsNull } from 'typeorm';
+import { Account } from '../../entities/accounts/account.ts';
+import {
+  MARK_READ,
+  Message,
+  type MessageSender,
+  type RELATED_TYPES,
+  SECONDS_TO_A_DAY_OLD,
+} from '../../entities/accounts/message.ts';
+import { exists, find } from '../../entities/database/table.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
+import { record } from '../../entities/history/record.ts';
+import { isId, newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/payments/ledger.ts';
+import { HAS_PAID } from '../../entities/payments/payer.ts';
+import { TopUp } from '../../entities/payments/top-up.ts';
+import { Server } from '../../entities/servers/server.ts';
+import { Incident } from '../../entities/transparency/transparency.ts';
+import { type Letter, writeMessages } from '../../provisioning/index.ts';
+import { actorOf, type Context, requireAccount } from '../context.ts';
+import { found, invalid } from '../errors.ts';
+import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { requireRegion } from '../servers/hosts.ts';
+import { lockOwnAccount } from './account.ts';
+
+export { MESSAGE_SENDERS, RELATED_TYPES } from '../../entities/accounts/message.ts';
+
+/** The messages of a customer in 24 hours, and those of an account that never paid. */
+const PER_DAY = 20;
+const UNPAID_PER_DAY = 5;
+
+type RelatedType = (typeof RELATED_TYPES)[number];
+/** The table of each related thing, and the column that callers name. An incident belongs to no account. */
+const RELATED = {
+  SERVER: { table: Server, key: 'orderNumber', isOwn: true },
+  TOPUP: { table: TopUp, key: 'orderNumber', isOwn: true },
+  MESSAGE: { table: Message, key: 'id', isOwn: true },
+  INCIDENT: { table: Incident, key: 'id', isOwn: false },
+} as const;
+
+/** A message that a caller writes. */
+export interface GivenMessage {
+  subject: string;
+  body: string;
+  related?: { type: RelatedType; id: string } | null | undefined;
+}
+/** The recipients of a message of the operator: exactly one of them. */
+export interface GivenRecipients {
+  accountId?: string | null | undefined;
+  region?: string | null | undefined;
+  all?: boolean | null | undefined;
+}
+/** A message of the operator. To many accounts, a worker writes the messages, and its task has the id as its subject. */
+export interface SentMessage {
+  id: string;
+  message: Message | null;
+}
+
+/** Returns a page of messages, newest first. @throws ApiError not_found for the account of somebody else */
+export async function listMessages(
+  context: Context,
+  request: PageRequest,
+  { accountId, unread }: { accountId?: string | null | undefined; unread?: boolean | null | undefined },
+): Promise<Page<Message>> {
+  requireAccount(context, accountId);
+  return pageOfAccount(context, Message, request, {
+    ...(accountId && { accountId }),
+    ...(unread && { readAt: IsNull(), sender: senderTo(context) }),
+  });
+}
+
+/**
+ * Writes a message of the caller to the operator. A suspended account may do so, too.
+ * @throws ApiError rate_limited after too many messages in a day, or validation_failed for an unknown related thing
+ */
+export async function writeMessage(context: Context, given: GivenMessage): Promise<Message> {
+  return context.db.transaction(async (tx) => {
+    const accountId = await lockOwnAccount(tx, context, 'while suspended');
+    await requireRoom(tx, accountId);
+    const letter = await letterOf(tx, given, accountId);
+    const [message] = await writeMessages(tx, 'CUSTOMER', [accountId], letter, actorOf(context));
+    await record(tx, OPERATOR_ACCOUNT, message!.id, { type: 'message.received', actor: actorOf(context) });
+    return message!;
+  });
+}
+
+/**
+ * Marks a message as read. Doing it again changes nothing.
+ * @throws ApiError not_found, or validation_failed for a message of the caller
+ */
+export async function markMessageRead(context: Context, id: string): Promise<Message> {
+  const own = context.viewer?.accountId;
+  return context.db.transaction(async (tx) => {
+    const { accountId, sender } = found(
+      isId('msg', id) && (await find(tx, Message, { id, ...(own && { accountId: own }) })),
+    );
+    if (own) await lockOwnAccount(tx, context, 'while suspended');
+    else await lockAccount(tx, accountId);
+    if (sender !== senderTo(context)) throw invalid('id', 'Only the recipient of a message marks it as read.');
+    return (await MARK_READ.first(tx, [id]))!;
+  });
+}
+
+/**
+ * Sends a message of the operator to one account at once. A worker sends one to many accounts.
+ * @throws ApiError not_found, unknown_region, or validation_failed for other recipients or an unknown related thing
+ */
+export async function sendMessage(
+  context: Context,
+  { accountId, region, all, ...given }: GivenMessage & GivenRecipients,
+): Promise<SentMessage> {
+  if ([accountId, region, all].filter(Boolean).length !== 1)
+    throw invalid('accountId', 'Name the recipients by exactly one of accountId, region and all.');
+  return context.db.transaction(async (tx) => {
+    const actor = actorOf(context);
+    if (accountId) {
+      found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
+      const letter = await letterOf(tx, given, accountId);
+      const [message] = await writeMessages(tx, 'OPERATOR', [accountId], letter, actor);
+      return { id: message!.id, message: message! };
+    }
+    if (region) await requireRegion(tx, region);
+    const id = newId('msg');
+    const letter = await letterOf(tx, given, null);
+    await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
+    return { id, message: null };
+  });
+}
+
+/** The sender of the messages that the caller receives. */
+const senderTo = ({ viewer }: Context): MessageSender => (viewer?.accountId ? 'OPERATOR' : 'CUSTOMER');
+
+/** @throws ApiError rate_limited */
+async function requireRoom(tx: Transaction, accountId: string): Promise<void> {
+  const { paid } = (await HAS_PAID.first(tx, [accountId]))!;
+  const most = paid ? PER_DAY : UNPAID_PER_DAY;
+  const oldest = await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most]);
+  if (!oldest) return;
+  const before = paid ? '' : ' before its first payment';
+  throw new ApiError(
+    'rate_limited',
+    `An account sends at most ${most} messages in 24 hours${before}. Wait for retry_after.`,
+    {
+      retryAfter: Math.max(1, Math.ceil(oldest.seconds)),
+    },
+  );
+}
+
+/** @param accountId the account that must own the related thing; null: the message goes to many */
+async function letterOf(
+  db: Queryable,
+  { subject: title, body, related }: GivenMessage,
+  accountId: string | null,
+): Promise<Letter> {
+  if (!related) return { title, body, relatedType: null, relatedId: null };
+  const { type, id } = related;
+  const { table, key, isOwn } = RELATED[type];
+  if (isOwn && accountId === null)
+    throw invalid('related', 'A message to many accounts can only be about an incident.');
+  const where = { [key]: id, ...(isOwn && { accountId }) };
+  if (!(await exists(db, table as EntitySchema<object>, where)))
+    throw invalid(
+      'related',
+      `The account has no ${type.toLowerCase()} ${id.slice(0, 64)}. Leave related out, or name one of its own.`,
+    );
+  return { title, body, relatedType: type, relatedId: id };
+}

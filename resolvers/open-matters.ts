@@ -1,0 +1,143 @@
+/**
+ * The open matters of the operator: one list of all that somebody should look at. No table keeps them. Each read derives them
+ * from other tables, so a matter goes with its cause.
+ */
+import { LIST_UNREAD_OF_CUSTOMERS } from '../entities/accounts/message.ts';
+import { STOCK_LOW } from '../entities/catalog.ts';
+import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
+import type { FindingKind } from '../entities/servers/finding.ts';
+import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
+import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
+import { listStock } from './catalog/stock.ts';
+import type { Context } from './context.ts';
+import { listGateways } from './payments/gateways.ts';
+import { listBreakers, listFindings } from './servers/findings.ts';
+import { listTasks } from './tasks.ts';
+
+/** The most urgent first. */
+export const SEVERITIES = ['CRITICAL', 'WARNING', 'NOTICE'] as const;
+export const MATTER_KINDS = [
+  'BRAKE',
+  'CANARY',
+  'CAPACITY',
+  'FINDING',
+  'GATEWAY',
+  'MANUAL_JOB',
+  'MESSAGE',
+  'PAYMENT_HELD',
+  'PAYMENT_UNMATCHED',
+  'TASK',
+] as const;
+
+export interface Matter {
+  kind: (typeof MATTER_KINDS)[number];
+  /** The id, order number or name of the thing. */
+  subject: string;
+  /** Null: the service does not keep it. */
+  since: Date | null;
+  severity: (typeof SEVERITIES)[number];
+  /** A sentence for the operator. */
+  nextStep: string;
+}
+/** Reads the matters of one kind, at most so many. */
+type Source = (context: Context, limit: number) => Promise<Matter[]>;
+
+const brakes: Source = async (context) =>
+  (await listBreakers(context)).map(({ driver, createdAt }) => ({
+    ...{ kind: 'BRAKE', subject: driver, since: createdAt, severity: 'CRITICAL' },
+    nextStep: 'Look at the engine, and then let workers destroy its machines again by releaseBrake.',
+  }));
+
+const ON_FINDING: Record<FindingKind, string> = {
+  ORPHAN: 'Look at the machine on its engine, and remove it if no server needs it.',
+  LOST: 'Look for the machine on its engine, and delete the server by deleteServer if it is gone.',
+  POWER: 'Turn the machine on or off on its engine, as the status of its server says.',
+  SIZE: 'Give the machine the size of its tier on the engine.',
+  IMAGE: 'Ask the customer to rebuild the server, because the machine has another image.',
+  MISPLACED: 'Add the host of the machine by addHost, or make room on it.',
+  CAPACITY: 'Correct the capacity of the host by updateHost.',
+  INCOMPLETE: 'Look at the machine on its engine, and remove it if no change needs it.',
+  STUCK: 'Look at the machine on its engine: the worker cannot remove it.',
+  TRAFFIC: 'Look at the traffic of the server, and suspend its account by suspendAccount if it attacks others.',
+};
+const findings: Source = async (context, limit) =>
+  (await listFindings(context, limit)).map(({ kind, orderNumber, firstSeenAt }) => ({
+    ...{ kind: 'FINDING', subject: orderNumber, since: firstSeenAt },
+    severity: kind === 'LOST' ? 'CRITICAL' : 'WARNING',
+    nextStep: ON_FINDING[kind],
+  }));
+
+const tasks: Source = async (context, limit) =>
+  (await listTasks(context, limit, 'STUCK')).map(({ subject, state, createdAt }) => ({
+    ...{ kind: 'TASK', subject },
+    // A periodic task is as old as the service.
+    since: subject.startsWith('cron:') ? null : createdAt,
+    ...(state === 'DEAD'
+      ? { severity: 'CRITICAL', nextStep: 'Read its error in tasks, and call retryTask or giveUpTask.' }
+      : { severity: 'WARNING', nextStep: 'Read its error in tasks, and remove the cause before the worker gives up.' }),
+  }));
+
+const payments: Source = async ({ db }, limit) =>
+  (await LIST_UNDECIDED_PAYMENTS.all(db, [limit])).map(({ id, since, held }) => ({
+    ...{ kind: held ? 'PAYMENT_HELD' : 'PAYMENT_UNMATCHED', subject: id, since, severity: 'WARNING' },
+    nextStep: 'Look at the payment on its chain, and then call assignPayment, requestReturn or writeOffPayment.',
+  }));
+
+const gateways: Source = async (context) =>
+  (await listGateways(context))
+    .filter(({ reachable, warning }) => !reachable || warning)
+    .map(({ name, reachable, warning }) => ({
+      ...{ kind: 'GATEWAY', subject: name, since: null },
+      ...(reachable
+        ? { severity: 'WARNING', nextStep: `Solve this problem of the gateway: ${warning}` }
+        : { severity: 'CRITICAL', nextStep: 'Bring the gateway back, because it does not answer.' }),
+    }));
+
+/** The operator hears of a canary so many days before it expires. */
+const CANARY_MS = 7 * 24 * 3_600_000;
+const canary: Source = async ({ db }) => {
+  const latest = await LATEST_CANARY.first(db);
+  const leftMs = latest ? latest.expiresAt.getTime() - Date.now() : Number.POSITIVE_INFINITY;
+  if (!latest || leftMs > CANARY_MS) return [];
+  const expired = leftMs <= 0;
+  return [
+    {
+      ...{ kind: 'CANARY', subject: latest.id, severity: expired ? 'CRITICAL' : 'WARNING' },
+      since: expired ? latest.expiresAt : new Date(latest.expiresAt.getTime() - CANARY_MS),
+      nextStep: `Publish the next canary by publishCanary${expired ? '' : ` before ${latest.expiresAt.toISOString()}`}.`,
+    },
+  ];
+};
+
+const capacity: Source = async (context) =>
+  (await listStock(context))
+    .filter(({ total, free }) => free < Math.min(STOCK_LOW, total))
+    .map(({ regionCode, serviceCode, free }) => ({
+      ...{ kind: 'CAPACITY', subject: `${regionCode}/${serviceCode}`, since: null },
+      severity: free ? 'NOTICE' : 'WARNING',
+      nextStep: `Customers can order ${free} more: add hosts or addresses, or raise the total by setStock.`,
+    }));
+
+const jobs: Source = async ({ db }, limit) =>
+  (await LIST_MANUAL_JOBS.all(db, [limit]))
+    .filter(({ state }) => state === 'OPEN')
+    .map(({ id, createdAt }) => ({
+      ...{ kind: 'MANUAL_JOB', subject: id, since: createdAt, severity: 'WARNING' },
+      nextStep: 'Do the job of manualJobs by hand, and close it by completeManualJob or failManualJob.',
+    }));
+
+const messages: Source = async ({ db }, limit) =>
+  (await LIST_UNREAD_OF_CUSTOMERS.all(db, [limit])).map(({ id, createdAt }) => ({
+    ...{ kind: 'MESSAGE', subject: id, since: createdAt, severity: 'NOTICE' },
+    nextStep: 'Read it in messages, answer by sendMessage, and call markMessageRead.',
+  }));
+
+const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages];
+
+/** Returns the open matters, the most urgent first, and the oldest first among those. It asks each gateway. */
+export async function listOpenMatters(context: Context, limit: number): Promise<Matter[]> {
+  const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat();
+  const rank = ({ severity }: Matter) => SEVERITIES.indexOf(severity);
+  const age = ({ since }: Matter) => since?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  return matters.sort((a, b) => rank(a) - rank(b) || age(a) - age(b)).slice(0, limit);
+}

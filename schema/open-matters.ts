@@ -1,0 +1,35 @@
+/** The open matters of the operator. */
+import { listOpenMatters, MATTER_KINDS, type Matter, SEVERITIES } from '../resolvers/open-matters.ts';
+import { builder, enumType, objectType } from './builder.ts';
+
+const MatterKind = enumType(
+  'MatterKind',
+  'Brake: an open circuit breaker. Canary: it expires soon, or has expired. Capacity: a tier is nearly sold out. Gateway: it does not answer, or has a warning. Message: a customer waits for an answer. Task: it is dead, or its last attempt failed.',
+  MATTER_KINDS,
+);
+const Severity = enumType(
+  'Severity',
+  'Critical: something is out. Warning: it soon will be, or money waits.',
+  SEVERITIES,
+);
+const MatterType = objectType<Matter>('Matter', 'Something that the operator should look at.', (t) => ({
+  kind: t.expose('kind', { type: MatterKind }),
+  subject: t.exposeString('subject', { description: 'The id, order number or name of the thing.' }),
+  since: t.expose('since', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it began. Null: the service does not keep it.',
+  }),
+  severity: t.expose('severity', { type: Severity }),
+  nextStep: t.exposeString('nextStep', { description: 'A sentence that names the next step.' }),
+}));
+
+builder.queryFields((t) => ({
+  openMatters: t.field({
+    type: [MatterType],
+    scope: 'operator',
+    description: 'The open matters, the most urgent first. The query asks each gateway.',
+    args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
+    resolve: (_, { limit }, context) => listOpenMatters(context, limit),
+  }),
+}));
