@@ -89,6 +89,7 @@ builder.mutationFields((t) => ({
   markMessageRead: t.field({
     type: MessageType,
     scope: 'full',
+    right: 'support',
     whileSuspended: true,
     urgent: false,
     description: 'Marks a message to the caller as read.',

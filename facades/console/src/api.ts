@@ -78,7 +78,7 @@ export function logOut(): void {
 export const may = (field: string): boolean => operator.value?.fields.includes(field) ?? false;
 
 /** The subscriptions whose messages say that something changed. The console reads the state itself anew. */
-const SUBSCRIPTIONS = ['subscription { serverUpdated { type } }', 'subscription { topUpUpdated { orderNumber } }'];
+const SUBSCRIPTIONS = ['serverUpdated { type }', 'topUpUpdated { orderNumber }', 'operatorEvent { id }'];
 
 /** The time in which the service answers a ping. After it, the connection counts as lost. */
 const ANSWER_MS = 5_000;
@@ -115,7 +115,7 @@ function watch(): void {
     },
   });
   const sink = { next: noteChange, error: () => {}, complete: () => {} };
-  const ends = SUBSCRIPTIONS.map((query) => client.subscribe({ query }, sink));
+  const ends = SUBSCRIPTIONS.map((query) => client.subscribe({ query: `subscription { ${query} }` }, sink));
   stop = () => {
     for (const end of ends) end();
     client.dispose();

@@ -6,4 +6,4 @@ export const NUMBERS: ReadonlySet<string> = new Set([
   ...['Overcommit', 'DigestNumber', 'WaitSeconds'],
 ]);
 /** The scalars whose texts have lines. */
-export const LONG: ReadonlySet<string> = new Set(['Prose', 'Paragraph', 'UserData', 'PublicKey']);
+export const LONG: ReadonlySet<string> = new Set(['Prose', 'MessageBody', 'Paragraph', 'UserData', 'PublicKey']);

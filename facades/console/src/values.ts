@@ -98,7 +98,7 @@ const GOOD = new Set([
   'SUCCEEDED',
   'DONE',
 ]);
-const BAD = new Set(['FAILED', 'SUSPENDED', 'UNMATCHED', 'REVERSED', 'DEAD', 'HELD', 'MISSING', 'URGENT', 'REVOKED']);
+const BAD = new Set(['FAILED', 'SUSPENDED', 'UNMATCHED', 'REVERSED', 'DEAD', 'HELD', 'MISSING', 'CRITICAL', 'REVOKED']);
 /** The tone of a state: it decides the colour of its mark. */
 export const toneOf = (state: string): 'good' | 'bad' | 'idle' | 'busy' =>
   GOOD.has(state) ? 'good' : BAD.has(state) ? 'bad' : /ING$/.test(state) ? 'busy' : 'idle';

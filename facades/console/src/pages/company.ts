@@ -23,6 +23,18 @@ export const COMPANY: readonly Page[] = [
     empty: 'Only the token in DATA_DIR works. Give each person and each tool a name and a token of its own.',
   },
   {
+    ...{ path: 'events', group: 'Company', title: 'Events', list: 'operatorEvents', key: 'id' },
+    filters: ['type', 'since'],
+    fields: 'id createdAt type subject data',
+    columns: [
+      { field: 'createdAt', title: 'Time' },
+      { field: 'type', title: 'Event' },
+      { field: 'subject', title: 'On', as: 'code', wide: true },
+      { field: 'data', title: 'Details', wide: true },
+    ],
+    empty: 'No event fits.',
+  },
+  {
     ...{ path: 'audit', group: 'Company', title: 'Audit log', list: 'auditLog', key: 'id' },
     filters: ['accountId', 'action', 'since', 'until'],
     fields: 'id createdAt action actor { type id name } method path status count requestId resource { type id }',

@@ -27,6 +27,31 @@ export const CUSTOMERS: readonly Page[] = [
     empty: 'No server yet. Customers order over REST or MCP, and their servers appear here at once.',
   },
   {
+    ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
+    filters: ['accountId', 'unread'],
+    fields: 'id from accountId subject body related { type id } createdAt readAt',
+    columns: [
+      { field: 'from', title: 'From', as: 'state' },
+      { field: 'subject', title: 'Subject' },
+      { field: 'accountId', title: 'Account', as: 'code', wide: true },
+      { field: 'createdAt', title: 'Age', as: 'age' },
+    ],
+    actions: [{ mutation: 'sendMessage', label: 'Write a message' }],
+    rowActions: [
+      {
+        ...{ mutation: 'sendMessage', label: 'Answer' },
+        of: ({ accountId, subject }) => ({ input: { accountId, subject } }),
+      },
+      {
+        mutation: 'markMessageRead',
+        label: 'Mark as read',
+        of: byId,
+        when: (row) => row.from === 'CUSTOMER' && !row.readAt,
+      },
+    ],
+    empty: 'No message. You cannot mail a customer, but a message reaches the account over REST, MCP and webhooks.',
+  },
+  {
     ...{ path: 'agents', group: 'Customers', title: 'Directory of agents', list: 'agents', key: 'slug' },
     filters: ['q', 'skill', 'verified'],
     fields: 'id slug name description url status verified x402 version providerName createdAt updatedAt',
