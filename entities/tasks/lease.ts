@@ -10,8 +10,9 @@ import { Task } from './task.ts';
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
 
 const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt: column.timestamp() };
-/** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. */
-const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= now() + interval '1 millisecond' and task.id <> all($5::text[])`;
+/** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. A deadline, too. */
+const SOON = `now() + interval '1 millisecond'`;
+const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= ${SOON} and task.id <> all($5::text[])`;
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
 /**
@@ -22,15 +23,16 @@ const OTHERS = 64;
 const leaseDue = `
   update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
   from due where task.id = due.id
-  returning ${columnsOf(Task)}, deadline_at <= now() as overdue, now() as leased_at`;
+  returning ${columnsOf(Task)}, deadline_at <= ${SOON} as overdue, now() as leased_at`;
 
 /** Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. */
 export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
 /**
- * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
- * accounts of a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
+ * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. Of
+ * these, a party that the object $8 does not name comes first, and then the one with the lowest number there. The accounts of
+ * a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`
   with running as (
@@ -41,14 +43,15 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in tur
       coalesce(tasks, 0) + row_number() over (partition by ${PARTY}, task.account_id order by run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, run_at, coalesce((select sum(tasks) from running where running.party = own.party), 0)
+    select id, run_at, party, coalesce((select sum(tasks) from running where running.party = own.party), 0)
       + row_number() over (partition by party order by own_turn, run_at, id) as turn
     from own where own_turn <= $7),
   chosen as materialized (
-    select id, turn, run_at from turns where turn <= $6 order by turn, run_at limit $2 + ${OTHERS}),
+    select id, turn, ($8::jsonb ->> party)::int as place, run_at from turns where turn <= $6
+    order by turn, place nulls first, run_at limit $2 + ${OTHERS}),
   due as (
     select task.id from chosen join task on task.id = chosen.id where ${DUE}
-    order by turn, chosen.run_at limit $2 for update of task skip locked)
+    order by turn, place nulls first, chosen.run_at limit $2 for update of task skip locked)
   ${leaseDue}`;
 
 /**

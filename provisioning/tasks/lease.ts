@@ -53,16 +53,27 @@ export interface Lease {
 
 const leaseOf = (holder: Holder, task: LeasedTask) => [task.id, task.fence, holder.id];
 
-/** Takes due tasks of a lane, up to a count, except the named ones. With `shares`, parties and accounts take turns. */
+interface Wanted {
+  lane: string;
+  count: number;
+  /** The ids of tasks to leave. */
+  except: string[];
+  /** With shares, parties and accounts take turns. */
+  shares?: SharedLane | undefined;
+  /** The parties that were served lately, with their places, as JSON. */
+  served: string;
+}
+
+/** Takes due tasks of a lane. */
 export function takeLeases(
   db: Queryable,
   { id, leaseSeconds }: Holder,
-  { lane, count, except, shares }: { lane: string; count: number; except: string[]; shares?: SharedLane | undefined },
+  { lane, count, except, shares, served }: Wanted,
 ): Promise<TakenTask[]> {
   const parameters = [lane, count, leaseSeconds, id, except];
   if (!shares) return TAKE_LEASES.all(db, parameters);
   const { perParty, perAccount = perParty } = shares;
-  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount]);
+  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served]);
 }
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */

@@ -13,6 +13,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
+import { ServedParties } from './served-parties.ts';
 import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process } from './tasks.ts';
 import { Wakeup } from './wakeup.ts';
 
@@ -52,6 +53,8 @@ export class Worker {
   readonly #busy = new Map<Lease, Promise<void>>();
   /** Steps that do not end. They can commit nothing. */
   readonly #abandoned = new Set<Lease>();
+  /** By lane. */
+  readonly #served = new Map<string, ServedParties>();
   readonly #stopped = new AbortController();
   #stopping = false;
   #loops: Promise<void>[] = [];
@@ -128,7 +131,16 @@ export class Worker {
     const except = [...this.#busy.keys()].map(({ task }) => task.id);
     const given = this.#lanes[lane];
     const shares = typeof given === 'object' ? given : undefined;
-    const taken = await takeLeases(this.#db, this, { lane, count, except, shares });
+    const served = this.#served.get(lane) ?? new ServedParties();
+    const taken = await takeLeases(this.#db, this, {
+      lane,
+      count,
+      except,
+      shares,
+      served: shares ? served.places() : '',
+    });
+    if (shares) this.#served.set(lane, served);
+    for (const { party, accountId } of taken) served.note(party ?? accountId);
     return taken.map((row) => {
       const abort = new AbortController();
       const now = () => new Date(row.leasedAt.getTime() + performance.now() - startedAtMs);
