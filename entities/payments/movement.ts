@@ -69,7 +69,7 @@ export const LIST_GATEWAYS = statement({
  */
 export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
   select coalesce(sum(units), 0)::text as units from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL'
+    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL' and missing_since is null
     union all select target, coin, units::numeric from movement
     union all select source, coin, -units::numeric from movement where payout_id is null
     union all select source, payout.coin, -payout.units::numeric

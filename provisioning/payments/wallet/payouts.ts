@@ -24,7 +24,7 @@ import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../ent
 import { type PaidOutPart, PUT_BACK, payableMicros, takeOut } from '../../../entities/payments/payable.ts';
 import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
-import { type AccountPosting, FINAL_BY_NOW, keepEarned } from '../suspense.ts';
+import { type AccountPosting, FINAL_BY_NOW, keepEarned, requireReported } from '../suspense.ts';
 import { isOverdrawn } from './movements.ts';
 
 export type RequestedPayout = Omit<
@@ -85,6 +85,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
   if (payment) {
     if (payment.status !== 'UNMATCHED' || payment.creditedMicros !== amountMicros)
       throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
+    requireReported(payment);
     await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
   } else {
     const micros = await payableMicros(tx, accountId);
