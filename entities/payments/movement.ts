@@ -74,7 +74,9 @@ export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
     union all select source, coin, -units::numeric from movement where payout_id is null
     union all select source, payout.coin, -payout.units::numeric
       from payout left join payment on payment.id = payment_id
-      where payout.status <> 'CANCELLED' and source is distinct from ${GATEWAY_SQL}) as legs
+      -- The coins of a returned payment do not count as final above.
+      where payout.status <> 'CANCELLED'
+        and (payment.status is distinct from 'RETURNED' or source <> ${GATEWAY_SQL})) as legs
   where name = $1 and coin = $2`;
 
 /**

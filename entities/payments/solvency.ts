@@ -23,7 +23,7 @@ export const FIND_INSOLVENT = statement({
       from transfer where 'revenue' in (debit, credit)
       union all
       select account_id, case when credit = 'payouts' then amount_micros else -amount_micros end
-      from transfer where 'payouts' in (debit, credit) and 'available:' || account_id in (debit, credit)),
+      from transfer where 'payouts' in (debit, credit) and ('available:' || account_id in (debit, credit) or 'owed:' || account_id in (debit, credit))),
     given as (
       select account_id, credited_micros as micros from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL')
       union all
