@@ -25,7 +25,7 @@ export const listPayments = (
 ): Promise<Page<Payment>> =>
   pageOfAccount(context, Payment, request, { ...(status && { status }), ...(orderNumber && { orderNumber }) });
 
-/** What the operator decided about. Without `status`, the decision counts in each state that allows it. */
+/** A decision by the operator. Without `status`, it counts in each state that allows it. */
 export interface Decision {
   /** The state that the operator saw. */
   status?: PaymentStatus | null | undefined;
@@ -86,7 +86,7 @@ export async function writeOff(
   });
 }
 
-/** The states in the balance that the operator may write off. A node may have lied about a final one, so he names its state. */
+/** The states in the balance that the operator may write off. A node may have lied about a final one, so the operator names its state. */
 const balanceStates = ({ missingSince }: Payment, seen: Decision['status']): PaymentStatus[] => [
   ...(missingSince === null ? [] : (['CREDITED', 'ASSIGNED'] as const)),
   ...(missingSince === null && seen !== 'FINAL' ? [] : (['FINAL'] as const)),

@@ -230,7 +230,7 @@ describe('A payout of an unmatched payment', () => {
     ['in suspense', 0, false],
     ['with the account that got the coins', 0, true],
     ['with another account', 4, true],
-  ])('that was cancelled and sent all the same is booked, with the money %s', async (_, left, isAssigned) => {
+  ])('is booked if it was cancelled and sent all the same, with the money %s', async (_, left, isAssigned) => {
     const [owner, other] = [await newAccount(), await newAccount()];
     const id = await unmatched(owner.id);
     const payout = (await mutate(RETURN, { id, key: id })) as { id: string };

@@ -8,7 +8,7 @@ import { record } from '../../../entities/history/record.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { LOCK_TOUCHED, Payout, SUM_NAMING } from '../../../entities/payments/payout.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
-import { bookCancelled } from './cancelled.ts';
+import { bookCancelled } from './cancel.ts';
 import { move, refuse, withPayouts } from './payouts.ts';
 import { isSameTxId, paysAlso, type Seen, see } from './shown.ts';
 

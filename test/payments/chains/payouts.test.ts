@@ -148,7 +148,7 @@ describe('A payout that was cancelled after its export, and sent all the same', 
     expect(await settle(...ids)).toEqual(['FINAL', 'FINAL', 'FINAL']);
   });
 
-  it('makes a debt of what the account has spent meanwhile', async () => {
+  it('makes a debt if the account has spent the money meanwhile', async () => {
     const [id] = (await exported('spent')) as [string];
     await cancel(id);
     const { available } = await balanceOf(id);
