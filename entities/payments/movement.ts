@@ -69,12 +69,14 @@ export const LIST_GATEWAYS = statement({
  */
 export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
   select coalesce(sum(units), 0)::text as units from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL'
+    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL' and missing_since is null
     union all select target, coin, units::numeric from movement
     union all select source, coin, -units::numeric from movement where payout_id is null
     union all select source, payout.coin, -payout.units::numeric
       from payout left join payment on payment.id = payment_id
-      where payout.status <> 'CANCELLED' and source is distinct from ${GATEWAY_SQL}) as legs
+      -- The coins of a returned payment do not count as final above.
+      where payout.status <> 'CANCELLED'
+        and (payment.status is distinct from 'RETURNED' or source <> ${GATEWAY_SQL})) as legs
   where name = $1 and coin = $2`;
 
 /**

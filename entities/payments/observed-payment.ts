@@ -159,6 +159,19 @@ export const FIND_CHANGED = statement({ id: column.text(), accountId: column.tex
 export const LOCK_CHANGED = statement(Payment.columns)`
   select ${columnsOf(Payment)} from payment where id = $3 and ${CHANGED} for update`;
 
+const SHOWN_AGAIN = `network = $1 and ${cameToSql('$2')} and status in ('REVERSED', 'WRITTEN_OFF')
+  and (reversals > 0 or missing_since is not null) and confirmations >= $5
+  and (tx_id, position) in (select * from unnest($3::text[], $4::int[]))`;
+/**
+ * The removed payments to the address of the top-up $2 that have $5 confirmations again. $1 is the network. Its gateway reports the
+ * transactions $3 with their positions $4.
+ */
+export const FIND_SHOWN_AGAIN = statement({ id: column.text(), accountId: column.text() })`
+  select id, account_id from payment where ${SHOWN_AGAIN} order by id`;
+/** Locks the payment $6 if that is so. */
+export const LOCK_SHOWN_AGAIN = statement(Payment.columns)`
+  select ${columnsOf(Payment)} from payment where id = $6 and ${SHOWN_AGAIN} for update`;
+
 /**
  * Counts confirmations, and finds the top-ups of the network $1 that have something new, or had when a worker died. $2 the
  * height of the chain, $3 top-ups that the caller knows to have something new. $4 has the confirmations of each coin.

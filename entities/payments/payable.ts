@@ -87,7 +87,7 @@ export type PaidOutPart = Row<typeof PART>;
 /** Takes $2 micro-USD out of the final payments of the account $1, or as much as there is. It takes the newest one first. */
 const TAKE_OUT = statement(PART)`
   with locked as (
-      select * from payment where account_id = $1 and status = 'FINAL' and credited_micros > paid_out_micros order by id for update),
+      select * from payment where account_id = $1 and status = 'FINAL' and missing_since is null and credited_micros > paid_out_micros order by id for update),
     rest as (
       select id, credited_micros - paid_out_micros as micros, sum(credited_micros - paid_out_micros) over (
           order by coalesce(credited_at, created_at) desc, id desc rows unbounded preceding) as until from locked),

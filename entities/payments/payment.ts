@@ -18,8 +18,8 @@ const TRANSITIONS = {
   CONFIRMING: ['OBSERVED', 'CREDITED', 'UNMATCHED', 'DROPPED', 'WRITTEN_OFF'],
   /** In the balance of its account, and the chain may still remove it. */
   CREDITED: ['FINAL', 'REVERSED'],
-  /** In the balance, and the chain cannot remove it any more. */
-  FINAL: [],
+  /** In the balance, and the chain cannot remove it any more. REVERSED: the operator writes it off, because a node lied. */
+  FINAL: ['REVERSED'],
   /**
    * In suspense until the operator decides. It came in another coin than its top-up asked for, or exceeds the limit of its
    * gateway. Or the chain moved it before the service received it.

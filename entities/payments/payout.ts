@@ -16,8 +16,8 @@ const TRANSITIONS = {
   BROADCAST: ['FINAL'],
   /** The chain cannot remove its transaction, and the ledger has the coins as spent. */
   FINAL: [],
-  /** The money is back where it was. */
-  CANCELLED: [],
+  /** The money is back where it was. BROADCAST: the operator sent its transaction all the same. */
+  CANCELLED: ['BROADCAST'],
 } as const satisfies Record<string, readonly string[]>;
 export type PayoutStatus = keyof typeof TRANSITIONS;
 export const PAYOUT_STATUSES = Object.keys(TRANSITIONS) as PayoutStatus[];
@@ -95,6 +95,23 @@ export const LIST_REPLACED = statement({
         and named.coin = payout.coin and lower(named.address) = lower(payout.address)), 0)::text as units_together
     from payout cross join lateral unnest(replaced_tx_ids) as replaced (tx_id)
     where replaced_tx_ids <> '{}' order by id, replaced.tx_id`;
+
+/** Whether another payout than $2 sends the payment $1 back. */
+export const HAS_OTHER_PAYOUT = statement({ found: column.boolean() })`
+  select exists (select from payout where payment_id = $1 and id <> $2 and status <> 'CANCELLED') as found`;
+
+const TOUCHED = `(id = any($1) or account_id = any($2) and status = 'FINAL')`;
+/** Locks the payments $1 and the final payments of the accounts $2, and then their top-ups. */
+export const LOCK_TOUCHED = [
+  statement({})`
+    with locked as (select id from payment where ${TOUCHED} order by id for update)
+    select where (select count(*) from locked) >= 0`,
+  statement({})`
+    with locked as (
+      select id from top_up where order_number in (select order_number from payment where ${TOUCHED})
+      order by order_number for update)
+    select where (select count(*) from locked) >= 0`,
+];
 
 /** The sentence that the address signs to receive the coins of an account. */
 export const payoutSentence = ({ accountId, address, network }: Pick<Payout, 'accountId' | 'address' | 'network'>) =>

@@ -23,7 +23,7 @@ export const FIND_INSOLVENT = statement({
       from transfer where 'revenue' in (debit, credit)
       union all
       select account_id, case when credit = 'payouts' then amount_micros else -amount_micros end
-      from transfer where 'payouts' in (debit, credit) and 'available:' || account_id in (debit, credit)),
+      from transfer where 'payouts' in (debit, credit) and ('available:' || account_id in (debit, credit) or 'owed:' || account_id in (debit, credit))),
     given as (
       select account_id, credited_micros as micros from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL')
       union all
@@ -42,7 +42,8 @@ export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.te
 
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
- * operator are. Bonuses are not, because no coins came for them. The proof counts spent bonuses as unspent. So it reads no
+ * operator are. Bonuses are not, because no coins came for them. Debts cover
+ * what a payout took before its payment went. The proof counts spent bonuses as unspent. So it reads no
  * histories, and sees less payable money than a payout. It finds each payout that took too much.
  */
 export const OVERDRAWN_ACCOUNTS_SQL = `
@@ -51,5 +52,6 @@ export const OVERDRAWN_ACCOUNTS_SQL = `
     select account_id, ${LEAST_PAYABLE_SQL} as micros from balance
     union all select account_id, amount_micros from payout where payment_id is null and status <> 'CANCELLED'
     union all select account_id, -credited_micros from payment where status = 'FINAL'
+    union all select account_id, -owed_micros from balance
     union all select account_id, -amount_micros from transfer where debit = 'adjustment') as legs
   group by account_id having sum(micros) > 0`;

@@ -23,8 +23,9 @@ import {
 } from './ledger.ts';
 import { UNFINAL_BONUS_SQL } from './top-up.ts';
 
-const UNFINAL = `from payment where payment.account_id = balance.account_id and payment.status in ('CREDITED', 'ASSIGNED')`;
-/** The sum of the payments of an account that are not final. */
+const UNFINAL = `from payment where payment.account_id = balance.account_id
+  and (payment.status in ('CREDITED', 'ASSIGNED') or payment.status = 'FINAL' and payment.missing_since is not null)`;
+/** The sum of the payments of an account that are not final, or that their gateway reports no more. */
 export const UNFINAL_PAYMENTS_SQL = `(select coalesce(sum(credited_micros), 0) ${UNFINAL})`;
 const UNFINAL_BONUSES_SQL = `(select coalesce(sum(${UNFINAL_BONUS_SQL}), 0) from top_up
     where status = 'CONFIRMED' and order_number in (select payment.order_number ${UNFINAL}))`;

@@ -30,8 +30,8 @@ export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
 /**
- * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. Of
- * these, a party that the object $8 does not name comes first, and then the one with the lowest number there. The accounts of
+ * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
+ * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
  * a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`

@@ -11,7 +11,7 @@ import { recordAll } from '../../entities/history/record.ts';
 import { expression } from '../../entities/history/transition.ts';
 import { newId } from '../../entities/ids.ts';
 import { available, BONUS, owed, type Posting, postAll, SUSPENSE } from '../../entities/payments/ledger.ts';
-import { gatewayOf, movePayment, type Payment } from '../../entities/payments/payment.ts';
+import { gatewayOf, isInBalance, movePayment, type Payment } from '../../entities/payments/payment.ts';
 import { earnedMicros, LOCK_PAID_TOP_UP, TopUp } from '../../entities/payments/top-up.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import { x402Task } from './task.ts';
@@ -53,12 +53,19 @@ export const suspensePosting = (payment: Payment, micros: bigint): AccountPostin
  * money. Orders and renewals of the account wait until it owes nothing.
  */
 export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
+  await takeBack(tx, payment);
+}
+
+/** Moves a payment out of the balance into suspense. @returns it with its new state */
+async function takeBack(tx: Transaction, payment: Payment): Promise<Payment> {
   const { accountId, creditedMicros } = payment;
-  const reversed = await movePayment(tx, payment, 'REVERSED', { reversals: payment.reversals + 1 });
+  const set = { reversals: payment.reversals + 1, finalAt: null };
+  const reversed = await movePayment(tx, payment, 'REVERSED', set);
   const way = [owed(accountId), SUSPENSE] as const;
   const removed = posting(payment, 'adjustment', way, creditedMicros, `reverse:${reversalKey(reversed)}`);
   await postAll(tx, [{ ...removed, description: 'Removed by its chain' }, ...(await adjustTopUp(tx, reversed))]);
   await tell(tx, payment, 'payment.reversed');
+  return reversed;
 }
 
 /**
@@ -74,7 +81,7 @@ export async function restorePayment(tx: Transaction, payment: Payment): Promise
     await postAll(tx, [{ ...back, description: 'Back on its chain' }]);
     return tell(tx, payment, 'payment.unmatched');
   }
-  const restored = await movePayment(tx, payment, 'CREDITED');
+  const restored = await movePayment(tx, payment, 'CREDITED', { missingSince: null });
   const way = [status === 'WRITTEN_OFF' ? gatewayOf(payment) : SUSPENSE, available(accountId)] as const;
   const back = posting(payment, 'adjustment', way, creditedMicros, `restore:${reversalKey(payment)}`);
   await postAll(tx, [{ ...back, description: 'Back on its chain' }, ...(await adjustTopUp(tx, restored))]);
@@ -127,6 +134,7 @@ export async function keepEarned(
  * account does not show the payment any more. The caller settles a top-up that gets its own payment.
  */
 export async function assignPayment(tx: Transaction, payment: Payment, accountId: string): Promise<void> {
+  requireReported(payment);
   const { id, mode, coin, creditedMicros } = payment;
   const orderNumber = accountId === payment.accountId ? payment.orderNumber : null;
   const set = { accountId, orderNumber, creditedAt: expression('now()') };
@@ -141,16 +149,29 @@ export async function assignPayment(tx: Transaction, payment: Payment, accountId
 }
 
 /**
- * Writes off an unmatched or reversed payment. The account of a reversed one still owes what it had spent of it.
- * @param isGone whether the chain has removed an unmatched one by x402 for good
+ * Writes off an unmatched or reversed payment, or one in the balance. The account still owes what it had spent of it.
+ * @param isGone whether the chain has removed one by x402 for good
  */
 export async function writeOffPayment(tx: Transaction, payment: Payment, isGone: boolean): Promise<void> {
   const { status, height, blockHash } = payment;
   const isMissing = status === 'UNMATCHED' && (isGone || (height !== null && blockHash === null));
-  await movePayment(tx, payment, 'WRITTEN_OFF', isMissing ? { missingSince: expression('now()') } : {});
+  const isCredited = isInBalance(payment);
+  const suspended = isCredited ? await takeBack(tx, payment) : payment;
+  await movePayment(tx, suspended, 'WRITTEN_OFF', {
+    ...(isMissing && { missingSince: expression('now()') }),
+    // Only a block that the worker reads again brings it back.
+    ...(isCredited && { blockHash: null, minedAt: null, confirmations: 0 }),
+  });
   const way = [SUSPENSE, gatewayOf(payment)] as const;
   const off = posting(payment, 'adjustment', way, payment.creditedMicros, onceMore('write-off', payment));
   await postAll(tx, [{ ...off, description: 'Written off' }]);
+}
+
+/** @throws ApiError validation_failed if the gateway of a payment reports it no more, so that its coins may be gone */
+export function requireReported({ missingSince }: Payment): void {
+  if (missingSince === null) return;
+  const message = 'The gateway does not report the payment any more. Wait until it does, or write the payment off.';
+  throw new ApiError('validation_failed', message, { errors: [{ field: 'id', code: 'missing', message }] });
 }
 
 /**
@@ -159,6 +180,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment, isGone:
  * @throws ApiError validation_failed if the operator swept its coins out of its gateway
  */
 export async function returnPayment(tx: Transaction, payment: Payment, returnTxId: string): Promise<void> {
+  requireReported(payment);
   await movePayment(tx, payment, 'RETURNED', { returnTxId, finalAt: FINAL_BY_NOW });
   if (await isOverdrawn(tx, gatewayOf(payment), payment.coin)) {
     const message = 'The gateway has fewer coins, because you moved them. Send requestReturn with a wallet as source.';

@@ -25,21 +25,32 @@ export const listPayments = (
 ): Promise<Page<Payment>> =>
   pageOfAccount(context, Payment, request, { ...(status && { status }), ...(orderNumber && { orderNumber }) });
 
+/** A decision by the operator. Without `status`, it counts in each state that allows it. */
+export interface Decision {
+  /** The state that the operator saw. */
+  status?: PaymentStatus | null | undefined;
+  reason: string;
+}
+
 /**
  * Assigns an unmatched payment to an account, if its chain still has it. Repeating it changes nothing.
- * @param to the account; by default the one that owns the address, or that sent the authorization
+ * @param to the account; by default the one that owns the address. A payment by x402 has no default
  * @throws ApiError not_found, validation_failed if the payment is in another state or removed, unavailable without the chain
  */
 export async function assign(
   context: Context,
   id: string,
-  { accountId: to, reason }: { accountId?: string | null | undefined; reason: string },
+  { accountId: to, status, reason }: Decision & { accountId?: string | null | undefined },
 ): Promise<Payment> {
   if (to != null) found(isId('acct', to) && (await exists(context.db, Account, { id: to })));
-  const accountId = to ?? (await findPayment(context, id)).accountId;
+  const present = await findPayment(context, id);
+  // Everybody can read a signature on the chain, and send it.
+  if (to == null && present.mode === 'X402')
+    throw refuse('accountId', 'required', 'Name the accountId. The account that sent an authorization may not own it.');
+  const accountId = to ?? present.accountId;
   const assigned = await decide(context, id, 'assigned', { accountId, reason }, async (tx, payment) => {
     if (isInBalance(payment) && payment.accountId === accountId && (await isPosted(tx, `assign:${id}`))) return false;
-    requireState(payment, 'assigned', 'UNMATCHED');
+    requireState(payment, 'assigned', status, 'UNMATCHED');
     await assignPayment(tx, payment, accountId);
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return true;
@@ -52,31 +63,53 @@ export async function assign(
 }
 
 /**
- * Writes off a reversed or unmatched payment. The spent part is a loss. Repeating it changes nothing. If the chain mines a
- * removed payment again, the worker credits it, or puts it into suspense again.
+ * Writes off a payment that is reversed or unmatched. It also takes one out of the balance that its gateway reports no more, or
+ * that the operator calls FINAL. The spent part is a loss. Repeating it changes nothing. If the chain mines a removed payment
+ * again, the worker credits it, or puts it into suspense again.
+ * @param status the state that the operator saw
  * @throws ApiError not_found, unavailable without the chain of x402. Or validation_failed if the payment is in another state, or not
  * final by x402
  */
-export async function writeOff(context: Context, id: string, reason: string): Promise<Payment> {
-  const isGone = await isGoneByX402(context, await findPayment(context, id));
+export async function writeOff(
+  context: Context,
+  id: string,
+  reason: string,
+  status?: Decision['status'],
+): Promise<Payment> {
+  const present = await findPayment(context, id);
+  const isGone = await isGoneByX402(context, present, status);
   return decide(context, id, 'written_off', { reason }, async (tx, payment) => {
     if (payment.status === 'WRITTEN_OFF') return false;
-    requireState(payment, 'written off', 'REVERSED', 'UNMATCHED');
+    requireState(payment, 'written off', status, 'REVERSED', 'UNMATCHED', ...balanceStates(payment, status));
     await writeOffPayment(tx, payment, isGone);
     return true;
   });
 }
 
-/** Whether the chain has removed an unmatched payment by x402 for good. No task watches it, so it must not change any more. */
-async function isGoneByX402({ db, provisioning }: Context, { id, mode, status }: Payment): Promise<boolean> {
-  if (mode !== 'X402' || status !== 'UNMATCHED') return false;
+/** The states in the balance that the operator may write off. A node may have lied about a final one, so the operator names its state. */
+const balanceStates = ({ missingSince }: Payment, seen: Decision['status']): PaymentStatus[] => [
+  ...(missingSince === null ? [] : (['CREDITED', 'ASSIGNED'] as const)),
+  ...(missingSince === null && seen !== 'FINAL' ? [] : (['FINAL'] as const)),
+];
+
+/** Whether the chain has removed a payment by x402 for good. No task watches it, so it must not change any more. */
+async function isGoneByX402(
+  { db, provisioning }: Context,
+  { id, mode, status }: Payment,
+  seen: Decision['status'],
+): Promise<boolean> {
+  const isFinal = status === 'FINAL' && seen === 'FINAL';
+  if (mode !== 'X402' || (status !== 'UNMATCHED' && !isFinal)) return false;
   const signed = (await READ_PAYMENT.first(db, [id]))!;
   const { x402 } = provisioning.payments;
   // Without its chain the operator alone can tell.
   if (!x402?.isOurs(signed)) return false;
   const settlement = await x402.observe(signed).catch(silent);
   if (settlement.state === 'dead') return true;
-  if (settlement.state === 'settled' && (await x402.isFinal(settlement.txId).catch(silent))) return false;
+  if (settlement.state === 'settled' && (await x402.isFinal(settlement.txId).catch(silent))) {
+    if (isFinal) throw refuse('id', 'wrong_state', 'The chain has the payment.');
+    return false;
+  }
   throw refuse('id', 'not_final', 'The chain can still remove the payment. Write it off when its block is final.');
 }
 
@@ -89,11 +122,11 @@ async function isGoneByX402({ db, provisioning }: Context, { id, mode, status }:
 export const giveBack = (
   context: Context,
   id: string,
-  sent: { returnTxId: string; reason: string },
+  { status, ...sent }: Decision & { returnTxId: string },
 ): Promise<Payment> =>
   decide(context, id, 'returned', sent, async (tx, payment) => {
     if (payment.status === 'RETURNED' && payment.returnTxId === sent.returnTxId) return false;
-    requireState(payment, 'returned', 'UNMATCHED');
+    requireState(payment, 'returned', status, 'UNMATCHED');
     await returnPayment(tx, payment, sent.returnTxId);
     return true;
   });
@@ -128,7 +161,14 @@ const silent = () => {
   throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
 };
 
-function requireState({ status }: Payment, decided: string, ...allowed: PaymentStatus[]): void {
+/** @throws ApiError validation_failed in another state than the operator saw, or in one that does not allow the decision */
+function requireState(
+  { status }: Payment,
+  decided: string,
+  seen: Decision['status'],
+  ...allowed: PaymentStatus[]
+): void {
+  if (seen != null && seen !== status) throw changed(status);
   if (!allowed.includes(status))
     throw refuse(
       'id',
@@ -136,6 +176,9 @@ function requireState({ status }: Payment, decided: string, ...allowed: PaymentS
       `A payment that is ${status} cannot be ${decided}, only one that is ${allowed.join(' or ')}.`,
     );
 }
+
+const changed = (status: PaymentStatus): ApiError =>
+  refuse('id', 'wrong_state', `The payment is ${status} meanwhile. Look at it again.`);
 
 /** Decides about a locked payment, and records the decision. @param work returns whether it has changed anything */
 async function decide(
@@ -154,7 +197,10 @@ async function decide(
     // Also the operator, so that a sweep does not take the coins of a returned payment meanwhile.
     await (decision === 'returned' ? lockOperator(tx, ...accountIds) : lockAccount(tx, ...accountIds));
     const type: EventType = `payment.${decision}`;
-    if (await work(tx, (await lock(tx, Payment, { id }))!))
+    const payment = (await lock(tx, Payment, { id }))!;
+    // Another operator has just assigned it. Its new account comes before it in the order of locks.
+    if (!accountIds.includes(payment.accountId)) throw changed(payment.status);
+    if (await work(tx, payment))
       await recordByOperator(tx, context, id, { type, data: { accountId, orderNumber, ...data } });
     return (await find(tx, Payment, { id }))!;
   });

@@ -132,6 +132,10 @@ builder.queryFields((t) => ({
   }),
 }));
 
+const SEEN = {
+  type: PaymentStatus,
+  description: 'The state that you saw. The service refuses the decision in another one.',
+} as const;
 const REASON = { type: 'Line', required: true, description: 'The reason, kept with the event.' } as const;
 
 builder.mutationFields((t) => ({
@@ -144,8 +148,9 @@ builder.mutationFields((t) => ({
       id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
       accountId: t.arg({
         type: 'ID',
-        description: 'The id of the account. Absent: the one that owns the address, or sent the authorization.',
+        description: 'The id of the account. Absent: the one that owns the address. Required for a payment by x402.',
       }),
+      status: t.arg(SEEN),
       reason: t.arg(REASON),
     },
     resolve: (_, { id, ...given }, context) => assign(context, id, given),
@@ -155,12 +160,13 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'billing',
     description:
-      'Writes off a reversed or unmatched payment. If the chain mines a reversed one again, the service credits it. A removed one that was unmatched is unmatched again. One by x402 must be final, or gone for good.',
+      'Writes off a reversed or unmatched payment, or one in the balance that its gateway reports no more. Its account then owes it. For another FINAL one, name that status. If the chain mines a reversed one again, the service credits it. A removed one that was unmatched is unmatched again. One by x402 must be final, or gone for good.',
     args: {
-      id: t.arg({ type: 'ID', required: true, description: 'The id of a reversed or unmatched payment.' }),
+      id: t.arg({ type: 'ID', required: true, description: 'The id of the payment.' }),
+      status: t.arg(SEEN),
       reason: t.arg(REASON),
     },
-    resolve: (_, { id, reason }, context) => writeOff(context, id, reason),
+    resolve: (_, { id, reason, status }, context) => writeOff(context, id, reason, status),
   }),
   returnPayment: t.field({
     type: PaymentType,
@@ -171,9 +177,10 @@ builder.mutationFields((t) => ({
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of an unmatched payment.' }),
       txId: t.arg({ type: 'Line', required: true, description: 'The transaction that sent the coins back.' }),
+      status: t.arg(SEEN),
       reason: t.arg(REASON),
     },
-    resolve: (_, { id, txId: returnTxId, reason }, context) => giveBack(context, id, { returnTxId, reason }),
+    resolve: (_, { id, txId: returnTxId, ...given }, context) => giveBack(context, id, { ...given, returnTxId }),
   }),
   creditTransaction: t.field({
     type: [PaymentType],

@@ -15,6 +15,7 @@ const UNSEALED = [
   'pending_login.digest',
   'secret_key.canary', // its own key seals it
   'secret_key.id',
+  'operator.token_digest',
   'session.access_digest',
   'session.refresh_digest',
   'x402_authorization.key_digest',

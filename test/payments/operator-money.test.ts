@@ -115,6 +115,23 @@ describe('A payment in another coin than the requested one', () => {
     expect((await operator('{ books { balanced } }')).data.books.balanced).toBe(true);
   });
 
+  it.each([
+    ['assignPayment(id: $id, status: REVERSED, reason: "Hers") { status }'],
+    ['returnPayment(id: $id, status: REVERSED, txId: "back", reason: "No") { status }'],
+    ['writeOffPayment(id: $id, status: REVERSED, reason: "Gone") { status }'],
+  ])('is left alone if the operator saw it in another state: %s', async (decision) => {
+    const id = newId('pay');
+    await db.query(
+      `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, credited_micros, seen_at, final_at)
+        values ($1, 'CRYPTO', $1, 'bitcoin', $1, 0, 'LTC', 'x', $2, '5', 'UNMATCHED', 0, now(), now())`,
+      [id, otherId],
+    );
+    const { errors } = await operator(`mutation ($id: ID!) { decided: ${decision} }`, { id });
+    expect(errors[0].message).toBe('The payment is UNMATCHED meanwhile. Look at it again.');
+    const right = decision.replace('REVERSED', 'UNMATCHED');
+    expect((await operator(`mutation ($id: ID!) { decided: ${right} }`, { id })).errors).toBeUndefined();
+  });
+
   it('is not looked up where the driver cannot', async () => {
     const { errors } = await operator(
       'mutation { creditTransaction(network: "bitcoin", txId: "other", reason: "It is hers") { id } }',

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
+import { FIND_PAYABLE_UNITS } from '../../entities/payments/movement.ts';
 import { type Payout, payoutSentence } from '../../entities/payments/payout.ts';
 import { FIND_INSOLVENT } from '../../entities/payments/solvency.ts';
 import { faultOfAddress } from '../../provisioning/index.ts';
@@ -181,21 +182,32 @@ describe('A payout from the balance', () => {
 });
 
 describe('A payout of an unmatched payment', () => {
-  it('sends the payment back from suspense, and puts it there again when the operator cancels it', async () => {
-    const { id: accountId } = await newAccount();
+  const RETURN = `($id: ID!, $key: Line!) {
+    requestReturn(paymentId: $id, key: $key, address: "ltc1q", reason: "Wrong coin") { id status units amountUsd } }`;
+  /** Writes a final payment of 4 USD in another coin than asked for. @returns its id */
+  async function unmatched(accountId: string): Promise<string> {
     const id = newId('pay');
     await db.query(
       `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, credited_micros, seen_at, final_at)
-        values ($1, 'CRYPTO', 'pay:bitcoin:back:0', 'bitcoin', 'back', 0, 'LTC', 'x', $2, '5000000', 'UNMATCHED', 4000000, now(), now())`,
+        values ($1, 'CRYPTO', 'pay:bitcoin:' || $1, 'bitcoin', $1, 0, 'LTC', 'x', $2, '5000000', 'UNMATCHED', 4000000, now(), now())`,
       [id, accountId],
     );
     await db.query(
       `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
-        values ($1, $2, 'topup', 'gateway:bitcoin', 'suspense', 4000000, 'pay:bitcoin:back:0', 'test')`,
-      [newId('xfr'), accountId],
+        values ($1, $2, 'topup', 'gateway:bitcoin', 'suspense', 4000000, 'pay:bitcoin:' || $3, 'test')`,
+      [newId('xfr'), accountId, id],
     );
-    const RETURN = `($id: ID!, $key: Line!) {
-      requestReturn(paymentId: $id, key: $key, address: "ltc1q", reason: "Wrong coin") { id status units amountUsd } }`;
+    return id;
+  }
+  /** Imports the transaction of a payout. */
+  async function sent(payoutId: string): Promise<void> {
+    const file = join(dataDir, `${payoutId}.txt`);
+    writeFileSync(file, `${payoutId},${payoutId}\n`);
+    expect(await command('payouts', 'import', file)).toMatchObject({ code: 0 });
+  }
+
+  it('sends the payment back from suspense, and puts it there again when the operator cancels it', async () => {
+    const id = await unmatched((await newAccount()).id);
     const first = (await mutate(RETURN, { id, key: 'back' })) as { id: string };
     expect(first).toMatchObject({ status: 'REQUESTED', units: '5000000', amountUsd: 4 });
     expect(await mutate(RETURN, { id, key: 'back again' })).toContain('only an UNMATCHED payment');
@@ -211,6 +223,31 @@ describe('A payout of an unmatched payment', () => {
     expect(await db.query('select status, return_tx_id from payment where id = $1', [id])).toEqual([
       { status: 'RETURNED', returnTxId: 'beef' },
     ]);
+    await prove();
+  });
+
+  it.each([
+    ['in suspense', 0, false],
+    ['with the account that got the coins', 0, true],
+    ['with another account', 4, true],
+  ])('is booked if it was cancelled and sent all the same, with the money %s', async (_, left, isAssigned) => {
+    const [owner, other] = [await newAccount(), await newAccount()];
+    const id = await unmatched(owner.id);
+    const payout = (await mutate(RETURN, { id, key: id })) as { id: string };
+    await command('payouts', 'export');
+    await mutate('($id: ID!) { cancelPayout(id: $id, reason: "Not yet") { id } }', { id: payout.id });
+    const accountId = left ? other.id : owner.id;
+    const ASSIGN =
+      '($id: ID!, $accountId: ID!) { assignPayment(id: $id, accountId: $accountId, reason: "Hers") { id } }';
+    if (isAssigned) await mutate(ASSIGN, { id, accountId });
+    const payable = async () => BigInt((await FIND_PAYABLE_UNITS.first(db, ['gateway:bitcoin', 'LTC']))!.units);
+    const before = await payable();
+    await sent(payout.id);
+    expect(before - (await payable())).toBe(isAssigned ? 5_000_000n : 0n);
+    expect([await owner.balance(), await other.balance()]).toEqual([0, left]);
+    await prove();
+    await mutate('($id: ID!) { finishPayout(id: $id) { status } }', { id: payout.id });
+    expect(before - (await payable())).toBe(isAssigned ? 5_000_000n : 0n);
     await prove();
   });
 });

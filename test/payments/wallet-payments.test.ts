@@ -9,6 +9,7 @@ import type { Coin, ObservedPayment } from '../../provisioning/payments/drivers/
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { createTopUp } from '../../resolvers/payments/billing.ts';
+import { refundInCoin, returnInCoin } from '../../resolvers/payments/payouts.ts';
 import { assign, giveBack, writeOff } from '../../resolvers/payments/payments.ts';
 import { newDatabase, truncate } from '../setup/database.ts';
 import { contextOf, openShop } from '../setup/shop.ts';
@@ -132,6 +133,57 @@ describe('A held payment that the operator gave to another account', () => {
     expect(await shop.balance(accountId)).toBe(160_000_000n);
     expect(await shop.balanced()).toBe(true);
   });
+});
+
+describe('A payment that its wallet reports no more', () => {
+  it('is neither assigned nor returned from suspense until the wallet reports it again', async () => {
+    const { context, payment, id } = await held();
+    grow(60);
+    await watch();
+    const shown = wallet.payments;
+    wallet.payments = [];
+    await watch();
+    const given = { accountId: await shop.account(0n), reason: 'Hers' };
+    await expect(assign(context, id, given)).rejects.toThrow('The gateway does not report the payment any more');
+    await expect(giveBack(context, id, { returnTxId: 'back', reason: 'No' })).rejects.toThrow('does not report');
+    const back = { paymentId: id, key: id, address: '4customer', reason: 'No' };
+    await expect(returnInCoin(context, back)).rejects.toThrow('does not report');
+    wallet.payments = shown;
+    await watch();
+    expect((await assign(context, id, given)).status).toBe('FINAL');
+    expect(payment.units).toBe(1_000_000_000_000n);
+  });
+
+  it.each([10, 60])(
+    'is written off by the operator with %d confirmations, and restored with its return',
+    async (many) => {
+      const [context, topUp] = await open();
+      const payment = paid(topUp, many);
+      wallet.payments = [payment];
+      await watch();
+      const { id, status } = await stored(payment.txId);
+      expect(status).toBe(many === 60 ? 'FINAL' : 'CREDITED');
+      const { accountId } = topUp;
+      const before = await shop.balance(accountId);
+      expect(before).toBeGreaterThan(160_000_000n);
+      await expect(writeOff(context, id, 'Gone')).rejects.toThrow('cannot be written off');
+      wallet.payments = [];
+      await watch();
+      const coins = { accountId, coin: 'XMR', amountUsd: 10_000_000n, key: id, address: '4customer', reason: 'No' };
+      await expect(refundInCoin(context, coins)).rejects.toThrow('can get 0 USD');
+      for (let i = 0; i < 2; i++) expect((await writeOff(context, id, 'Gone')).status).toBe('WRITTEN_OFF');
+      expect(await shop.balance(accountId)).toBe(0n);
+      expect((await proveBooks(db)).firstFault).toBeNull();
+      wallet.payments = [payment];
+      await watch();
+      expect(await shop.balance(accountId)).toBe(before);
+      expect(await stored(payment.txId)).toMatchObject({ status, missingSince: null });
+      expect(await shop.events(id)).toEqual(
+        expect.arrayContaining(['payment.reversed', 'payment.written_off', 'payment.restored']),
+      );
+      expect((await proveBooks(db)).firstFault).toBeNull();
+    },
+  );
 });
 
 describe('The worker asks about a top-up after its month', () => {

@@ -4,9 +4,10 @@ create table operator (
   name text not null,
   role text not null check (role in ('OWNER', 'BILLING', 'SUPPORT', 'READ_ONLY')),
   state text not null check (state in ('ACTIVE', 'ENDED')),
-  token_digest bytea not null unique,
+  token_digest bytea not null,
   expires_at timestamptz(3) not null,
   created_at timestamptz(3) not null default now(),
   ended_at timestamptz(3)
 );
+create unique index operator_token on operator (token_digest);
 create unique index operator_name on operator (lower(name)) where state = 'ACTIVE';

@@ -1,14 +1,18 @@
 /** Writes the payments that drivers observe. Nothing is credited here. */
+import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
   DROP_PAYMENTS,
+  FIND_SHOWN_AGAIN,
+  LOCK_SHOWN_AGAIN,
   MARK_MISSING,
   MOVE_OBSERVED,
   WRITE_OBSERVED,
 } from '../../../entities/payments/observed-payment.ts';
 import type { Block, ObservedPayment } from '../drivers/driver.ts';
-import { tell } from '../suspense.ts';
+import { restorePayment, tell } from '../suspense.ts';
 
 /** The origin of observed payments. */
 export interface Origin {
@@ -58,6 +62,22 @@ export const dropUnobserved = async (db: Queryable, origin: Origin, reported: re
 export async function tellUnreported(tx: Transaction, origin: Origin, payments: readonly ObservedPayment[]) {
   for (const payment of await MARK_MISSING.all(tx, reportOf(origin, payments)))
     await tell(tx, payment, payment.missingSince ? 'payment.missing' : 'payment.found');
+}
+
+/** Credits payments again that were written off, and that the gateway of the top-up reports again, with these confirmations. */
+export async function restoreReported(
+  db: Database,
+  origin: Origin,
+  payments: readonly ObservedPayment[],
+  confirmationsRequired: number,
+): Promise<void> {
+  const report = [...reportOf(origin, payments), confirmationsRequired];
+  for (const { id, accountId } of await FIND_SHOWN_AGAIN.all(db, report))
+    await db.transaction(async (tx) => {
+      await lockAccount(tx, accountId);
+      const payment = await LOCK_SHOWN_AGAIN.first(tx, [...report, id]);
+      if (payment?.accountId === accountId) await restorePayment(tx, payment);
+    });
 }
 
 const reportOf = ({ network, orderNumber }: Origin, reported: readonly ObservedPayment[]): unknown[] => [

@@ -11,7 +11,7 @@ import { FINISH_REPORTED } from '../../../entities/payments/observed-payment.ts'
 import { HAS_UNFINAL_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
 import { DEPOSIT_ADDRESS_SECONDS, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
-import { dropUnobserved, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
+import { dropUnobserved, restoreReported, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { ObservedPayment, PaymentDriver } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
 import { PAYMENT_LANE } from '../task.ts';
@@ -103,6 +103,7 @@ async function settleWatched(db: Database, drivers: readonly PaymentDriver[], { 
       await dropUnobserved(tx, origin, payments);
       await tellUnreported(tx, origin, payments);
     });
+    await restoreReported(db, origin, payments, confirmationsRequired);
   }
   const coins = drivers.flatMap((one) => one.coins());
   const { finalConfirmations } = coins.find(({ code }) => code === crypto)!;

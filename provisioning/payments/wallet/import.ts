@@ -6,8 +6,9 @@ import { ApiError } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
-import { Payout, SUM_NAMING } from '../../../entities/payments/payout.ts';
+import { LOCK_TOUCHED, Payout, SUM_NAMING } from '../../../entities/payments/payout.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
+import { bookCancelled } from './cancel.ts';
 import { move, refuse, withPayouts } from './payouts.ts';
 import { isSameTxId, paysAlso, type Seen, see } from './shown.ts';
 
@@ -30,7 +31,7 @@ interface Earlier {
 }
 
 /**
- * Keeps the transactions of exported payouts, all or none.
+ * Keeps the transactions of exported payouts, all or none. It books a cancelled one again, because its coins have left.
  * @param replacing the operator says that a second transaction replaces a first one that never pays. Absent: it is refused
  * @throws ApiError not_found, or unavailable if no node answers. Or validation_failed if a payout was not exported or is final, or
  * a node shows its first transaction
@@ -50,9 +51,11 @@ export async function importSent(
   const earlier = await findEarlier(db, txIds, replacing);
   return db.transaction(async (tx) => {
     const replaced: Payout[] = [];
+    const cancelled: Payout[] = [];
     const kept = await withPayouts(tx, [...txIds.keys()], async (payout) => {
       const txId = txIds.get(payout.id)!;
       if (payout.txId !== null && isSameTxId(payout.txId, txId)) return payout;
+      if (payout.status === 'CANCELLED') cancelled.push(payout);
       if (payout.status !== 'BROADCAST') return move(tx, payout, 'BROADCAST', actor, { txId });
       if (payout.txId !== earlier.get(payout.id)?.txId)
         throw refuse('txId', 'wrong_state', `The payout ${payout.id} has got another transaction meanwhile.`);
@@ -60,10 +63,12 @@ export async function importSent(
       return replace(tx, payout, txId, actor);
     });
     for (const payout of replaced) await requireUnpaid(tx, payout, earlier.get(payout.id)!);
-    for (const { paymentId, txId } of kept.toSorted((one, other) =>
-      (one.paymentId ?? '') < (other.paymentId ?? '') ? -1 : 1,
-    ))
-      if (paymentId !== null) await update(tx, Payment, { id: paymentId }, { returnTxId: txId });
+    const paymentIds = kept.flatMap(({ paymentId }) => paymentId ?? []);
+    const accountIds = cancelled.flatMap(({ paymentId, accountId }) => (paymentId === null ? accountId : []));
+    for (const locking of LOCK_TOUCHED) await locking.all(tx, [paymentIds, accountIds]);
+    for (const payout of cancelled) await bookCancelled(tx, payout);
+    for (const { paymentId, txId } of kept)
+      if (paymentId !== null) await update(tx, Payment, { id: paymentId, status: 'RETURNED' }, { returnTxId: txId });
     return kept;
   });
 }

@@ -24,7 +24,7 @@ import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../ent
 import { type PaidOutPart, PUT_BACK, payableMicros, takeOut } from '../../../entities/payments/payable.ts';
 import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
-import { type AccountPosting, FINAL_BY_NOW, keepEarned } from '../suspense.ts';
+import { type AccountPosting, FINAL_BY_NOW, keepEarned, requireReported } from '../suspense.ts';
 import { isOverdrawn } from './movements.ts';
 
 export type RequestedPayout = Omit<
@@ -33,7 +33,7 @@ export type RequestedPayout = Omit<
 >;
 
 /** A transfer of a payout. */
-const posting = (
+export const posting = (
   { id, coin }: Pick<Payout, 'id' | 'coin'>,
   [debit, credit]: readonly [debit: string, credit: string],
   amountMicros: bigint,
@@ -47,7 +47,11 @@ const posting = (
  * Leaves the top-ups behind a payout the bonuses that they still earn. The money that left counts as never paid.
  * @returns the transfers
  */
-async function keepBonuses(tx: Transaction, parts: readonly PaidOutPart[], key: string): Promise<AccountPosting[]> {
+export async function keepBonuses(
+  tx: Transaction,
+  parts: readonly PaidOutPart[],
+  key: string,
+): Promise<AccountPosting[]> {
   const postings: AccountPosting[] = [];
   const orderNumbers = new Set(parts.flatMap(({ orderNumber }) => orderNumber ?? []));
   for (const orderNumber of [...orderNumbers].toSorted()) {
@@ -56,6 +60,10 @@ async function keepBonuses(tx: Transaction, parts: readonly PaidOutPart[], key: 
   }
   return postings;
 }
+
+/** The parts of payments as a payout keeps them. */
+export const partsOf = (parts: readonly PaidOutPart[]) =>
+  parts.map(({ paymentId, micros }) => ({ paymentId, micros: String(micros) }));
 
 /** The ledger account that the money of a payout is from. */
 const originOf = ({ paymentId, accountId }: Pick<Payout, 'paymentId' | 'accountId'>): string =>
@@ -85,6 +93,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
   if (payment) {
     if (payment.status !== 'UNMATCHED' || payment.creditedMicros !== amountMicros)
       throw refuse('paymentId', 'wrong_state', 'A payout sends back only an UNMATCHED payment.');
+    requireReported(payment);
     await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
   } else {
     const micros = await payableMicros(tx, accountId);
@@ -100,7 +109,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
     if (BigInt(payable!.units) < BigInt(units)) throw few;
   }
   const id = newId('out');
-  const takenFrom = parts.map(({ paymentId, micros }) => ({ paymentId, micros: String(micros) }));
+  const takenFrom = partsOf(parts);
   await insert(tx, Payout, { ...given, id, status: 'REQUESTED', takenFrom });
   // The operator may have swept the coins of the payment, which the books have elsewhere then.
   if (await isOverdrawn(tx, source, coin)) throw few;

@@ -52,8 +52,10 @@ export const OPERATOR: Doing<
 > = {
   assign: async (town, step) => {
     const one = await paymentOf(town, step, 'UNMATCHED');
-    const accountId = step.isOther ? accountOf(town.contexts[step.who]!) : null;
-    return one && assign(town.contexts[0]!, one.id, { accountId, reason });
+    if (!one) return;
+    const own = one.mode === 'X402' ? one.accountId : null;
+    const accountId = step.isOther ? accountOf(town.contexts[step.who]!) : own;
+    return assign(town.contexts[0]!, one.id, { accountId, status: one.status, reason });
   },
   writeOff: async (town, step) => {
     const one = await paymentOf(town, step, 'UNMATCHED', 'REVERSED');

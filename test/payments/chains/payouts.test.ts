@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { importSent } from '../../../provisioning/payments/wallet/import.ts';
-import { exportAgain, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
+import { cancelPayout, exportAgain, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { askReplaced, finishShown, lineOfReplaced } from '../../../provisioning/payments/wallet/shown.ts';
 import { refundInCoin } from '../../../resolvers/payments/payouts.ts';
+import { contextOf } from '../../setup/shop.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, driver, sync, open } = await openSyncedShop();
@@ -123,6 +124,55 @@ describe('A payout that was exported', () => {
     const { id } = await refundInCoin(context, given);
     const lists = await Promise.all([exportPayouts(db, SYSTEM), exportPayouts(db, SYSTEM)]);
     expect(lists.flat().map((one) => one.id)).toEqual([id]);
+  });
+});
+
+describe('A payout that was cancelled after its export, and sent all the same', () => {
+  const cancel = (id: string) => db.transaction((tx) => cancelPayout(tx, id, 'She stays', SYSTEM));
+  const balanceOf = async (id: string) => {
+    const [row] = await db.query<{ available: bigint; owed: bigint }>(
+      `select available_micros as available, owed_micros as owed
+        from balance join payout using (account_id) where payout.id = $1`,
+      [id],
+    );
+    return row!;
+  };
+
+  it('is booked by its import, together with others, and its account pays it again', async () => {
+    const ids = await exported('sent', 'sent', 'sent');
+    const before = await balanceOf(ids[0]!);
+    await cancel(ids[0]!);
+    await cancel(ids[2]!);
+    await send(ids, chain.pay('sent', 3n * TEN).txId);
+    expect(await balanceOf(ids[0]!)).toEqual(before);
+    expect(await settle(...ids)).toEqual(['FINAL', 'FINAL', 'FINAL']);
+  });
+
+  it('makes a debt if the account has spent the money meanwhile', async () => {
+    const [id] = (await exported('spent')) as [string];
+    await cancel(id);
+    const { available } = await balanceOf(id);
+    const [row] = await db.query<{ accountId: string }>('select account_id from payout where id = $1', [id]);
+    const { accountId } = row!;
+    const others = { accountId, coin: 'TST', amountUsd: available, address: 'other', reason: 'All', key: 'all' };
+    const second = await refundInCoin(contextOf(shop, accountId), others);
+    await exportPayouts(db, SYSTEM);
+    await send([id], chain.pay('spent', TEN).txId);
+    await send([second.id], chain.pay('other', available).txId);
+    expect(await balanceOf(id)).toEqual({ available: 0n, owed: TEN });
+  });
+
+  it('is refused if no list to sign had it', async () => {
+    const [context, { walletAddress, accountId }] = await open();
+    chain.pay(walletAddress!, HALF);
+    for (const blocks of [2, 100]) {
+      chain.mine(blocks);
+      await sync();
+    }
+    const given = { accountId, coin: 'TST', amountUsd: TEN, address: 'never', reason: 'She leaves', key: 'never' };
+    const { id } = await refundInCoin(context, given);
+    await cancel(id);
+    await expect(send([id], 'never')).rejects.toThrow('No list to sign had the payout');
   });
 });
 

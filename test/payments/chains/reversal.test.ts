@@ -142,6 +142,32 @@ describe('A reorganisation that reverts a credited payment', () => {
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
+  it('lets the operator write off a final one by the name of its state, until a block has it again', async () => {
+    const [context, { accountId, walletAddress }] = await open();
+    chain.pay(walletAddress!, HALF);
+    chain.mine(1);
+    const lied = structuredClone(chain.blocks.at(-1)!.payments);
+    for (const blocks of [1, 100]) {
+      chain.mine(blocks);
+      await sync();
+    }
+    const [payment] = await shop.db.query<{ id: string }>('select id from payment where account_id = $1', [accountId]);
+    const write = (status?: 'FINAL' | 'CREDITED') => writeOff(context, payment!.id, 'The node lied', status);
+    await expect(write()).rejects.toThrow('A payment that is FINAL cannot be written off');
+    await expect(write('CREDITED')).rejects.toThrow('The payment is FINAL meanwhile. Look at it again.');
+    const answers = await Promise.all([write('FINAL'), write('FINAL')]);
+    expect(answers.map(({ status }) => status)).toEqual(['WRITTEN_OFF', 'WRITTEN_OFF']);
+    await sync();
+    expect(await shop.balance(accountId)).toBe(0n);
+    expect(await shop.events(payment!.id)).toEqual(['payment.reversed', 'payment.written_off']);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+    chain.pool = lied;
+    chain.mine(2);
+    await sync();
+    expect(await shop.balance(accountId)).toBe(HALF);
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
   it('changes nothing if another block holds the payment at once', async () => {
     const [context, { orderNumber, accountId, walletAddress }] = await open();
     chain.pay(walletAddress!, HALF);

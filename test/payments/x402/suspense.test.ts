@@ -6,6 +6,8 @@ import { NO_ANVIL } from '../drivers/evm/anvil.ts';
 import { openX402World, type X402World } from './chain-world.ts';
 import { type Signed, sign, version2 } from './clients.ts';
 
+const ASSIGN_TO = `mutation ($id: ID!, $accountId: ID) {
+  assignPayment(id: $id, accountId: $accountId, reason: "Hers") { status creditedUsd } }`;
 const ORDER = { service_code: 'vps-1', hostname: 'web' };
 
 describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
@@ -51,12 +53,32 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
       [{ id: 'pay_00000000000000000000000000', accountId }, 'not_found'],
     ] as const)
       expect((await operator(ASSIGN, given)).errors[0].extensions.code).toBe(code);
+    expect((await operator(ASSIGN_TO, { id })).errors[0].message).toContain('Name the accountId');
     for (let i = 0; i < 2; i++)
       expect((await operator(ASSIGN, { id, accountId })).data.assignPayment.status).toMatch(/ASSIGNED|FINAL/);
     expect([await owner.balance(), await finder.balance()]).toEqual([6, 0]);
     expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
     const WRITE_OFF = 'mutation ($id: ID!) { writeOffPayment(id: $id, reason: "No") { status } }';
     expect((await operator(WRITE_OFF, { id })).errors[0].extensions.code).toBe('validation_failed');
+  });
+
+  it('is assigned to one account or returned, by operators at once', async () => {
+    const { account: finder, signed } = await signedOrder();
+    await world.submit(signed);
+    await pay(finder, signed);
+    await world.anvil.control.mine({ blocks: 70 });
+    const { data } = await world.operator('{ payments(status: UNMATCHED) { data { id accountId } } }');
+    const { id } = data.payments.data.find((one: { accountId: string }) => one.accountId === finder.id);
+    const owners = [await world.newAccount(), await world.newAccount()];
+    const decided = await Promise.all([
+      ...owners.map(({ id: accountId }) => world.operator(ASSIGN_TO, { id, accountId })),
+      world.operator('mutation ($id: ID!) { returnPayment(id: $id, txId: "0xonce", reason: "No") { status } }', { id }),
+    ]);
+    expect(decided.filter(({ errors }) => !errors)).toHaveLength(1);
+    const balances = await Promise.all(owners.map((one) => one.balance()));
+    const isReturned = decided[2]!.errors === undefined;
+    expect(balances.toSorted()).toEqual(isReturned ? [0, 0] : [0, 6]);
+    expect(await proveBooks(world.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 
   /** Lets the payer submit a payment, and pays with it while no block has it. @param whilePaying runs meanwhile */
@@ -160,7 +182,7 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
       [account.id],
     );
     expect(row!.leaseUntil.getTime()).toBeLessThanOrEqual(row!.now.getTime());
-    await world.operator('mutation ($id: ID!) { assignPayment(id: $id, reason: "Hers") { status } }', { id: row!.id });
+    await world.operator(ASSIGN_TO, { id: row!.id, accountId: account.id });
     const { status, body } = await pay(account, signed);
     expect([status, body.paid_by, await account.balance()]).toEqual([200, 'x402', 0]);
     await expectBalanced();
@@ -174,7 +196,7 @@ describe.skipIf(NO_ANVIL)('A payment by x402', async () => {
     await world.submit(signed);
     expect((await send(version2(signed))).body.code).toBe('payment_nonce_used');
     const [row] = await world.db.query<{ id: string }>('select id from payment where account_id = $1', [account.id]);
-    await world.operator('mutation ($id: ID!) { assignPayment(id: $id, reason: "Hers") { status } }', { id: row!.id });
+    await world.operator(ASSIGN_TO, { id: row!.id, accountId: account.id });
     const { body: topUp } = await send(version2(signed));
     expect(topUp).toMatchObject({ status: 'confirmed', credited_usd: 102 });
     const { body: receipt } = await account.rest('GET', `/v1/billing/topups/${topUp.order_number}/receipt`);
