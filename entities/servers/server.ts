@@ -52,8 +52,8 @@ export type ServerChange = {
       /** The micro-USD held for the change. */
       heldMicros: string;
     }
-  /** Resumes a suspended server into `from`. The next month is held. */
-  | { operation: 'resume'; heldMicros: string }
+  /** Resumes a suspended server into `from`. The next month is held. `reported`: its customer knows that it takes long. */
+  | { operation: 'resume'; heldMicros: string; reported?: true }
 );
 
 export const Server = entity('server', {
