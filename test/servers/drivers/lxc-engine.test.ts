@@ -134,6 +134,50 @@ it('A host tells the free space of its pool in whole GB, by the request that tel
   expect(asked).toEqual(['GET /1.0/resources', 'GET /1.0/storage-pools/p/resources']);
 });
 
+it('A removal waits for the start of another worker, and turns the machine off again', async () => {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  let status: 'Starting' | 'Running' | 'Stopped' | 'gone' = 'Starting';
+  const asked: string[] = [];
+  const refused = (error: string) => ({ type: 'error', error_code: 400, error });
+  const done = (metadata: unknown = {}) => ({ type: 'sync', metadata });
+  const shown = () => ({ name: nameOf(spec), status, location: 'none', config, devices: { eth0: {} } });
+  const answers: Record<string, () => object> = {
+    'GET /1.0': () => done({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false } }),
+    'GET /1.0/projects/freehold': () => done({ config: {} }),
+    'GET /1.0/networks/br0': () => done({ managed: false, config: {} }),
+    'GET /1.0/instances': () => done([]),
+    [`GET ${path}`]: () => done(shown()),
+    [`PUT ${path}/state`]: () => {
+      if (status === 'Starting') return refused('Instance is busy running a "start" operation');
+      status = 'Stopped';
+      return done();
+    },
+    [`DELETE ${path}`]: () => {
+      const before = status;
+      if (before === 'Starting') status = 'Running';
+      if (before === 'Stopped') status = 'gone';
+      if (before === 'Running') return refused('Instance is running');
+      return before === 'Starting' ? refused('Instance is busy running a "start" operation') : done();
+    },
+    [`PUT ${path}`]: () => done(),
+  };
+  const socketPath = await listen((request, response) => {
+    asked.push(request);
+    const answer = answers[request]?.() ?? { type: 'error', error_code: 404 };
+    response.end(
+      JSON.stringify(status === 'gone' && request === `GET ${path}` ? { type: 'error', error_code: 404 } : answer),
+    );
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place, probe: async () => false });
+  expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+  expect(asked).not.toContain(`PUT ${path}`);
+});
+
 it('An answer of an engine without an end is refused', async () => {
   const socketPath = await listen((_, response) => {
     const more = () => {
