@@ -16,6 +16,7 @@ import {
   presentOf,
 } from './instance.ts';
 import { ROOT, rootOf, TRAITS } from './limits.ts';
+import { listInstances } from './list.ts';
 import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 import { removeInstance } from './remove.ts';
@@ -65,12 +66,12 @@ export class LxcEngine {
   }
 
   instances(signal: AbortSignal): Promise<Instance[]> {
-    return this.#client.get('/1.0/instances?recursion=1', signal);
+    return listInstances(this.#client, 1, signal);
   }
 
   /** All instances with the state of those that are on. */
   states(signal: AbortSignal): Promise<StatedInstance[]> {
-    return this.#client.get('/1.0/instances?recursion=2', signal);
+    return listInstances(this.#client, 2, signal);
   }
 
   /** The machine's instance; undefined if none has our mark. */
