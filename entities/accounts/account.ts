@@ -7,7 +7,7 @@ import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 import { PAID_HOURS } from '../money.ts';
 import { KEPT_REFUND_SQL } from '../payments/withheld.ts';
-import { KEEPS_HOLD_SQL } from '../servers/server.ts';
+import { KEEPS_HOLD_SQL, KEPT_HOLD_SQL } from '../servers/server.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -64,8 +64,8 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
       withheld_micros + coalesce((select sum(greatest(0, case mode when 'X402' then amount_micros
           else floor(received_crypto::numeric * amount_micros / nullif(amount_crypto::numeric, 0)) end - credited_micros))
         from top_up where account_id = $1 and status = 'CONFIRMING'), 0)::bigint
-        + coalesce((select sum(case when ${KEEPS_HOLD_SQL} then price_month_micros + setup_fee_micros else ${KEPT_REFUND_SQL} end)
-            from server where account_id = $1 and kind = 'DEDICATED' and status = 'DELETING'), 0)::bigint as pending_micros,
+        + coalesce((select sum(case when ${KEEPS_HOLD_SQL} then ${KEPT_HOLD_SQL} else ${KEPT_REFUND_SQL} end)
+            from server where account_id = $1 and kind = 'DEDICATED' and status in ('FAILED', 'DELETING')), 0)::bigint as pending_micros,
       cost_micros as monthly_cost_micros,
       case when cost_micros > 0 then
         (select min(renews_at) from renewal where due_micros > available_micros % cost_micros)

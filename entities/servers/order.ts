@@ -124,7 +124,7 @@ export const MARK_UNPROVEN = statement({ hours: column.int(), repeated: column.b
     exists (select from server where account_id = $1 and unproven_at > now() - interval '1 day') as repeated`;
 /**
  * The begun hours since the deleted order $1, and whether it follows another such order within a day. The time of the
- * deletion counts, because a wipe can take days. No row: the order has kept no hold.
+ * deletion counts, because a wipe can take days. No row: the order has kept no hold, or its failure has charged it.
  */
 export const COUNT_KEPT_HOURS = statement({ hours: column.int(), repeated: column.boolean() })`
   select greatest(1, ceil(extract(epoch from now() - created_at) / 3600))::int as hours,
@@ -133,4 +133,4 @@ export const COUNT_KEPT_HOURS = statement({ hours: column.int(), repeated: colum
       where earlier.account_id = server.account_id and earlier.order_number <> server.order_number
         and earlier.unproven_at > server.unproven_at - interval '1 day'
         and earlier.unproven_at <= server.unproven_at) as repeated
-  from server where order_number = $1 and ${KEEPS_HOLD_SQL}`;
+  from server where order_number = $1 and failure_code is null and ${KEEPS_HOLD_SQL}`;

@@ -52,8 +52,8 @@ export type ServerChange = {
       /** The micro-USD held for the change. */
       heldMicros: string;
     }
-  /** Resumes a suspended server into `from`. The next month is held. */
-  | { operation: 'resume'; heldMicros: string }
+  /** Resumes a suspended server into `from`. The next month is held. `reported`: its customer knows that it takes long. */
+  | { operation: 'resume'; heldMicros: string; reported?: true }
 );
 
 export const Server = entity('server', {
@@ -112,11 +112,15 @@ export const USER_DATA = sealedColumn(Server, 'userData', 'order_number');
 export const ERASED = { rootPassword: null, userData: null };
 
 /**
- * Whether a server is a dedicated order that was deleted before its delivery, and still has its host. Its hold lasts as long,
- * so money never holds two hosts at once.
+ * Whether a server is an undelivered dedicated order that still has its host. It was deleted before its delivery, or failed
+ * after its machine ran. Its hold lasts as long, so money never holds two hosts at once.
  */
-export const KEEPS_HOLD_SQL = `kind = 'DEDICATED' and status = 'DELETING' and unproven_at is not null
-  and paid_until is null and failure_code is null`;
+export const KEEPS_HOLD_SQL = `kind = 'DEDICATED' and status in ('FAILED', 'DELETING') and unproven_at is not null
+  and paid_until is null
+  and not exists (select from transfer where external_key = 'release:' || server.order_number)`;
+/** The micro-USD of that hold. The failure of an order has captured its hours. */
+export const KEPT_HOLD_SQL = `price_month_micros + setup_fee_micros - coalesce((
+  select amount_micros from transfer where external_key = 'capture:' || server.order_number), 0)`;
 
 /** The columns that answers show: all but large ones, secrets that only drivers need, and those for the operator. */
 const { sshPublicKeys, userData, rootPassword, trouble, troubleAt, ...shown } = Server.columns;

@@ -42,7 +42,7 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
 
 /** Refunds a server that was deleted at its `updatedAt`. @returns micro-USD */
 async function refundServer(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
-  if (server.previousState === 'FAILED') return 0n; // the failure of the order gave it back
+  if (server.previousState === 'FAILED') return 0n; // the failure gave it back, or the wipe of its host does
   if (!server.paidUntil) {
     const task = await find(tx, Task, { subject: server.orderNumber });
     return releaseHold(tx, server, await chargeUnproven(tx, server, task?.data ?? {}));

@@ -19,7 +19,7 @@ import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
 import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
 import { move } from '../move.ts';
-import { serverTask } from '../task.ts';
+import { serverTask, UNDO } from '../task.ts';
 import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
 import { transferHeld } from './hold.ts';
 
@@ -84,11 +84,15 @@ const FAILED = {
   message: 'The server could not be turned on again yet. We keep trying, and its month begins when it runs.',
 };
 
-/** Records once that a server does not resume. The worker keeps trying, because its month is held. */
-export async function reportUnresumed(tx: Transaction, server: Server): Promise<void> {
-  if (server.change?.operation !== 'resume' || server.failureCode === FAILED.code) return;
-  const { accountId, orderNumber } = server;
-  await NOTE_FAILURE.all(tx, [orderNumber, FAILED.code, FAILED.message]);
+/**
+ * Records once that a server does not resume. The worker keeps trying, because its month is held.
+ * @param step the step of its task; the failure of a change stays while the worker undoes the change by it
+ */
+export async function reportUnresumed(tx: Transaction, server: Server, step: string): Promise<void> {
+  const { accountId, orderNumber, change } = server;
+  if (change?.operation !== 'resume' || change.reported) return;
+  await BEGIN_CHANGE.all(tx, [orderNumber, JSON.stringify({ ...change, reported: true } satisfies Resume)]);
+  if (step !== UNDO) await NOTE_FAILURE.all(tx, [orderNumber, FAILED.code, FAILED.message]);
   await record(tx, accountId, orderNumber, {
     type: 'server.action_failed',
     actor: SYSTEM,

@@ -1,8 +1,9 @@
 /** Controllers: the users and cipher suites of IPMI, and the number of them that a look asks at once. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { Controller } from '../../../provisioning/servers/drivers/bmc/controller.ts';
 import { IpmiController, parsedUsers } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
+import { turnOff } from '../../../provisioning/servers/drivers/bmc/power.ts';
 import { disableNewUsers, usersOf } from '../../../provisioning/servers/drivers/bmc/users.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -65,6 +66,24 @@ describe('The list of users of a controller with IPMI', () => {
       expect(() => parsed(list)).toThrow('does not parse');
     },
   );
+});
+
+describe('A host that is turned off', () => {
+  it('is asked once more if the time of the command ended during a question', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const answers = ['on', 'on', 'off'];
+    const controller = {
+      power: async () => {
+        vi.setSystemTime(Date.now() + 60_000);
+        return answers.shift();
+      },
+      off: async () => {},
+    } as unknown as Controller;
+    const patience = { graceSeconds: 10, powerSeconds: 10, pollSeconds: 0, silenceSeconds: 10 };
+    await turnOff(controller, patience, false, NEVER);
+    expect(answers).toEqual([]);
+  });
 });
 
 // Developers' machines may lack OpenIPMI.

@@ -152,7 +152,20 @@ describe('A dedicated order that the customer deletes before its delivery', () =
       const { availableMicros, pendingMicros } = await findBalance(shop.context);
       return { availableMicros, pendingMicros };
     };
-    return { shop, worker, order, deleted, wiped, money };
+    /** Waits until a look saw the machine of an order run. */
+    const ran = (orderNumber: string) =>
+      eventually(async () => {
+        const found = await shop.db.query<{ data: MachineTime }>('select data from task where subject = $1', [
+          orderNumber,
+        ]);
+        return found[0]?.data.onSeconds !== undefined;
+      });
+    const failed = async (orderNumber: string) => {
+      await is(orderNumber, 'PROVISIONING');
+      await shop.db.query('update task set deadline_at = now() where subject = $1', [orderNumber]);
+      await is(orderNumber, 'FAILED');
+    };
+    return { shop, worker, order, deleted, ran, failed, wiped, money };
   }
 
   it('has its price held until its host is free, so that money orders no other host', async () => {
@@ -206,17 +219,46 @@ describe('A dedicated order that the customer deletes before its delivery', () =
       expect((await deleteServer(shop.context, await order())).refundedMicros).toBe(DEDICATED_PRICE);
   });
 
-  it('gets its money back once if the order failed before', async () => {
-    const { shop, worker, order, wiped, money } = await openWipingShop(2n);
+  it('gets its money back when its host is free, and once, if the order failed before', async () => {
+    const { shop, worker, order, ran, failed, wiped, money } = await openWipingShop(1n);
     const orderNumber = await order();
-    await eventually(async () => (await shop.read(orderNumber)).status === 'PROVISIONING');
-    await shop.db.query('update task set deadline_at = now() where subject = $1', [orderNumber]);
-    await eventually(async () => (await shop.read(orderNumber)).status === 'FAILED');
+    await ran(orderNumber);
+    await failed(orderNumber);
+    const held = { availableMicros: 0n, pendingMicros: DEDICATED_PRICE };
+    expect(await money()).toEqual(held);
+    await expect(order()).rejects.toMatchObject({ code: 'insufficient_balance' });
     expect((await deleteServer(shop.context, orderNumber)).refundedMicros).toBe(0n);
-    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE, pendingMicros: 0n });
+    expect(await money()).toEqual(held);
     await wiped(orderNumber);
-    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE, pendingMicros: 0n });
+    expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
     await worker.stop();
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('pays the hours of its failure and none of its wipe, if another order of the day was free', async () => {
+    const { shop, order, ran, failed, wiped, money } = await openWipingShop(2n);
+    for (let i = 0; i < 2; i++) {
+      const orderNumber = await order();
+      await ran(orderNumber);
+      await failed(orderNumber);
+    }
+    const charged = DEDICATED_HOUR;
+    expect(await money()).toEqual({ availableMicros: 0n, pendingMicros: 2n * DEDICATED_PRICE - charged });
+    await shop.db.query(`update server set created_at = created_at - interval '50 hours'`);
+    await wiped();
+    await eventually(async () => (await money()).pendingMicros === 0n);
+    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE - charged, pendingMicros: 0n });
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('gets its money back at once if the order failed before its machine ran', async () => {
+    const { shop, order, failed, money } = await openWipingShop(1n);
+    const create = shop.driver.create.bind(shop.driver);
+    shop.driver.create = async (...given) => ({ ...(await create(...given)), phase: 'incomplete' });
+    const observe = shop.driver.observe.bind(shop.driver);
+    shop.driver.observe = async (...given) => ({ ...(await observe(...given)), phase: 'incomplete' });
+    const orderNumber = await order();
+    await failed(orderNumber);
+    expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
   });
 });

@@ -13,13 +13,20 @@ import { codeOf } from './contract.ts';
 const NEVER = new AbortController().signal;
 
 /** Listens on a socket. @returns its path */
-async function listen(answer: (request: string, response: ServerResponse, body: string) => void): Promise<string> {
+async function listen(
+  answer: (request: string, response: ServerResponse, body: string, url: URL) => void,
+): Promise<string> {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const socketPath = join(folder, 'engine.socket');
   const server = createServer(async (request, response) => {
     const { method, url } = request;
-    answer(`${method} ${url!.split('?')[0]}`, response, Buffer.concat(await request.toArray()).toString());
+    answer(
+      `${method} ${url!.split('?')[0]}`,
+      response,
+      Buffer.concat(await request.toArray()).toString(),
+      new URL(url!, 'http://engine'),
+    );
   });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   onTestFinished(() => {
@@ -134,6 +141,50 @@ it('A host tells the free space of its pool in whole GB, by the request that tel
   expect(asked).toEqual(['GET /1.0/resources', 'GET /1.0/storage-pools/p/resources']);
 });
 
+it('A removal waits for the start of another worker, and turns the machine off again', async () => {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  let status: 'Starting' | 'Running' | 'Stopped' | 'gone' = 'Starting';
+  const asked: string[] = [];
+  const refused = (error: string) => ({ type: 'error', error_code: 400, error });
+  const done = (metadata: unknown = {}) => ({ type: 'sync', metadata });
+  const shown = () => ({ name: nameOf(spec), status, location: 'none', config, devices: { eth0: {} } });
+  const answers: Record<string, () => object> = {
+    'GET /1.0': () => done({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false } }),
+    'GET /1.0/projects/freehold': () => done({ config: {} }),
+    'GET /1.0/networks/br0': () => done({ managed: false, config: {} }),
+    'GET /1.0/instances': () => done([]),
+    [`GET ${path}`]: () => done(shown()),
+    [`PUT ${path}/state`]: () => {
+      if (status === 'Starting') return refused('Instance is busy running a "start" operation');
+      status = 'Stopped';
+      return done();
+    },
+    [`DELETE ${path}`]: () => {
+      const before = status;
+      if (before === 'Starting') status = 'Running';
+      if (before === 'Stopped') status = 'gone';
+      if (before === 'Running') return refused('Instance is running');
+      return before === 'Starting' ? refused('Instance is busy running a "start" operation') : done();
+    },
+    [`PUT ${path}`]: () => done(),
+  };
+  const socketPath = await listen((request, response) => {
+    asked.push(request);
+    const answer = answers[request]?.() ?? { type: 'error', error_code: 404 };
+    response.end(
+      JSON.stringify(status === 'gone' && request === `GET ${path}` ? { type: 'error', error_code: 404 } : answer),
+    );
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place, probe: async () => false });
+  expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+  expect(asked).not.toContain(`PUT ${path}`);
+});
+
 it('An answer of an engine without an end is refused', async () => {
   const socketPath = await listen((_, response) => {
     const more = () => {
@@ -158,4 +209,33 @@ it('A call that waits for its turn ends with its signal, and the next one has it
   await expect(waiting).rejects.toThrow('over');
   finish('first');
   expect(await Promise.all([running, next])).toEqual(['first', 'third']);
+});
+
+it('A list that is too long for one answer is read in parts', async () => {
+  const names = Array.from({ length: 310 }, (_, index) => `srv-${index}-1`);
+  const userData = 'x'.repeat(220 * 2 ** 10);
+  const lists: number[] = [];
+  const shown = (name: string) => ({
+    ...{ name, status: 'Stopped', location: 'none', devices: {} },
+    config: { 'user.freehold-order': name, 'user.freehold-generation': '1', 'cloud-init.user-data': userData },
+  });
+  const answers: Record<string, (query: URLSearchParams) => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    'GET /1.0/instances': (query) => {
+      if (!query.has('recursion')) return names.map((name) => `/1.0/instances/${name}?project=freehold`);
+      const asked = query.get('filter')?.match(/srv-[\w-]+/g) ?? names;
+      lists.push(asked.length);
+      return asked.map(shown);
+    },
+  };
+  const socketPath = await listen((request, response, _, url) => {
+    const metadata = answers[request]?.(url.searchParams);
+    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const seen = await new LxcDriver({ endpoints: [{ socketPath }], ...place }).list(NEVER);
+  expect(seen.map(({ order }) => order)).toEqual(names);
+  expect(lists).toEqual([310, 150, 150, 10]);
 });

@@ -212,4 +212,33 @@ describe('A server that resumes', () => {
     expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', failureCode: null, failureMessage: null });
     expect(await held(account)).toBe(0n);
   });
+
+  it('keeps the undo of its rebuild, although it could not be turned on in time', async () => {
+    const { account, order } = await suspended();
+    await shop.db.query(`update server set failure_code = 'rebuild_failed' where order_number = $1`, [order]);
+    const observe = driver.observe.bind(driver);
+    let [reachable, restored] = [false, false];
+    driver.observe = async (...given) => ({ ...(await observe(...given)), ...(!restored && { phase: 'incomplete' }) });
+    const restore: typeof driver.observe = (...given) => {
+      if (!reachable) throw new DriverError('unreachable', 'The engine is silent.');
+      restored = true;
+      return driver.observe(...given);
+    };
+    Object.assign(driver, { restore });
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'observe'));
+    onTestFinished(() => void Reflect.deleteProperty(driver, 'restore'));
+    await shop.fund(account, PRICE);
+    await tick();
+    await shop.db.query(`update task set step = 'undo', deadline_at = now() where subject = $1`, [order]);
+    for (let i = 0; i < 5; i++) {
+      await later();
+      await shop.work();
+    }
+    expect(await shop.events(order)).toEqual(['server.suspended', 'server.action_failed']);
+    reachable = true;
+    await later();
+    await shop.work();
+    expect(await shop.read(order)).toMatchObject({ status: 'RUNNING', failureCode: null });
+    expect(calls(order)).not.toContain('rebuild');
+  });
 });

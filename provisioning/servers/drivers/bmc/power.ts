@@ -120,7 +120,9 @@ async function comes(
   signal: AbortSignal,
 ): Promise<boolean> {
   for (const end = Date.now() + seconds * 1000; ; await sleep(pollSeconds * 1000, undefined, { signal })) {
+    // A question that began in time may have been answered long after it, so it is not the last one.
+    const isLast = Date.now() > end;
     if ((await controller.power(signal)) === want) return true;
-    if (Date.now() > end) return false;
+    if (isLast) return false;
   }
 }

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PeerCertificate } from 'node:tls';
+import { DriverError } from '../driver.ts';
 
 /** Milliseconds that an endpoint has to accept a connection. */
 const CONNECT_MS = 3000;
@@ -57,6 +58,13 @@ export class NoAnswer extends Error {
   }
 }
 
+/** The answer is longer than ANSWER_BYTES_MAX. Another endpoint would answer the same. */
+export class TooLong extends DriverError {
+  constructor() {
+    super('unreachable', 'The answer is too long.');
+  }
+}
+
 /** Bytes that come as they are read, and the headers about them. */
 export class Upload {
   readonly bytes: Readable;
@@ -93,7 +101,13 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
     };
     const request = open(endpoint, options);
     const fail = (error: unknown) =>
-      reject(signal.aborted ? signal.reason : new NoAnswer(error instanceof Error ? error.message : `${error}`, sent));
+      reject(
+        signal.aborted
+          ? signal.reason
+          : error instanceof TooLong
+            ? error
+            : new NoAnswer(error instanceof Error ? error.message : `${error}`, sent),
+      );
     const patience = setTimeout(() => request.destroy(new Error('The endpoint accepts no connection.')), CONNECT_MS);
     request.on('socket', (socket) =>
       socket.once('socketPath' in endpoint ? 'connect' : 'secureConnect', () => {
@@ -110,7 +124,7 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
         for await (const chunk of response) {
           chunks.push(chunk as Buffer);
           bytes += (chunk as Buffer).length;
-          if (bytes > ANSWER_BYTES_MAX) throw new Error('The answer is too long.');
+          if (bytes > ANSWER_BYTES_MAX) throw new TooLong();
         }
         resolve(JSON.parse(Buffer.concat(chunks).toString()) as Answer);
         if (body instanceof Upload) request.destroy();

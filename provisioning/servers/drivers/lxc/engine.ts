@@ -16,15 +16,15 @@ import {
   presentOf,
 } from './instance.ts';
 import { ROOT, rootOf, TRAITS } from './limits.ts';
+import { listInstances } from './list.ts';
 import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
+import { removeInstance } from './remove.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
 /** Milliseconds that the driver waits for another operation on an instance. */
 const OTHERS_MS_MAX = 60_000;
-/** Milliseconds that the driver waits for the engine to let go of an instance. */
-const BUSY_MS_MAX = 30_000;
 
 export interface EngineOptions {
   pool: string;
@@ -66,12 +66,12 @@ export class LxcEngine {
   }
 
   instances(signal: AbortSignal): Promise<Instance[]> {
-    return this.#client.get('/1.0/instances?recursion=1', signal);
+    return listInstances(this.#client, 1, signal);
   }
 
   /** All instances with the state of those that are on. */
   states(signal: AbortSignal): Promise<StatedInstance[]> {
-    return this.#client.get('/1.0/instances?recursion=2', signal);
+    return listInstances(this.#client, 2, signal);
   }
 
   /** The machine's instance; undefined if none has our mark. */
@@ -262,39 +262,8 @@ export class LxcEngine {
     });
   }
 
-  /**
-   * Removes an instance. A killed engine can leave one that cannot be removed. The driver then detaches its network, which
-   * frees its addresses, and marks it for the operator.
-   * @throws DriverError stuck
-   */
-  async remove({ name, status }: Instance, signal: AbortSignal): Promise<void> {
-    const path = `/1.0/instances/${name}`;
-    if (status !== 'Stopped') await this.stop(name, false, signal).catch(() => signal.throwIfAborted());
-    try {
-      await this.#delete(path, signal);
-    } catch (error) {
-      if (!(error instanceof EngineError) || error.code === 'unreachable') throw error;
-      if (error.status === 404) return;
-      const left = await this.#client.get<Instance>(path, signal).catch(() => undefined);
-      if (!left) throw error; // It is gone or unknown, and the next call decides.
-      const { [NIC]: _, ...devices } = left.devices ?? {};
-      const config = { ...left.config, [MARK.stuck]: '1' };
-      await this.#client.call('PUT', path, { ...left, devices, config }, signal).catch(() => signal.throwIfAborted());
-      throw new DriverError('stuck', error.message);
-    }
-  }
-
-  /** After a failed start the engine is busy for some seconds. */
-  async #delete(path: string, signal: AbortSignal): Promise<void> {
-    for (const end = Date.now() + BUSY_MS_MAX; ; await pause(500, signal)) {
-      const busy = await this.#client.call('DELETE', path, undefined, signal).then(
-        () => undefined,
-        (error) => {
-          if (!(error instanceof EngineError && /is busy/.test(error.message)) || Date.now() > end) throw error;
-          return error;
-        },
-      );
-      if (!busy) return;
-    }
+  /** Removes an instance. @throws DriverError stuck */
+  remove(instance: Instance, signal: AbortSignal): Promise<void> {
+    return removeInstance(this.#client, instance, () => this.stop(instance.name, false, signal), signal);
   }
 }
