@@ -43,7 +43,7 @@ declare global {
       ResolveReturnShape,
     > {
       scope: RequiredScope;
-      /** A suspended account may call it too, because it only ends something. */
+      /** A suspended account may call it too, because it only ends something, or keeps a thief out. */
       whileSuspended?: boolean;
       /** A login may call it although its account has no calls left. Default: whether suspended accounts may call it. */
       urgent?: boolean;

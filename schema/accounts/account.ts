@@ -41,7 +41,8 @@ export const AccountType = objectType<Account>(
     suspendedAt: t.expose('suspendedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the suspension began. A suspended account may only read, and end its own things.',
+      description:
+        'When the suspension began. A suspended account may only read, end its own things, and change its password.',
     }),
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
@@ -95,7 +96,7 @@ builder.mutationFields((t) => ({
     type: AccountType,
     scope: 'operator',
     description:
-      'Suspends an account at once. It may still read, delete, revoke and cancel, and its servers keep running.',
+      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers keep running.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),

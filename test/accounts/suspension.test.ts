@@ -17,8 +17,8 @@ const suspend = ({ id }: Pick<TestAccount, 'id'>, { operator }: Pick<Freehold, '
   operator(SUSPEND, { id, reason: 'Spam was sent.' });
 const resume = ({ id }: Pick<TestAccount, 'id'>) => operator(RESUME, { id });
 
-/** Endpoints that only end something. Publishing unlists an entry, so it reads its input first. */
-const ENDING = /^DELETE |\/cancel$|\/agents\/directory$/;
+/** Endpoints that only end something, or keep a thief out. Publishing unlists an entry, so it reads its input first. */
+const ENDING = /^DELETE |\/cancel$|\/agents\/directory$|\/auth\/password$/;
 /** A public endpoint that, with a credential, creates something in its account. */
 const CREATING = /^\/v1\/oauth\/register$/;
 
@@ -47,7 +47,7 @@ describe('A suspended account', () => {
     );
     expect(ending.map(({ name }) => name).sort()).toEqual(
       [
-        ...['cancelTopup', 'deleteOauthClient', 'deleteServer', 'deleteSshKey', 'deleteWebhook'],
+        ...['cancelTopup', 'changePassword', 'deleteOauthClient', 'deleteServer', 'deleteSshKey', 'deleteWebhook'],
         ...['publishAgent', 'revokeApiKey', 'revokeSession'],
       ].sort(),
     );

@@ -127,7 +127,7 @@ describe('The owner of an account', () => {
   it('reads of the use of an ended session, but not of a refreshed token', async () => {
     const account = await newAccount();
     const { tokens } = (await login(account.email, account.password)).body;
-    await account.rest('DELETE', `/v1/auth/sessions/${tokens.token_id}`);
+    await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
     expect((await call(tokens.access_token)).status).toBe(401);
     expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
     const other = (await login(account.email, account.password)).body.tokens;
@@ -168,7 +168,7 @@ describe('The owner of an account', () => {
   it('reads of the use of a revoked refresh token', async () => {
     const account = await newAccount();
     const { tokens } = (await login(account.email, account.password)).body;
-    await account.rest('DELETE', `/v1/auth/sessions/${tokens.token_id}`);
+    await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
     const { refresh_token } = tokens;
     expect((await anonymous('POST', '/v1/auth/token/refresh', { refresh_token })).body.code).toBe('revoked_credential');
     expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });

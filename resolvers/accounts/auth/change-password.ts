@@ -52,7 +52,7 @@ export interface PasswordChanged {
 }
 
 /**
- * Changes the password. All other sessions end, and with EVERYTHING also the credential of the caller, unless it is a login.
+ * Changes the password, also of a suspended account, so that its owner can throw a thief out. All other sessions end, and with EVERYTHING also the credential of the caller, unless it is a login.
  * @throws ApiError wrong_password, weak_password, validation_failed for the same password, invalid_totp or login_throttled
  */
 export async function changePassword(context: Context, change: PasswordChange): Promise<PasswordChanged> {
@@ -70,7 +70,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
     { name: email ?? accountId, address: context.address, proof: proofOf(context.viewer) },
     () =>
       context.db.transaction(async (tx) => {
-        const account = await lockedOwnAccount(tx, context);
+        const account = await lockedOwnAccount(tx, context, 'while suspended');
         // Another request may have changed the password since the check.
         if (account.passwordHash !== checked) throw new ApiError('wrong_password');
         if (account.totpEnabled) await useSecondFactor(context, tx, accountId, totpCode);
