@@ -1,6 +1,7 @@
 /** The account and its balance. */
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
+import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
@@ -76,6 +77,15 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));
 
+const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The numbers of ended credentials.', (t) => ({
+  sessionsRevoked: t.exposeInt('sessionsRevoked'),
+  apiKeysRevoked: t.exposeInt('apiKeysRevoked'),
+  oauthClientsDeleted: t.exposeInt('oauthClientsDeleted'),
+  webhookSecretsReplaced: t.exposeInt('webhookSecretsReplaced', {
+    description: 'The number of webhooks with a new secret, which are disabled until their owner rotates it.',
+  }),
+}));
+
 builder.queryFields((t) => ({
   account: t.field({
     type: AccountType,
@@ -109,6 +119,17 @@ builder.mutationFields((t) => ({
     description: 'Ends the suspension of an account.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
+  }),
+  revokeCredentials: t.field({
+    type: RevokedCredentials,
+    scope: 'operator',
+    description:
+      'Ends all sessions, API keys and OAuth clients of an account, and replaces the secrets of its webhooks. Its owner logs in again. An account without a password is refused: see resetClient.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, { id, reason }, context) => revokeAccount(context, id, reason),
   }),
 }));
 

@@ -4,7 +4,7 @@ import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { type RestClient, restClient } from '../../setup/spawn.ts';
 import { oauthRequests } from '../oauth/requests.ts';
 
-const { anonymous, newAccount, operator, publicUrl } = await startFreehold();
+const { anonymous, db, newAccount, operator, publicUrl } = await startFreehold();
 const { newClient, tokenOf } = oauthRequests(anonymous);
 const NEW = 'another horse battery staple';
 
@@ -65,4 +65,40 @@ it('The owner of a suspended account changes the password, and so throws a thief
   expect([status, body.api_keys_revoked]).toEqual([200, 1]);
   expect((await restClient(publicUrl, thief)('GET', '/v1/account')).body.code).toBe('revoked_credential');
   expect((await login({ ...account, password: NEW })).token_id).toMatch(/^tok_/);
+});
+
+describe('The operator', () => {
+  const REVOKE = `mutation ($id: ID!) { revokeCredentials(id: $id, reason: "A thief is in it.") {
+    sessionsRevoked apiKeysRevoked oauthClientsDeleted webhookSecretsReplaced } }`;
+
+  it('ends all credentials of an account, and its owner reads the reason after a new login', async () => {
+    const account = await newAccount();
+    const credentials = [account.accessToken, await fullKey(account)];
+    credentials.push(await tokenOf(await newClient({ scope: 'full' }, account.rest)));
+    await account.rest('POST', '/v1/webhooks', { url: 'https://93.184.215.14/' });
+    const { data } = await operator(REVOKE, { id: account.id });
+    expect(data.revokeCredentials).toEqual({
+      ...{ sessionsRevoked: 2, apiKeysRevoked: 1, oauthClientsDeleted: 1, webhookSecretsReplaced: 1 },
+    });
+    for (const credential of credentials)
+      expect((await restClient(publicUrl, credential)('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    const { rest } = await login(account);
+    const { body } = await rest('GET', '/v1/account/audit-log?action=account.credentials_revoked');
+    expect(body.data).toMatchObject([{ actor: { type: 'operator' }, resource: { id: account.id } }]);
+    const events = await db.query(`select data from event where account_id = $1 and type = $2`, [
+      account.id,
+      'account.credentials_revoked',
+    ]);
+    expect(events).toEqual([{ data: { reason: 'A thief is in it.' } }]);
+  });
+
+  it('cannot end those of an account without a password, which could not log in again', async () => {
+    const client = await newClient({ scope: 'full' });
+    const { body } = await restClient(publicUrl, await tokenOf(client))('GET', '/v1/account');
+    const { errors } = await operator(REVOKE, { id: body.account_id ?? body.id });
+    expect([errors[0].extensions.code, errors[0].message]).toEqual([
+      'validation_failed',
+      expect.stringContaining('resetClient'),
+    ]);
+  });
 });
