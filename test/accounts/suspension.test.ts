@@ -18,7 +18,7 @@ const suspend = ({ id }: Pick<TestAccount, 'id'>, { operator }: Pick<Freehold, '
 const resume = ({ id }: Pick<TestAccount, 'id'>) => operator(RESUME, { id });
 
 /** Endpoints that only end something, or keep a thief out. Publishing unlists an entry, so it reads its input first. */
-const ENDING = /^DELETE |\/cancel$|\/agents\/directory$|\/auth\/password$/;
+const ENDING = /^DELETE |\/cancel$|\/agents\/directory$|\/auth\/password$|\/oauth\/clients\/\{\w+\}\/rotate-secret$/;
 /** A public endpoint that, with a credential, creates something in its account. */
 const CREATING = /^\/v1\/oauth\/register$/;
 
@@ -48,7 +48,7 @@ describe('A suspended account', () => {
     expect(ending.map(({ name }) => name).sort()).toEqual(
       [
         ...['cancelTopup', 'changePassword', 'deleteOauthClient', 'deleteServer', 'deleteSshKey', 'deleteWebhook'],
-        ...['publishAgent', 'revokeApiKey', 'revokeSession'],
+        ...['publishAgent', 'revokeApiKey', 'revokeSession', 'rotateOauthClientSecret'],
       ].sort(),
     );
     expect(active.length).toBeGreaterThan(8);

@@ -126,12 +126,14 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/servers/{order_number}/metrics': 'server',
   '/v1/ssh-keys/{id}': 'sshKey',
   '/v1/oauth/clients/{client_id}': 'client',
+  '/v1/oauth/clients/{client_id}/rotate-secret': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
   '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
-/** Valid bodies of each PATCH. */
+/** Valid bodies of each PATCH, and of a POST that needs one. */
 const BODIES: Record<string, object[]> = {
+  '/v1/oauth/clients/{client_id}/rotate-secret': [{ client_secret: 'svc_cs_x' }],
   '/v1/servers/{order_number}': [
     ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
     ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
@@ -144,7 +146,7 @@ describe('An id of another account', () => {
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
-    const bodies = method === 'PATCH' ? BODIES[path] : [undefined];
+    const bodies = method === 'PATCH' ? BODIES[path] : (method === 'POST' && BODIES[path]) || [undefined];
     expect(bodies, 'add valid bodies to BODIES').toBeDefined();
     const query =
       method === 'GET' && path.endsWith('s/{order_number}') && thing === 'server' ? '?wait_for=running' : '';
@@ -250,16 +252,16 @@ describe('An id of another account', () => {
     server: 'server serverMetrics deleteServer updateServer serverUpdated',
     topup: 'topUp cancelTopup receipt topUpUpdated',
     sshKey: 'sshKey deleteSshKey',
-    key: 'revokeApiKey',
-    session: 'revokeSession',
+    ...{ key: 'revokeApiKey', session: 'revokeSession', delivery: 'redeliver', account: 'auditLog' },
     webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
-    delivery: 'redeliver',
-    client: 'deleteOauthClient',
-    account: 'auditLog',
+    client: 'deleteOauthClient rotateOauthClientSecret',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */
-  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }', rotateWebhookSecret: '{}' };
+  const INPUTS: Record<string, string> = {
+    ...{ updateServer: '{ autoRenew: false }', rotateWebhookSecret: '{}' },
+    rotateOauthClientSecret: '{ clientSecret: "svc_cs_x" }',
+  };
   const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
     Object.values(root!.getFields()).flatMap((field) => {
       const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');

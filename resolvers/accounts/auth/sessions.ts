@@ -78,7 +78,7 @@ export async function endSessions(
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
-  reason: 'revoked' | 'session_limit' | LoginChange,
+  reason: 'revoked' | 'session_limit' | 'secret_rotated' | LoginChange,
   actor: Actor,
 ): Promise<number> {
   const ended = await END_SESSIONS.all(tx, [accountId, ids]);
