@@ -48,7 +48,7 @@ declare global {
       scope: RequiredScope;
       /** The right that an operator needs. A mutation with the scope `operator` must state it. Others have that of the scope. */
       right?: OperatorRight;
-      /** A suspended account may call it too, because it only ends something. */
+      /** A suspended account may call it too, because it only ends something, or keeps a thief out. */
       whileSuspended?: boolean;
       /** A login may call it although its account has no calls left. Default: whether suspended accounts may call it. */
       urgent?: boolean;

@@ -82,6 +82,14 @@ export const READ_SESSION = statement({ ...Session.columns, isOver: column.boole
 /** Ends the session $1, whose refresh token was spent. Its row stays to detect a second use, and needs no header for that. */
 export const ROTATE_SESSION = statement({})`
   update session set rotated_at = now(), revoked_at = now(), user_agent = null where id = $1`;
+/**
+ * Whether the session $1 may end the session $2 of the account $3. It may end tokens of OAuth clients, and logins that are not newer.
+ * A login begins a family, so a refresh makes it no newer. Null as $1: the caller has no login.
+ */
+export const MAY_END_SESSION = statement({ allowed: column.boolean() })`
+  select source like 'oauth:%' or coalesce(family_expires_at <=
+      (select family_expires_at from session where id = $1 and account_id = $3), false) as allowed
+    from session where id = $2 and account_id = $3`;
 /** Ends the open sessions of the account $1 in the families of the sessions $2. A refresh replaces a session. */
 export const END_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and ${IS_OPEN}

@@ -42,6 +42,15 @@ export const NOTE_CLIENT_USE = statement({ id: column.key() })`
   update oauth_client set last_used_at = date_trunc('minute', now())
     where id = $1 and (expires_at is null or expires_at > now()) returning id`;
 
+/** Replaces the secret of the client $1 by the digest $2. $3 the digest before, or null for any. No row: it is another. */
+export const REPLACE_SECRET = statement({ id: column.key() })`
+  update oauth_client set secret_digest = $2::bytea
+    where id = $1 and ($3::bytea is null or secret_digest = $3) returning id`;
+/** Whether the account $1 has a password, or a client beside $2 that depends on no other credential. */
+export const HAS_OTHER_WAY_IN = statement({ other: column.boolean() })`
+  select exists (select from account where id = $1 and password_hash is not null)
+    or exists (select from oauth_client where account_id = $1 and id <> $2 and limited_by is null) as other`;
+
 const USED_AT = 'greatest(created_at, last_used_at)';
 /**
  * Seconds since the client $1 last got a token, or was registered. It is untried if a stranger registered it, which made its

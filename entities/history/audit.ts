@@ -66,6 +66,11 @@ export const COUNT_RECENT_ENTRIES = statement({ entries: column.int() })`
 export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry
   where account_id = $1 and action = $2 and actor_type <> 'system' order by action desc, id desc offset $3::int - 1 limit 1`;
+/** The same for the sessions that OAuth clients opened ($2 true), or for all others. $4 is the bound of the ids. */
+export const SECONDS_TO_AN_HOUR_OLD_SESSION = statement({ seconds: column.real() })`
+  select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry
+  where account_id = $1 and action = 'session.created' and id >= $4 and coalesce(actor_name like 'oauth:%', false) = $2::boolean
+  order by action desc, id desc offset $3::int - 1 limit 1`;
 /** Inserts entries with the action $1; the other parameters are arrays with one element for each entry. */
 export const INSERT_REQUESTS = statement({})`
   insert into audit_entry (action, created_at, id, account_id, actor_type, actor_id, actor_name, request_id, method, path, status,

@@ -26,6 +26,8 @@ export interface Http {
   extension: boolean;
   /** Whether the endpoint takes an idempotency key. */
   keyed: boolean;
+  /** Whether the key must be a UUID. */
+  uuidKey: boolean;
 }
 
 export interface Tool {

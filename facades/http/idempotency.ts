@@ -47,16 +47,17 @@ export const KEY_SCHEMA = {
 
 const PASSWORDS: ReadonlySet<string> = new Set(['password', 'current_password']);
 const KEY = /^[!-~]{1,255}$/;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** The key of a request; undefined if it has none. @throws ApiError invalid_header */
 export function keyOf(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === 'string' && KEY.test(header)) return header;
-  const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters.';
-  throw new ApiError('invalid_header', message, {
-    errors: [{ field: 'Idempotency-Key', code: 'wrong_format', message }],
-  });
+  throw wrongKey('Idempotency-Key must be 1 to 255 visible ASCII characters.');
 }
+
+const wrongKey = (message: string) =>
+  new ApiError('invalid_header', message, { errors: [{ field: 'Idempotency-Key', code: 'wrong_format', message }] });
 
 /** Whether the endpoint accepts keys. It does not if it checks the credential itself, since no viewer separates the keys. */
 export const takesKey = ({ http, parameters }: Operation): boolean =>
@@ -83,6 +84,8 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     const viewer = dependsOnViewer(operation) ? context.viewer : null;
     if (key === undefined || !once || (isRegistration && !viewer))
       return { answer: await runToJson(values, body, context), replayed: false };
+    if (http?.uuidKey && !UUID.test(key))
+      throw wrongKey('The answer has a secret, so the Idempotency-Key must be a random UUID.');
     // The code may have another name.
     if (unalias && isRecord(body)) unalias(body);
     const { code, rest } = creates ? withoutCode(body) : { code: undefined, rest: body ?? null };

@@ -34,12 +34,12 @@ export async function lockOwnAccount(tx: Transaction, context: Context, allowed?
 }
 
 /** Locks the caller's account, and reads it. @throws ApiError as `lockOwnAccount` does */
-export async function lockedOwnAccount(tx: Transaction, context: Context): Promise<Account> {
-  const id = await lockOwnAccount(tx, context);
+export async function lockedOwnAccount(tx: Transaction, context: Context, allowed?: WhileSuspended): Promise<Account> {
+  const id = await lockOwnAccount(tx, context, allowed);
   return tx.manager.findOneByOrFail(Account, { id });
 }
 
-/** Suspended accounts may do it too, because it only reads or ends something. */
+/** Suspended accounts may do it too, because it only reads, ends something, or keeps a thief out. */
 export type WhileSuspended = 'while suspended';
 
 /**
@@ -60,8 +60,8 @@ export async function findBalance(context: Context): Promise<BalanceView> {
 }
 
 /**
- * Suspends an account, so that it may only read, and end its own things. Its servers keep running and renewing. The
- * service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
+ * Suspends an account, so that it may only read, end its own things, and change its password. Its servers keep running and
+ * renewing. The service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
  * @throws ApiError not_found
  */
 export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>

@@ -1,6 +1,7 @@
 /** The account and its balance. */
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
+import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
@@ -41,7 +42,8 @@ export const AccountType = objectType<Account>(
     suspendedAt: t.expose('suspendedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the suspension began. A suspended account may only read, and end its own things.',
+      description:
+        'When the suspension began. A suspended account may only read, end its own things, and change its password.',
     }),
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
@@ -75,6 +77,15 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));
 
+const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The numbers of ended credentials.', (t) => ({
+  sessionsRevoked: t.exposeInt('sessionsRevoked'),
+  apiKeysRevoked: t.exposeInt('apiKeysRevoked'),
+  oauthClientsDeleted: t.exposeInt('oauthClientsDeleted'),
+  webhookSecretsReplaced: t.exposeInt('webhookSecretsReplaced', {
+    description: 'The number of webhooks with a new secret, which are disabled until their owner rotates it.',
+  }),
+}));
+
 builder.queryFields((t) => ({
   account: t.field({
     type: AccountType,
@@ -96,7 +107,7 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description:
-      'Suspends an account at once. It may still read, delete, revoke and cancel, and its servers keep running.',
+      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers keep running.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
@@ -110,6 +121,18 @@ builder.mutationFields((t) => ({
     description: 'Ends the suspension of an account.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
+  }),
+  revokeCredentials: t.field({
+    type: RevokedCredentials,
+    scope: 'operator',
+    right: 'support',
+    description:
+      'Ends all sessions, API keys and OAuth clients of an account, and replaces the secrets of its webhooks. Its owner logs in again. An account without a password is refused: see resetClient.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, { id, reason }, context) => revokeAccount(context, id, reason),
   }),
 }));
 

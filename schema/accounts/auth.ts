@@ -117,7 +117,7 @@ builder.mutationFields((t) => ({
   changePassword: t.field({
     type: PasswordChangedType,
     scope: 'full',
-    urgent: true,
+    whileSuspended: true,
     description:
       'Changes the password. All other sessions end. API keys and OAuth clients stay, unless revoke says everything.',
     args: { input: t.arg({ type: ChangePasswordInput, required: true }) },

@@ -1,8 +1,14 @@
-/** Lists and deletes the OAuth clients of an account. */
+/** Lists and deletes the OAuth clients of an account, and replaces their secrets. */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import { shownUse } from '../../resolvers/accounts/auth/credential.ts';
-import { deleteOauthClient, listOauthClients } from '../../resolvers/accounts/oauth/clients.ts';
-import { builder, objectType } from '../builder.ts';
+import {
+  deleteOauthClient,
+  listOauthClients,
+  type RotatedClient,
+  resetClient,
+  rotateClientSecret,
+} from '../../resolvers/accounts/oauth/clients.ts';
+import { builder, inputType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const OauthClientEntry = objectType<OauthClient>('OauthClientEntry', 'An OAuth client, without its secret.', (t) => ({
@@ -43,6 +49,19 @@ const DeletedOauthClient = builder
     }),
   });
 
+const RotatedOauthClient = objectType<RotatedClient>(
+  'RotatedOauthClient',
+  'A client with its new secret, which the service shows only here.',
+  (t) => ({
+    clientId: t.exposeID('id'),
+    clientSecret: t.exposeString('clientSecret', { description: 'The new secret. Keep it.' }),
+    tokensRevoked: t.exposeInt('tokensRevoked', { description: 'The number of its sessions that ended.' }),
+  }),
+);
+const RotateInput = inputType('RotateOauthClientSecretInput', (t) => ({
+  clientSecret: t.field({ type: 'Token', required: true, description: 'The present secret of the client.' }),
+}));
+
 builder.queryFields((t) => ({
   oauthClients: t.field({
     type: OauthClientPage,
@@ -61,5 +80,30 @@ builder.mutationFields((t) => ({
     description: 'Deletes an OAuth client, and ends its tokens and the keys that they created at once.',
     args: { clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }) },
     resolve: (_, { clientId }, context) => deleteOauthClient(context, clientId),
+  }),
+  rotateOauthClientSecret: t.field({
+    type: RotatedOauthClient,
+    scope: 'read',
+    whileSuspended: true,
+    creates: 'tokens',
+    description:
+      'Replaces the secret of an OAuth client of the account. The caller proves the present one. Other tokens of the client end at once.',
+    args: {
+      clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }),
+      input: t.arg({ type: RotateInput, required: true }),
+    },
+    resolve: (_, { clientId, input }, context) => rotateClientSecret(context, clientId, input.clientSecret),
+  }),
+  resetClient: t.field({
+    type: RotatedOauthClient,
+    scope: 'operator',
+    right: 'support',
+    creates: 'tokens',
+    description: 'Gives an OAuth client a new secret, and ends its tokens. Hand the secret to the owner.',
+    args: {
+      clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, { clientId, reason }, context) => resetClient(context, clientId, reason),
   }),
 }));

@@ -91,7 +91,8 @@ builder.mutationFields((t) => ({
     type: RevokedSession,
     scope: 'full',
     whileSuspended: true,
-    description: 'Ends a session and its refresh token at once.',
+    description:
+      'Ends a session and its refresh token at once. Only a login ends a login, and none that is newer than itself.',
     args: { tokenId: t.arg({ type: 'ID', required: true, description: 'The session to end.' }) },
     resolve: (_, { tokenId }, context) => revokeSession(context, tokenId),
   }),

@@ -1,5 +1,6 @@
 /** Mass registration needs work: over REST, OAuth and MCP, and in all processes together. */
 import { execFileSync } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -16,6 +17,10 @@ const page = readFileSync('docs/use/api.md', 'utf8');
 writeFileSync(solver, page.slice(page.indexOf('## Proof of work')).match(/```js\n([\s\S]+?)```/)![1]!);
 /** Solves a challenge by the documented code. */
 const solve = (challenge: string) => execFileSync(process.execPath, [solver, challenge], { encoding: 'utf8' }).trim();
+
+/** A number that does not solve the challenge. One in 256 does. */
+const unsolved = (challenge: string) =>
+  [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `${challenge}:${n}`).find((text) => hash('sha256', text, 'buffer')[0] !== 0)!;
 
 const environment = {
   DATABASE_URL: await newDatabaseUrl(afterAll),
@@ -69,7 +74,7 @@ describe('Registration above the rate', () => {
     const parts = challenge.split(':');
     const solved = solve(challenge);
     const wrong = [
-      `${challenge}:x`,
+      unsolved(challenge),
       challenge,
       'nonsense',
       `${[parts[0], '0', ...parts.slice(2)].join(':')}:1`,

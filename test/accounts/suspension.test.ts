@@ -17,8 +17,9 @@ const suspend = ({ id }: Pick<TestAccount, 'id'>, { operator }: Pick<Freehold, '
   operator(SUSPEND, { id, reason: 'Spam was sent.' });
 const resume = ({ id }: Pick<TestAccount, 'id'>) => operator(RESUME, { id });
 
-/** Endpoints that only end something, and messages to the operator. Publishing unlists an entry, so it reads its input first. */
-const ENDING = /^DELETE |\/cancel$|\/agents\/directory$|\/account\/messages/;
+/** Endpoints that only end something or keep a thief out, and messages. Publishing unlists an entry, so it reads its input first. */
+const ENDING =
+  /^DELETE |\/cancel$|\/agents\/directory$|\/account\/messages|\/auth\/password$|\/oauth\/clients\/\{\w+\}\/rotate-secret$/;
 /** A public endpoint that, with a credential, creates something in its account. */
 const CREATING = /^\/v1\/oauth\/register$/;
 
@@ -47,8 +48,9 @@ describe('A suspended account', () => {
     );
     expect(ending.map(({ name }) => name).sort()).toEqual(
       [
-        ...['cancelTopup', 'deleteOauthClient', 'deleteServer', 'deleteSshKey', 'deleteWebhook'],
-        ...['publishAgent', 'revokeApiKey', 'revokeSession', 'markMessageRead', 'writeMessage'],
+        ...['cancelTopup', 'changePassword', 'deleteOauthClient', 'deleteServer', 'deleteSshKey', 'deleteWebhook'],
+        ...['publishAgent', 'revokeApiKey', 'revokeSession', 'rotateOauthClientSecret'],
+        ...['markMessageRead', 'writeMessage'],
       ].sort(),
     );
     expect(active.length).toBeGreaterThan(8);

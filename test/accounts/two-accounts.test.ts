@@ -51,10 +51,8 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   const hook = { url: receiver.url, event_filter: 'ssh_key.created' };
   const hooks = [await make('/v1/webhooks', hook), await make('/v1/webhooks', { ...hook, url: `${hook.url}/2` })];
   const sshKeys = await Promise.all(SSH_KEYS.map((public_key) => make('/v1/ssh-keys', { public_key })));
-  const servers = [
-    await make('/v1/servers', { service_code: 'vps-1' }),
-    await make('/v1/servers', { service_code: 'vps-2' }),
-  ];
+  const order = (service_code: string) => make('/v1/servers', { service_code });
+  const servers = [await order('vps-1'), await order('vps-2')];
   const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
   await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
@@ -126,12 +124,14 @@ const IN_PATHS: Record<string, Thing> = {
   '/v1/ssh-keys/{id}': 'sshKey',
   '/v1/oauth/clients/{client_id}': 'client',
   '/v1/account/messages/{id}/read': 'message',
+  '/v1/oauth/clients/{client_id}/rotate-secret': 'client',
   '/v1/webhooks/{id}': 'webhook',
   '/v1/webhooks/{id}/test': 'webhook',
   '/v1/webhooks/{id}/rotate-secret': 'webhook',
 };
-/** Valid bodies of each PATCH. */
+/** Valid bodies of each PATCH, and of a POST that needs one. */
 const BODIES: Record<string, object[]> = {
+  '/v1/oauth/clients/{client_id}/rotate-secret': [{ client_secret: 'svc_cs_x' }],
   '/v1/servers/{order_number}': [
     ...[{ hostname: 'mine.example' }, { labels: { mine: 'yes' } }, { auto_renew: false }, { delete_protection: true }],
     ...[{ power_state: 'off' }, { action: 'reboot' }, { action: 'rebuild' }, { service_code: 'vps-3' }],
@@ -144,7 +144,7 @@ describe('An id of another account', () => {
   it.each(inPaths)('does not exist in the path of %s %s', async (method, path) => {
     const thing = IN_PATHS[path];
     expect(thing, 'say in IN_PATHS what the path names').toBeDefined();
-    const bodies = method === 'PATCH' ? BODIES[path] : [undefined];
+    const bodies = method === 'PATCH' ? BODIES[path] : (method === 'POST' && BODIES[path]) || [undefined];
     expect(bodies, 'add valid bodies to BODIES').toBeDefined();
     const query =
       method === 'GET' && path.endsWith('s/{order_number}') && thing === 'server' ? '?wait_for=running' : '';
@@ -224,8 +224,8 @@ describe('An id of another account', () => {
   const ofTools: Record<string, Thing> = {
     ...{ get_topup: 'topup', cancel_topup: 'topup', get_server: 'server', wait_for_server: 'server' },
     ...{ update_server: 'server', cancel_server: 'server', revoke_api_key: 'key', get_ssh_key: 'sshKey' },
-    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook' },
-    ...{ delete_oauth_client: 'client', mark_message_read: 'message' },
+    ...{ remove_ssh_key: 'sshKey', delete_webhook: 'webhook', test_webhook: 'webhook', mark_message_read: 'message' },
+    delete_oauth_client: 'client',
   };
   const MORE: Record<string, object> = {
     wait_for_server: { status: 'running', timeout: 1 },
@@ -251,17 +251,17 @@ describe('An id of another account', () => {
     server: 'server serverMetrics deleteServer updateServer serverUpdated',
     topup: 'topUp cancelTopup receipt topUpUpdated',
     sshKey: 'sshKey deleteSshKey',
-    key: 'revokeApiKey',
-    session: 'revokeSession',
-    webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
-    delivery: 'redeliver',
-    client: 'deleteOauthClient',
+    ...{ key: 'revokeApiKey', session: 'revokeSession', delivery: 'redeliver', message: 'markMessageRead' },
     account: 'auditLog messages webhooks',
-    message: 'markMessageRead',
+    webhook: 'deleteWebhook rotateWebhookSecret testWebhook',
+    client: 'deleteOauthClient rotateOauthClientSecret',
   };
   const thingOf = (field: string) => THINGS.find((thing) => THINGS_OF_FIELDS[thing]?.split(' ').includes(field));
   /** A valid input of each field with an id. */
-  const INPUTS: Record<string, string> = { updateServer: '{ autoRenew: false }', rotateWebhookSecret: '{}' };
+  const INPUTS: Record<string, string> = {
+    ...{ updateServer: '{ autoRenew: false }', rotateWebhookSecret: '{}' },
+    rotateOauthClientSecret: '{ clientSecret: "svc_cs_x" }',
+  };
   const fields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap((root) =>
     Object.values(root!.getFields()).flatMap((field) => {
       const id = field.args.find(({ type }) => getNamedType(type).name === 'ID');

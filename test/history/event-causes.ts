@@ -226,8 +226,8 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   'session.revoked': [
     'caller',
     async () => {
-      const { token_id } = await login();
-      await owner.rest('DELETE', `/v1/auth/sessions/${token_id}`);
+      const { token_id, access_token } = await login();
+      await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${access_token}` });
       return token_id;
     },
     {},

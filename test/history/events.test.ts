@@ -17,6 +17,8 @@ const BEYOND: EventType[] = [
   ...([
     'oauth_client.created',
     'oauth_client.removed',
+    'oauth_client.secret_rotated',
+    'account.credentials_revoked',
     'coin.updated',
     'host.updated',
     'host.retired',

@@ -127,7 +127,7 @@ describe('The owner of an account', () => {
   it('reads of the use of an ended session, but not of a refreshed token', async () => {
     const account = await newAccount();
     const { tokens } = (await login(account.email, account.password)).body;
-    await account.rest('DELETE', `/v1/auth/sessions/${tokens.token_id}`);
+    await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
     expect((await call(tokens.access_token)).status).toBe(401);
     expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
     const other = (await login(account.email, account.password)).body.tokens;
@@ -165,10 +165,22 @@ describe('The owner of an account', () => {
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: expired.client_id } });
   });
 
+  it('reads of the introspection of a revoked key, and of an ended session', async () => {
+    const account = await newAccount();
+    const { key_id, plaintext } = await newKey(account);
+    await account.rest('DELETE', `/v1/auth/api-keys/${key_id}`);
+    expect((await oauth.introspect(plaintext)).body).toEqual({ active: false });
+    expect(await entryOf(account, 'api_key.refused')).toMatchObject({ resource: { id: key_id } });
+    const { tokens } = (await login(account.email, account.password)).body;
+    await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
+    expect((await oauth.introspect(tokens.access_token)).body).toEqual({ active: false });
+    expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
+  });
+
   it('reads of the use of a revoked refresh token', async () => {
     const account = await newAccount();
     const { tokens } = (await login(account.email, account.password)).body;
-    await account.rest('DELETE', `/v1/auth/sessions/${tokens.token_id}`);
+    await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
     const { refresh_token } = tokens;
     expect((await anonymous('POST', '/v1/auth/token/refresh', { refresh_token })).body.code).toBe('revoked_credential');
     expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });

@@ -65,6 +65,7 @@ export const EXTENSIONS: Endpoint[] = [
   ['POST', '/v1/auth/totp/recovery-codes', 'full', 'LIVE'],
   ['GET', '/v1/oauth/clients', 'full', 'LIVE'],
   ['DELETE', '/v1/oauth/clients/{client_id}', 'full', 'LIVE'],
+  ['POST', '/v1/oauth/clients/{client_id}/rotate-secret', 'read', 'LIVE'],
   ['GET', '/v1/billing/receipts/{month}', 'read', 'LIVE'],
   ['GET', '/v1/billing/topups/{order_number}/receipt', 'read', 'LIVE'],
   // Libraries for RFC 7662 only use POST.

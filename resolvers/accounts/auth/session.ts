@@ -11,9 +11,9 @@ import {
 import { find } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { SECONDS_TO_AN_HOUR_OLD } from '../../../entities/history/audit.ts';
+import { SECONDS_TO_AN_HOUR_OLD_SESSION } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
-import { newId } from '../../../entities/ids.ts';
+import { idFloor, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { HAS_PAID } from '../../../entities/payments/payer.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
@@ -55,7 +55,7 @@ export async function openSession(
   { scope = 'full', endsBy }: { scope?: string; endsBy?: Date | null } = {},
 ): Promise<TokenPair> {
   await lockAccount(tx, accountId);
-  await refuseHaste(context, tx, accountId);
+  await refuseHaste(context, tx, accountId, isOfClient(source));
   await makeRoom(context, tx, accountId, source);
   const tokens = await insertSession(context, tx, { accountId, source, scope, endsBy });
   const actor = { type: 'access_token', id: tokens.tokenId, name: source, requestId: context.requestId } as const;
@@ -63,10 +63,18 @@ export async function openSession(
   return tokens;
 }
 
-/** Each session leaves entries that stay, and a registration is free. */
-async function refuseHaste({ limits }: Context, tx: Transaction, accountId: string): Promise<void> {
+const isOfClient = (source: SessionSource): boolean => source.startsWith('oauth:');
+/** A bit more than an hour, because the clocks of processes differ. */
+const HASTE_MS = 62 * 60_000;
+
+/**
+ * Each session leaves entries that stay, and a registration is free. All OAuth clients count together, apart from logins. So
+ * no client keeps the owner out.
+ */
+async function refuseHaste({ limits }: Context, tx: Transaction, accountId: string, ofClient: boolean): Promise<void> {
   const most = limits.unpaidSessionsPerHour;
-  const seconds = (await SECONDS_TO_AN_HOUR_OLD.first(tx, [accountId, 'session.created', most]))?.seconds ?? 0;
+  const counted = [accountId, ofClient, most, idFloor('aud', Date.now() - HASTE_MS)];
+  const seconds = (await SECONDS_TO_AN_HOUR_OLD_SESSION.first(tx, counted))?.seconds ?? 0;
   if (seconds <= 0 || (await HAS_PAID.first(tx, [accountId]))!.paid) return;
   const detail = `An account that never paid opens ${most} sessions in an hour. Use one of them, pay, or wait.`;
   throw new ApiError('rate_limited', detail, { retryAfter: Math.ceil(seconds) });
@@ -77,7 +85,7 @@ const CLIENT_SESSIONS_MAX = 25;
 
 async function makeRoom(context: Context, tx: Transaction, accountId: string, source: SessionSource): Promise<void> {
   const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
-  const isClient = source.startsWith('oauth:');
+  const isClient = isOfClient(source);
   const endable = isClient ? open.filter((session) => session.source === source) : open;
   const above = isClient ? endable.length + 1 - CLIENT_SESSIONS_MAX : 0;
   const tooMany = Math.max(above, open.length + 1 - context.limits.sessions);

@@ -3,6 +3,7 @@ import {
   END_SESSIONS,
   FIND_OPEN_SESSIONS,
   LIST_OPEN_SESSIONS,
+  MAY_END_SESSION,
   type Session,
 } from '../../../entities/accounts/credential.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
@@ -12,7 +13,8 @@ import { ApiError } from '../../../entities/errors.ts';
 import type { Actor } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
-import { accountOf, actorOf, type Context } from '../../context.ts';
+import { accountOf, actorOf, type Context, isLogin } from '../../context.ts';
+import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 import { lockOwnAccount } from '../account.ts';
 
@@ -22,14 +24,30 @@ export async function listSessions(context: Context, request: PageRequest): Prom
   return pageFrom(rows, request, {});
 }
 
-/** Ends a session and its refresh token at once, and the session that replaced it after a refresh. @throws ApiError not_found */
+/**
+ * Ends a session and its refresh token at once, and the session that replaced it after a refresh. An API key or a token of an
+ * OAuth client ends no login, and a login ends no newer one. So a thief cannot end each next login of the owner.
+ * @throws ApiError not_found, or insufficient_scope for such a login
+ */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
   if (!isId('tok', id)) throw new ApiError('not_found');
   await context.db.transaction(async (tx) => {
     const accountId = await lockOwnAccount(tx, context, 'while suspended');
+    await refuseNewerLogin(tx, context, accountId, id);
     if (!(await endSessions(tx, accountId, [id], 'revoked', actorOf(context)))) throw new ApiError('not_found');
   });
   return { tokenId: id };
+}
+
+/** @throws ApiError not_found or insufficient_scope */
+async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId: string, id: string): Promise<void> {
+  const own = viewer && isLogin(viewer) ? viewer.credentialId : null;
+  if (found(await MAY_END_SESSION.first(tx, [own, id, accountId])).allowed) return;
+  const reason = own ? 'This login is newer than yours.' : 'An API key or a token of an OAuth client ends no login.';
+  throw new ApiError(
+    'insufficient_scope',
+    `${reason} Log in at POST /v1/auth/login, and end it with the new access token.`,
+  );
 }
 
 /** A change of how the account logs in; its event has the same name. */
@@ -60,7 +78,7 @@ export async function endSessions(
   tx: Transaction,
   accountId: string,
   ids: readonly string[],
-  reason: 'revoked' | 'session_limit' | LoginChange,
+  reason: 'revoked' | 'session_limit' | 'secret_rotated' | LoginChange,
   actor: Actor,
 ): Promise<number> {
   const ended = await END_SESSIONS.all(tx, [accountId, ids]);

@@ -47,16 +47,24 @@ export async function introspectOauthToken(
   return { active: true, aud: resourcesOf(context), iss: context.publicUrl, ...found };
 }
 
-async function claimsOf({ db }: Context, credential: string) {
+async function claimsOf(context: Context, credential: string) {
+  const { db } = context;
   const kind = credentialKind(credential);
   if (kind === 'live') {
     const key = await find(db, ApiKey, { digest: digest(credential) });
-    if (key?.status !== 'ACTIVE' || isPast(key.expiresAt)) return undefined;
+    if (key?.status !== 'ACTIVE' || isPast(key.expiresAt)) {
+      if (key) noteEnded(context, 'api_key', key);
+      return undefined;
+    }
     return { ...claims(key), tokenType: 'Bearer', exp: key.expiresAt };
   }
   if (kind !== 'at' && kind !== 'rt') return undefined;
   const session = await findSession(db, kind, credential);
-  if (!session || session.revokedAt) return undefined;
+  if (!session || session.revokedAt) {
+    // Clients may ask about a refreshed token by mistake.
+    if (session && !session.rotatedAt) noteEnded(context, 'session', session);
+    return undefined;
+  }
   const refreshUntil = Math.min(session.refreshExpiresAt.getTime(), session.familyExpiresAt.getTime());
   const exp = kind === 'at' ? session.expiresAt : new Date(refreshUntil);
   if (isPast(exp)) return undefined;
@@ -75,6 +83,13 @@ function noteNetwork({ security, address }: Context, credential: string, { sub: 
   const type = credentialKind(credential) === 'live' ? 'api_key' : 'session';
   security.note({ type: `${type}.network_refused`, account, address, resource: { type, id } });
 }
+
+/** Tells the owner, as of the use of an ended credential. */
+const noteEnded = (
+  { security, address }: Context,
+  type: 'api_key' | 'session',
+  { accountId: account, id }: Pick<Session, 'accountId' | 'id'>,
+): void => security.note({ type: `${type}.refused`, account, address, resource: { type, id } });
 
 type Claims = ReturnType<typeof claims>;
 const claims = ({ id, accountId, scope, createdAt }: Pick<Session, 'id' | 'accountId' | 'scope' | 'createdAt'>) => ({

@@ -1,0 +1,87 @@
+/** Ends all credentials of an account: by its owner with a new password, or by the operator. */
+import { Account } from '../../../entities/accounts/account.ts';
+import { FIND_OPEN_SESSIONS } from '../../../entities/accounts/credential.ts';
+import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
+import { PendingLogin } from '../../../entities/accounts/totp.ts';
+import { find, remove, update } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { record } from '../../../entities/history/record.ts';
+import { transition } from '../../../entities/history/transition.ts';
+import { isId } from '../../../entities/ids.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import {
+  LOCK_WEBHOOKS,
+  SECRET_REVOKED,
+  WEBHOOK_LIFECYCLE,
+  WEBHOOK_SECRET,
+  Webhook,
+} from '../../../entities/webhooks/webhook.ts';
+import { newWebhookSecret } from '../../../provisioning/index.ts';
+import { actorOf, type Context } from '../../context.ts';
+import { found } from '../../errors.ts';
+import { endSessions } from './sessions.ts';
+
+/** The numbers of ended things. */
+export interface Revoked {
+  sessionsRevoked: number;
+  apiKeysRevoked: number;
+  oauthClientsDeleted: number;
+  webhookSecretsReplaced: number;
+}
+
+/**
+ * Ends all credentials of an account for the operator, also those of its owner, who logs in again. The event has the reason.
+ * @throws ApiError not_found, or validation_failed for an account without a password, which could not log in again
+ */
+export async function revokeAccount(context: Context, id: string, reason: string): Promise<Revoked> {
+  if (!isId('acct', id)) throw new ApiError('not_found');
+  return context.db.transaction(async (tx) => {
+    await lockAccount(tx, id);
+    const { passwordHash } = found(await find(tx, Account, { id }));
+    if (!passwordHash)
+      throw new ApiError(
+        'validation_failed',
+        'The account has no password, so its OAuth client is its only way in. Give that a new secret by resetClient.',
+      );
+    // The webhooks hear of it before the replacement of their secrets disables them.
+    await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
+    await remove(tx, PendingLogin, { accountId: id });
+    const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
+    const logins = open.filter(({ source }) => !source.startsWith('oauth:')).map((session) => session.id);
+    const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
+    const revoked = await revokeEverything(context, tx, id);
+    return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
+  });
+}
+
+/** Ends API keys and OAuth clients with their tokens, and replaces the secrets of webhooks. The caller holds the lock of the account. */
+export async function revokeEverything(context: Context, tx: Transaction, accountId: string): Promise<Revoked> {
+  const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context));
+  return {
+    sessionsRevoked: sessions.length,
+    apiKeysRevoked: apiKeys.length,
+    oauthClientsDeleted: clients.length,
+    webhookSecretsReplaced: await replaceSecrets(context, tx, accountId),
+  };
+}
+
+/**
+ * Gives each webhook a new secret at once, so that a thief of the old one cannot sign messages. Disables the webhooks, because
+ * their receivers may be the thief's. Each works again once the owner has rotated its secret.
+ * @returns how many
+ */
+async function replaceSecrets(context: Context, tx: Transaction, accountId: string): Promise<number> {
+  const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
+  for (const { id, disabledReason: before } of webhooks) {
+    const secret = WEBHOOK_SECRET.seal(context.vault, newWebhookSecret(), id);
+    // An expired webhook stays so.
+    const disabledReason = before === 'expired' ? before : SECRET_REVOKED;
+    await update(tx, Webhook, { id }, { secret, previousSecret: null, previousSecretUntil: null, disabledReason });
+    if (await transition(tx, WEBHOOK_LIFECYCLE, id, 'DISABLED')) {
+      const data = { disabled_reason: disabledReason };
+      await record(tx, accountId, id, { type: 'webhook.disabled', actor: actorOf(context), data });
+    }
+  }
+  return webhooks.length;
+}
