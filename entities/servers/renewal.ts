@@ -38,14 +38,18 @@ export const EXTEND_PAID_TIME = statement({})`
 export const FIND_ACCOUNTS_WITH_SUSPENDED = statement({ accountId })`
   select distinct account_id from server where account_id = any($1) and status = 'SUSPENDED' order by 1`;
 /**
- * Accounts that can pay for a suspended server with automatic renewal, in the order of their ids. Accounts with a task for
- * that are left out. $1 how many, $2 the prefix of the subjects of those tasks.
+ * Accounts that can pay for a suspended server with automatic renewal, in the order of their ids. The list leaves out suspended
+ * accounts, and accounts with a task for that. $1 how many, $2 the prefix of the subjects of those tasks.
  */
 export const FIND_SOLVENT_ACCOUNTS = statement({ accountId })`
   select distinct account_id from server join balance using (account_id)
   where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
     and not exists (select from task where subject = $2 || account_id)
+    and not exists (select from account where account.id = account_id and suspended_at is not null)
   order by 1 limit $1::int`;
+/** Of these accounts, the suspended ones. $1 account ids. */
+export const FIND_SUSPENDED_ACCOUNTS = statement({ accountId })`
+  select id as account_id from account where id = any($1) and suspended_at is not null`;
 /** Locks the suspended servers of an account that wait for money. $1 account id. */
 export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server

@@ -60,8 +60,8 @@ export async function findBalance(context: Context): Promise<BalanceView> {
 }
 
 /**
- * Suspends an account, so that it may only read, end its own things, and change its password. Its servers keep running and
- * renewing. The service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
+ * Suspends an account, so that it may only read, end its own things, and change its password. Its servers run until their
+ * paid time ends, and do not renew. The service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
  * @throws ApiError not_found
  */
 export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>

@@ -23,17 +23,38 @@ export interface DeletedServer {
  * of a dedicated one waits until its host is free. Deleting again changes nothing.
  * @throws ApiError not_found or delete_protected
  */
-export async function deleteServer(context: Context, orderNumber: string): Promise<DeletedServer> {
+export const deleteServer = (context: Context, orderNumber: string): Promise<DeletedServer> =>
+  destroyServer(context, orderNumber, { refund: true });
+
+/**
+ * Deletes a server for the operator, with or without the refund of its unused hours. Its delete protection does not hold. An
+ * order that never ran gets its money back always. The event has the reason.
+ * @throws ApiError not_found
+ */
+export const removeServer = (
+  context: Context,
+  { orderNumber, ...terms }: { orderNumber: string; refund: boolean; reason: string },
+): Promise<DeletedServer> => destroyServer(context, orderNumber, terms);
+
+interface Terms {
+  refund: boolean;
+  /** The reason of the operator. Absent: its customer deletes it. */
+  reason?: string;
+}
+
+async function destroyServer(context: Context, orderNumber: string, terms: Terms): Promise<DeletedServer> {
+  const { refund: isRefunded, reason } = terms;
   return context.db.transaction(async (tx) => {
     const present = await lockServer(tx, context, orderNumber, 'while suspended');
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
-    if (present.deleteProtection) throw new ApiError('delete_protected');
+    if (present.deleteProtection && !reason) throw new ApiError('delete_protected');
     // A host may need a wipe of hours. Its order would otherwise take the next host with the same money.
     const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING';
     const set = { ...ERASED, ...(keepsHold && { unprovenAt: expression('now()') }) };
-    const move = { actor: actorOf(context), set };
+    const data = reason ? { reason, refunded: isRefunded } : {};
+    const move = { actor: actorOf(context), set, data };
     const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
-    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server);
+    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server, isRefunded);
     if (keepsHold) tx.changed({ kind: 'balance', accountId: server.accountId, id: server.accountId });
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
@@ -41,12 +62,17 @@ export async function deleteServer(context: Context, orderNumber: string): Promi
 }
 
 /** Refunds a server that was deleted at its `updatedAt`. @returns micro-USD */
-async function refundServer(tx: Transaction, server: Server & { previousState: Server['status'] }): Promise<bigint> {
+async function refundServer(
+  tx: Transaction,
+  server: Server & { previousState: Server['status'] },
+  isRefunded: boolean,
+): Promise<bigint> {
   if (server.previousState === 'FAILED') return 0n; // the failure gave it back, or the wipe of its host does
   if (!server.paidUntil) {
     const task = await find(tx, Task, { subject: server.orderNumber });
     return releaseHold(tx, server, await chargeUnproven(tx, server, task?.data ?? {}));
   }
+  if (!isRefunded) return releaseChange(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
   const give = server.kind === 'DEDICATED' ? keepRefund : refund;
   await give(tx, server.accountId, {

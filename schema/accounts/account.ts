@@ -2,6 +2,7 @@
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
+import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
@@ -87,6 +88,20 @@ const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The number
 }));
 
 builder.queryFields((t) => ({
+  accounts: t.field({
+    type: [AccountType],
+    scope: 'operator',
+    description: 'The accounts that fit a search, newest first, at most 50.',
+    args: {
+      search: t.arg({
+        type: 'Line',
+        required: true,
+        description:
+          'An id, an email, an order number, the address of a server, the id of a transaction, an address of a payment, or the first 13 characters of an API key.',
+      }),
+    },
+    resolve: (_, { search }, context) => findAccounts(context, search),
+  }),
   account: t.field({
     type: AccountType,
     scope: 'read',
@@ -107,7 +122,7 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description:
-      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers keep running.',
+      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers run on, and do not renew.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),

@@ -1,6 +1,6 @@
 /** Servers: ordering, reading, deleting and watching them. */
 import type { ShownServer } from '../../entities/servers/server.ts';
-import { type DeletedServer, deleteServer } from '../../resolvers/servers/delete.ts';
+import { type DeletedServer, deleteServer, removeServer } from '../../resolvers/servers/delete.ts';
 import { listServers, SERVER_STATUSES, STABLE, waitForServer } from '../../resolvers/servers/find.ts';
 import { trafficUsedGb } from '../../resolvers/servers/metrics.ts';
 import { type OrderedServer, orderServer } from '../../resolvers/servers/order.ts';
@@ -31,6 +31,7 @@ const POLL_AFTER_SECONDS = 2;
 
 export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedicated server.', (t) => ({
   orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
+  accountId: t.exposeID('accountId', { description: 'Its customer.' }),
   kind: t.expose('kind', { type: ServerKind }),
   status: t.expose('status', { type: ServerStatus }),
   hostname: t.exposeString('hostname'),
@@ -177,6 +178,18 @@ builder.mutationFields((t) => ({
     description: 'Deletes a server permanently, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },
     resolve: (_, { orderNumber }, context) => deleteServer(context, orderNumber),
+  }),
+  removeServer: t.field({
+    type: DeletedServerType,
+    scope: 'operator',
+    right: 'support',
+    description: 'Deletes a server for the operator, also a protected one.',
+    args: {
+      orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }),
+      refund: t.arg.boolean({ required: true, description: 'Whether the customer gets the unused hours back.' }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, args, context) => removeServer(context, args),
   }),
 }));
 

@@ -39,6 +39,10 @@ async function read(page: Page, more = false): Promise<void> {
 /** @throws Refusal */
 async function rowsOf(page: Page, cursor?: string | null): Promise<{ rows: Row[]; cursor: string | null }> {
   const field = rootField(page.list);
+  const lacks = field.args.some(
+    ({ name, type, defaultValue }) => isRequired(type) && defaultValue === null && !place.value.search.get(name),
+  );
+  if (lacks) return { rows: [], cursor: null };
   const given = { ...filtersOf(page), ...(cursor && { cursor }) };
   const used = field.args.filter(({ name }) => name in given);
   const variables = used.map(({ name, type }) => `$${name}: ${written(type)}`).join(', ');

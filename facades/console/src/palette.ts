@@ -31,6 +31,7 @@ function searches(text: string): Command[] {
   const server = (search: Record<string, string>, hint: string) =>
     found.push({ label: text, hint, run: () => go('servers', search) });
   if (/^SRV-/i.test(text)) server({ row: text.toUpperCase() }, 'server by order number');
+  if (text) found.push({ label: text, hint: 'accounts by anything', run: () => go('accounts', { search: text }) });
   if (/^acct_/.test(text))
     found.push({ label: text, hint: 'audit log of the account', run: () => go('audit', { accountId: text }) });
   if (/^TOP-/i.test(text))

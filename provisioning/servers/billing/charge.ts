@@ -3,7 +3,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { available, lockAccount, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
-import { EXTEND_PAID_TIME } from '../../../entities/servers/renewal.ts';
+import { EXTEND_PAID_TIME, FIND_SUSPENDED_ACCOUNTS } from '../../../entities/servers/renewal.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
@@ -16,25 +16,29 @@ export const byOrderNumber = (a: Pick<Server, 'orderNumber'>, b: Pick<Server, 'o
 
 /**
  * Chooses the servers with automatic renewal that their accounts can pay for, in the given order. A server that is too
- * expensive leaves the money for later ones. The balances stay locked, so the choice holds until the transaction ends.
+ * expensive leaves the money for later ones. A suspended account pays for none. The balances stay locked, and a suspension
+ * waits for them, so the choice holds until the transaction ends.
+ * @returns also the ids of the suspended accounts
  */
 export async function chooseAffordable(
   tx: Transaction,
   servers: Server[],
-): Promise<{ affordable: Server[]; others: Server[] }> {
-  const balances = await lockAccount(tx, ...new Set(servers.map(({ accountId }) => accountId)));
+): Promise<{ affordable: Server[]; others: Server[]; suspended: Set<string> }> {
+  const ids = [...new Set(servers.map(({ accountId }) => accountId))];
+  const balances = await lockAccount(tx, ...ids);
+  const suspended = new Set((await FIND_SUSPENDED_ACCOUNTS.all(tx, [ids])).map(({ accountId }) => accountId));
   const left = new Map(balances.map(({ accountId, availableMicros }) => [accountId, availableMicros]));
   const affordable: Server[] = [];
   const others: Server[] = [];
   for (const server of servers) {
     const { accountId, autoRenew, priceMonthMicros } = server;
     const availableMicros = left.get(accountId) ?? 0n;
-    if (autoRenew && priceMonthMicros <= availableMicros) {
+    if (autoRenew && priceMonthMicros <= availableMicros && !suspended.has(accountId)) {
       left.set(accountId, availableMicros - priceMonthMicros);
       affordable.push(server);
     } else others.push(server);
   }
-  return { affordable, others };
+  return { affordable, others, suspended };
 }
 
 interface Renewal {

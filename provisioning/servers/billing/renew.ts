@@ -72,7 +72,7 @@ async function renewDue(tx: Transaction): Promise<void> {
   const found = await FIND_DUE_SERVERS.all(tx, [CHUNK]);
   await lockAccount(tx, ...new Set(found.map(({ accountId }) => accountId)));
   const due = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
-  const { affordable, others } = await chooseAffordable(tx, due.sort(byDueTime));
+  const { affordable, others, suspended } = await chooseAffordable(tx, due.sort(byDueTime));
   await chargeRenewals(
     tx,
     affordable.map((server) => ({
@@ -82,9 +82,10 @@ async function renewDue(tx: Transaction): Promise<void> {
     })),
   );
   for (const server of others.sort(byOrderNumber)) {
-    const { status, autoRenew } = server;
+    const { status, autoRenew, accountId } = server;
     const isCut = CHANGING.has(status) && status !== 'REBUILDING';
     const stable = isCut ? await undoChange(tx, server) : server;
-    await suspend(tx, stable, autoRenew ? 'insufficient_balance' : 'not_renewed');
+    const unpaid = autoRenew ? 'insufficient_balance' : 'not_renewed';
+    await suspend(tx, stable, suspended.has(accountId) ? 'account_suspended' : unpaid);
   }
 }

@@ -7,8 +7,8 @@ import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.
 import { startTask } from '../../../entities/tasks/start.ts';
 import { destroyTask, serverTask, type Tasked } from '../task.ts';
 
-/** The reason of a suspension: the balance did not suffice, or automatic renewal was off. */
-type Reason = 'insufficient_balance' | 'not_renewed';
+/** The reason of a suspension: the balance did not suffice, automatic renewal was off, or the account is suspended. */
+type Reason = 'insufficient_balance' | 'not_renewed' | 'account_suspended';
 
 /**
  * Suspends a stable server, and starts the task that turns its machine off.

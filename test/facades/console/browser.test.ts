@@ -100,6 +100,8 @@ describe.runIf(hasChromium)('The console', () => {
     await page.getByRole('gridcell', { name: 'fresh' }).click();
     await page.getByRole('button', { name: 'Delete' }).click();
     const form = page.getByRole('dialog');
+    await form.getByLabel('Refund').selectOption('true');
+    await form.getByLabel('Reason').fill('Spam');
     await form.getByLabel(/to confirm/).fill('SRV-WRONG');
     await form.getByRole('button', { name: 'Delete' }).click();
     await form.getByText(`Type ${number} to confirm.`).waitFor();

@@ -1,6 +1,6 @@
 /** The pages of the console fit the schema: every list answers, and every button has its mutation. */
 import type { GraphQLField, GraphQLInputObjectType } from 'graphql';
-import { getNamedType, isInputObjectType, isScalarType } from 'graphql';
+import { getNamedType, isInputObjectType, isNonNullType, isScalarType } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../../facades/console/console.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
@@ -20,8 +20,10 @@ describe.each(PAGES.map((page) => [page.path, page] as const))('The page %s', (_
   it('reads a list of the schema, with the fields of its columns and its key', async () => {
     const list = queries[page.list]!;
     const isPage = /Page!?$/.test(String(list.type));
+    const needed = list.args.filter(({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined);
+    const given = needed.length ? `(${needed.map(({ name }) => `${name}: "x"`).join(', ')})` : '';
     const { errors } = await operator(
-      `{ ${page.list} { ${isPage ? `data { ${page.fields} } nextCursor` : page.fields} } }`,
+      `{ ${page.list}${given} { ${isPage ? `data { ${page.fields} } nextCursor` : page.fields} } }`,
     );
     expect(errors).toBeUndefined();
     const fields = page.fields.replace(/\{[^}]*\}/g, '').split(/\s+/);

@@ -5,7 +5,7 @@ export const CUSTOMERS: readonly Page[] = [
   {
     ...{ path: 'servers', group: 'Customers', title: 'Servers', list: 'servers', key: 'orderNumber' },
     filters: ['status', 'region', 'hostname', 'labelSelector'],
-    fields: `orderNumber kind status hostname serviceCode region os ipv4 ipv6 priceMonthUsd paidUntil autoRenew
+    fields: `orderNumber accountId kind status hostname serviceCode region os ipv4 ipv6 priceMonthUsd paidUntil autoRenew
       deleteProtection trafficUsedGb failure { code message } createdAt updatedAt`,
     columns: [
       { field: 'status', title: 'State', as: 'state' },
@@ -19,12 +19,35 @@ export const CUSTOMERS: readonly Page[] = [
     ],
     rowActions: [
       {
-        ...{ mutation: 'deleteServer', label: 'Delete', destroys: true },
+        ...{ mutation: 'removeServer', label: 'Delete', destroys: true },
         of: ({ orderNumber }) => ({ orderNumber }),
         when: not('status', 'DELETED', 'DELETING', 'FAILED'),
       },
     ],
     empty: 'No server yet. Customers order over REST or MCP, and their servers appear here at once.',
+  },
+  {
+    ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
+    filters: ['search'],
+    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor',
+    columns: [
+      { field: 'email', title: 'Email' },
+      { field: 'id', title: 'Account', as: 'code' },
+      { field: 'createdAt', title: 'Since', as: 'day', wide: true },
+      { field: 'suspendedAt', title: 'Suspended', as: 'day', wide: true },
+    ],
+    rowActions: [
+      { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
+      { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
+      { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      {
+        ...{ mutation: 'adjustBalance', label: 'Adjust the balance' },
+        of: ({ id }) => ({ accountId: id, key: `console ${id} ${Date.now()}` }),
+      },
+      { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
+    ],
+    empty:
+      'Search by an email, an order number, an address of a server, a transaction, or the beginning of an API key.',
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },

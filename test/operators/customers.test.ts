@@ -1,0 +1,97 @@
+/** An operator finds the customer behind a complaint, and ends the abuse without a refund. */
+import { describe, expect, it } from 'vitest';
+import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
+
+const { db, newAccount, operator } = await startFreehold();
+
+async function customer(): Promise<TestAccount & { number: string; ipv4: string }> {
+  const account = await newAccount();
+  await account.fund(60);
+  const { order_number: number } = (await account.rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
+  const running = await eventually(async () => {
+    const { body } = await account.rest('GET', `/v1/servers/${number}`);
+    return body.status === 'running' && body;
+  });
+  return { ...account, number, ipv4: running.ipv4 };
+}
+const statusOf = async ({ rest, number }: { rest: TestAccount['rest']; number: string }) =>
+  (await rest('GET', `/v1/servers/${number}`)).body.status;
+const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam") { suspendedAt } }';
+const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
+const REMOVE = `mutation ($number: ID!, $refund: Boolean!) {
+  removeServer(orderNumber: $number, refund: $refund, reason: "Spam") { refundedUsd server { status accountId } } }`;
+/** Ends the paid time of a server. */
+const expire = (number: string) =>
+  db.query(`update server set paid_until = now() - interval '1 second' where order_number = $1`, [number]);
+/** Runs the next round of renewals at once. */
+const renewals = () => db.query(`update task set run_at = now() where subject = 'cron:renewals'`);
+
+describe('A search for accounts', () => {
+  it('finds the customer by anything that a complaint or a payment names', async () => {
+    const { id, email, number, ipv4, rest } = await customer();
+    const key = (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' })).body;
+    const topUp = (await rest('GET', '/v1/billing/topups')).body.data[0].order_number;
+    for (const search of [id, email, email.toUpperCase(), number, ipv4, topUp, key.prefix, key.plaintext]) {
+      const { data } = await operator('query ($search: Line!) { accounts(search: $search) { id } }', { search });
+      expect([search, data.accounts]).toEqual([search, [{ id }]]);
+    }
+  });
+
+  it.each(['', 'nobody@example.org', '203.0.113.250', "' or 1=1 --"])('finds none by "%s"', async (search) => {
+    const { data, errors } = await operator('query ($search: Line!) { accounts(search: $search) { id } }', { search });
+    expect(errors ? [] : data.accounts).toEqual([]);
+  });
+
+  it('is for the operator alone', async () => {
+    const { graphql } = await newAccount();
+    const { errors } = await graphql('{ accounts(search: "x") { id } }');
+    expect(errors[0].extensions.code).toBe('insufficient_scope');
+  });
+});
+
+describe('The operator deletes a server', () => {
+  it('without a refund, even if it is protected, and the customer reads the reason', async () => {
+    const { id, rest, number, balance } = await customer();
+    await rest('PATCH', `/v1/servers/${number}`, { delete_protection: true });
+    const before = await balance();
+    const { data } = await operator(REMOVE, { number, refund: false });
+    expect(data.removeServer).toMatchObject({ refundedUsd: 0, server: { accountId: id } });
+    expect(await balance()).toBe(before);
+    const [event] = await db.query<{ data: object }>(
+      `select data from event where subject = $1 and data->>'reason' is not null`,
+      [number],
+    );
+    expect(event!.data).toMatchObject({ reason: 'Spam', refunded: false });
+  });
+
+  it('with the refund of the unused hours, if the operator says so', async () => {
+    const { number, balance } = await customer();
+    const before = await balance();
+    const { data } = await operator(REMOVE, { number, refund: true });
+    expect(data.removeServer.refundedUsd).toBeGreaterThan(5);
+    expect(await balance()).toBeCloseTo(before + data.removeServer.refundedUsd, 6);
+  });
+});
+
+describe('The servers of a suspended account', () => {
+  it('run until their paid time ends, do not renew, and resume after the suspension', async () => {
+    const account = await customer();
+    const { id, number } = account;
+    await operator(SUSPEND, { id });
+    expect(await statusOf(account)).toBe('running');
+    const before = await account.balance();
+    await expire(number);
+    await renewals();
+    await eventually(async () => (await statusOf(account)) === 'suspended');
+    await renewals();
+    // The round looks for servers that can resume, and leaves this one out.
+    await eventually(
+      async () => (await db.query(`select from task where subject = 'cron:renewals' and run_at > now()`)).length,
+    );
+    expect([await statusOf(account), await account.balance()]).toEqual(['suspended', before]);
+    await operator(RESUME, { id });
+    await renewals();
+    await eventually(async () => (await statusOf(account)) === 'running');
+    expect(await account.balance()).toBe(before - 6);
+  });
+});
