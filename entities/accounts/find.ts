@@ -4,8 +4,8 @@ import { columnsOf } from '../database/table.ts';
 import { Account } from './account.ts';
 
 /**
- * The accounts that $1 names, newest first, at most $3. It may be their id or email, or name a server, a top-up, a payment or
- * the prefix of an API key. $2 is an address of one of their servers, or null.
+ * The accounts that $1 names, newest first, at most $3. It is their id or email, or it names a server, a top-up or a payment.
+ * The prefix of an API key serves, too. $2 is an address of one of their servers, or null.
  */
 export const FIND_ACCOUNTS = statement(Account.columns)`
   select ${columnsOf(Account)} from account where id in (

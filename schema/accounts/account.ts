@@ -97,7 +97,7 @@ builder.queryFields((t) => ({
         type: 'Line',
         required: true,
         description:
-          'An id, an email, an order number, the address of a server, the id of a transaction, an address of a payment, or the first 13 characters of an API key.',
+          'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key.',
       }),
     },
     resolve: (_, { search }, context) => findAccounts(context, search),

@@ -46,8 +46,7 @@ export const CUSTOMERS: readonly Page[] = [
       },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
-    empty:
-      'Search by an email, an order number, an address of a server, a transaction, or the beginning of an API key.',
+    empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
