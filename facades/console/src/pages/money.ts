@@ -1,5 +1,11 @@
 /** The pages about money. */
+import type { Row } from '../api.ts';
 import { byId, is, type Page } from './page.ts';
+
+/** The service refuses a decision about a payment that has another state meanwhile. */
+const asSeen = ({ id, status }: Row): Row => ({ id, status });
+const isLost = ({ status, missingSince }: Row): boolean =>
+  status === 'UNMATCHED' || status === 'REVERSED' || missingSince !== null;
 
 export const MONEY: readonly Page[] = [
   {
@@ -17,14 +23,14 @@ export const MONEY: readonly Page[] = [
     ],
     actions: [{ mutation: 'creditTransaction', label: 'Credit a transaction' }],
     rowActions: [
-      { mutation: 'assignPayment', label: 'Assign', of: byId, when: is('status', 'UNMATCHED') },
+      { mutation: 'assignPayment', label: 'Assign', of: asSeen, when: is('status', 'UNMATCHED') },
       {
         ...{ mutation: 'requestReturn', label: 'Return the coins' },
         of: ({ id }) => ({ paymentId: id, key: `return ${id}` }),
         when: is('status', 'UNMATCHED'),
       },
-      { mutation: 'returnPayment', label: 'Note a return', of: byId, when: is('status', 'UNMATCHED') },
-      { mutation: 'writeOffPayment', label: 'Write off', of: byId, destroys: true },
+      { mutation: 'returnPayment', label: 'Note a return', of: asSeen, when: is('status', 'UNMATCHED') },
+      { mutation: 'writeOffPayment', label: 'Write off', of: asSeen, when: isLost, destroys: true },
     ],
     empty: 'No payment yet. Each coin that a chain or a processor reports appears here.',
   },
