@@ -140,7 +140,7 @@ function Field({ asked: { argument, given } }: { asked: Asked }) {
     <label for=${id}>${inWords(name)}${!needed && html` <span class="hint">optional</span>`}</label>
     ${
       choices && shape !== 'list'
-        ? html`<select ...${shared}>${!needed && html`<option value=""></option>`}${choices.map(
+        ? html`<select ...${shared}>${(!needed || !initial) && html`<option value=""></option>`}${choices.map(
             (one) =>
               html`<option value=${one} selected=${one === initial}>${WORDS[one] ?? one.toLowerCase().replaceAll('_', ' ')}</option>`,
           )}</select>`
