@@ -19,6 +19,11 @@ export const CUSTOMERS: readonly Page[] = [
     ],
     rowActions: [
       {
+        ...{ mutation: 'updateServer', label: 'Change' },
+        of: ({ orderNumber }) => ({ orderNumber }),
+        when: is('status', 'RUNNING', 'STOPPED', 'SUSPENDED'),
+      },
+      {
         ...{ mutation: 'removeServer', label: 'Delete', destroys: true },
         of: ({ orderNumber }) => ({ orderNumber }),
         when: not('status', 'DELETED', 'DELETING', 'FAILED'),
