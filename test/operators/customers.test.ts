@@ -79,6 +79,16 @@ describe('The operator deletes a server', () => {
 });
 
 describe('The servers of a suspended account', () => {
+  it('go off when the operator says so, and their customer cannot turn them on', async () => {
+    const account = await customer();
+    await operator(SUSPEND, { id: account.id });
+    const OFF = `mutation ($number: ID!) { updateServer(orderNumber: $number, input: { powerState: OFF }) { server { status } } }`;
+    expect((await operator(OFF, { number: account.number })).errors).toBeUndefined();
+    await eventually(async () => (await statusOf(account)) === 'stopped');
+    const turned = await account.rest('PATCH', `/v1/servers/${account.number}`, { power_state: 'on' });
+    expect([turned.status, turned.body.code]).toEqual([403, 'account_suspended']);
+  });
+
   it('run until their paid time ends, do not renew, and resume after the suspension', async () => {
     const account = await customer();
     const { id, number } = account;
