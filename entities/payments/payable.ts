@@ -73,14 +73,14 @@ export async function payableMicros(db: Queryable, accountId: string): Promise<b
   return payable?.micros ?? 0n;
 }
 
-/** Additions by the operator to the account $1, less deductions. Payouts that no payment covered used them up. */
+/** Additions by the operator to the account $1, less deductions. Payouts but $2 that no payment covered used them up. */
 const FIND_ADDED = statement({ micros: column.bigint() })`
   select greatest(0, (
       select ${net(`debit = '${ADJUSTMENT}'`, `credit = '${ADJUSTMENT}'`)} from transfer
       where account_id = $1 and '${ADJUSTMENT}' in (debit, credit))
     - (select coalesce(sum(amount_micros - taken), 0) from payout cross join lateral (
         select coalesce(sum((part ->> 'micros')::bigint), 0) as taken from jsonb_array_elements(taken_from) as part) as parts
-      where account_id = $1 and payment_id is null and status <> 'CANCELLED'))::bigint as micros`;
+      where account_id = $1 and payment_id is null and status <> 'CANCELLED' and id is distinct from $2))::bigint as micros`;
 const PART = { paymentId: Payment.columns.id, orderNumber: nullable(column.text()), micros: column.bigint() };
 /** A part of a payment that a payout takes, with the order of the payment. */
 export type PaidOutPart = Row<typeof PART>;
@@ -94,9 +94,17 @@ const TAKE_OUT = statement(PART)`
     part as (select id, least(micros, $2::bigint - until + micros)::bigint as micros from rest where until - micros < $2::bigint)
   update payment set paid_out_micros = paid_out_micros + part.micros from part where payment.id = part.id
     returning payment.id as payment_id, order_number, part.micros`;
-/** Takes a payout of $2 micro-USD out of the additions by the operator, and then out of the final payments. */
-export async function takeOut(db: Queryable, accountId: string, micros: bigint): Promise<PaidOutPart[]> {
-  const { micros: added } = (await FIND_ADDED.first(db, [accountId]))!;
+/**
+ * Takes a payout out of the additions by the operator, and then out of the final payments.
+ * @param payoutId the payout, if it has a row already
+ */
+export async function takeOut(
+  db: Queryable,
+  accountId: string,
+  micros: bigint,
+  payoutId: string | null = null,
+): Promise<PaidOutPart[]> {
+  const { micros: added } = (await FIND_ADDED.first(db, [accountId, payoutId]))!;
   return added < micros ? TAKE_OUT.all(db, [accountId, micros - added]) : [];
 }
 /** Gives the parts $1, a JSON array, back to their payments. */

@@ -124,7 +124,8 @@ export const cameToSql = (topUp: string): string =>
 /** Whether a payment to the address of the top-up $1 is unconfirmed, or may still go. */
 export const HAS_UNFINAL_PAYMENT = statement({ unfinal: column.boolean() })`
   select exists (select from payment where ${cameToSql('$1')}
-    and (status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED') or status = 'UNMATCHED' and final_at is null)) as unfinal`;
+    and (status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED') or status = 'UNMATCHED' and final_at is null
+      or status in ('UNMATCHED', 'FINAL') and missing_since is not null)) as unfinal`;
 /** Locks the payments to the address of the top-up $1 in the order of their ids. */
 export const LOCK_PAYMENTS = statement({})`
   with locked as (select id from payment where ${cameToSql('$1')} order by id for update)

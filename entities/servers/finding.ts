@@ -149,7 +149,7 @@ export const FIND_CHANGING_MACHINES = statement(MACHINE)`
 export const FIND_UNCONFIRMED_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server
   where status = 'SUSPENDED' and kind = any($1) and coalesce(engine, '') = coalesce($2, '')
-    and case when change is not null then failure_code = 'resume_failed'
+    and case when change is not null then change ? 'reported' or failure_code = 'resume_failed'
       else suspended_at < now() - interval '1 hour' and exists (select from task where subject = order_number) end`;
 /** Of these orders, the newest generations that belong to a server, and the engine of each as above. $1 order numbers. */
 export const FIND_OWNED_MACHINES = statement({ ...MACHINE, engine: nullable(column.text()) })`

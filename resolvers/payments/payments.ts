@@ -80,6 +80,8 @@ export async function writeOff(
   const isGone = await isGoneByX402(context, present, status);
   return decide(context, id, 'written_off', { reason }, async (tx, payment) => {
     if (payment.status === 'WRITTEN_OFF') return false;
+    // The chain was asked about the state before.
+    if (payment.status !== present.status) throw changed(payment.status);
     requireState(payment, 'written off', status, 'REVERSED', 'UNMATCHED', ...balanceStates(payment, status));
     await writeOffPayment(tx, payment, isGone);
     return true;

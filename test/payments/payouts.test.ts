@@ -250,4 +250,19 @@ describe('A payout of an unmatched payment', () => {
     expect(before - (await payable())).toBe(isAssigned ? 5_000_000n : 0n);
     await prove();
   });
+
+  it('takes an addition by the operator again, and no money of a top-up, if it was cancelled and sent', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const ADD =
+      '($id: ID!) { adjustBalance(accountId: $id, amountUsd: 50, reason: "A gift", key: "gift") { balanceUsd } }';
+    await mutate(ADD, { id: account.id });
+    const { id } = await request({ accountId: account.id, amountUsd: 50, key: 'gift', coin: 'USDC-BASE' });
+    await command('payouts', 'export');
+    await mutate('($id: ID!) { cancelPayout(id: $id, reason: "Not yet") { id } }', { id });
+    await sent(id);
+    const parts = await db.query('select 1 from payment where account_id = $1 and paid_out_micros > 0', [account.id]);
+    expect([parts, await account.balance()]).toEqual([[], 50]);
+    await prove();
+  });
 });

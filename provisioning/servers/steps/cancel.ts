@@ -1,5 +1,5 @@
 /** Cancels work that does not end by itself, when the operator asks for it. */
-import { exists, remove } from '../../../entities/database/table.ts';
+import { find, remove } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { LOCK_SERVER } from '../../../entities/servers/lock.ts';
 import { closeJobsOfGone } from '../../../entities/servers/manual-job.ts';
@@ -17,9 +17,9 @@ import { release } from './remove.ts';
 export async function cancelServer(tx: Transaction, orderNumber: string): Promise<boolean> {
   const server = await LOCK_SERVER.first(tx, [orderNumber]);
   // The steps of this task commit under the same lock, so the task cannot change now.
-  const hasTask = await exists(tx, Task, { subject: orderNumber, process: SERVER_PROCESS });
-  if (!server || !hasTask || server.status === 'SUSPENDED') return false;
-  if (await abandon(tx, server)) {
+  const task = await find(tx, Task, { subject: orderNumber, process: SERVER_PROCESS });
+  if (!server || !task || server.status === 'SUSPENDED') return false;
+  if (await abandon(tx, server, task.data)) {
     await REDIRECT_TASK.all(tx, [orderNumber, UNDO]);
     tx.changed(taskChange(SERVER_LANE));
     return true;
