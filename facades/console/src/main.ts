@@ -19,6 +19,8 @@ const allowed = () => PAGES.filter(({ list }) => may(list));
 
 async function enter(work: () => Promise<void>): Promise<void> {
   problem.value = '';
+  // Pages need the schema, which arrives after the operator.
+  isReady.value = false;
   try {
     await work();
     if (operator.value) await loadModel();

@@ -257,12 +257,14 @@ export function onCredentialEnd(
 /** Returns whether the credential ended, or its account was suspended or resumed, since its authentication. */
 async function endBefore(
   db: Pick<Database, 'query' | 'manager'>,
-  { kind, credentialId, accountId, role, suspendedFor = null }: Viewer,
+  { kind, credentialId, accountId, role, expiresAt, suspendedFor = null }: Viewer,
 ): Promise<CredentialEnd | undefined> {
   if (kind === 'operator') {
     if (credentialId === FIRST_OWNER.credentialId) return undefined;
     const operator = await READ_OPERATOR.first(db, [credentialId]);
-    return operator?.state === 'ACTIVE' && operator.role === role ? undefined : 'ended';
+    // A new token has another end.
+    const isSame = operator?.role === role && operator?.expiresAt.getTime() === expiresAt?.getTime();
+    return operator?.state === 'ACTIVE' && isSame ? undefined : 'ended';
   }
   const standing = (await READ_STANDING.first(db, [credentialId, accountId]))!;
   return standing.open && standing.suspendedFor === suspendedFor ? undefined : 'ended';

@@ -268,7 +268,9 @@ export class LxcDriver implements HardwareDriver {
   async #make(spec: MachineSpec, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const name = nameOf(spec);
     if (await this.#engine.isTaken(name, signal))
-      throw new DriverError('conflict', `The instance ${name} exists without our mark.`);
+      throw (await this.#engine.find(spec, signal))
+        ? new DriverError('failed', `Another worker makes the instance ${name} at this moment.`)
+        : new DriverError('conflict', `The instance ${name} exists without our mark.`);
     await this.#engine.make(spec, name, marks, signal);
   }
 
