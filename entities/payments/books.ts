@@ -125,11 +125,13 @@ const CHECKS = [
   {
     table: 'server',
     detail: 'The ledger holds money for a server that is over.',
+    // A failed dedicated order keeps its hold until its host is free. It loses its address then.
     wrong: `select server.id as row from server
       join (
         select order_number, sum(case when credit like 'held:%' then amount_micros else -amount_micros end) as micros
         from transfer where debit like 'held:%' or credit like 'held:%' group by order_number) as held using (order_number)
-      where held.micros < 0 or (held.micros > 0 and status in ('FAILED', 'DELETED'))`,
+      where held.micros < 0 or (held.micros > 0
+        and (status = 'DELETED' or status = 'FAILED' and (kind <> 'DEDICATED' or ipv4 is null)))`,
   },
   {
     table: 'balance',
