@@ -37,7 +37,7 @@ describe('A search for accounts', () => {
     }
   });
 
-  it.each(['', 'nobody@example.org', '203.0.113.250', 'fe80::1%eth0', "' or 1=1 --"])(
+  it.each(['', 'unknown@example.org', '203.0.113.250', 'fe80::1%eth0', "' or 1=1 --"])(
     'finds none by "%s"',
     async (search) => {
       const { data, errors } = await operator('query ($search: Line!) { accounts(search: $search) { id } }', {

@@ -20,19 +20,26 @@ interface Listed {
 }
 const listed = signal<Listed | undefined>(undefined);
 const scrolled = signal(0);
-let shownPage = '';
+/** The page with its filters that the rows belong to, and the change of the service that they show. */
+let [shownPage, shownChange] = ['', -1];
 
-/** Reads the rows of the page anew, as many as it has shown. Keeps what it shows until they arrive. */
+/** Reads the rows of the page anew, as many as it has shown, or one part more. Keeps what it shows until they arrive. */
 async function read(page: Page, more = false): Promise<void> {
   // An effect calls this, and must not follow what it writes itself.
   const before = listed.peek();
+  const wanted = shownPage;
   try {
-    const { rows, cursor } = await rowsOf(page, more ? before?.cursor : undefined);
-    if (place.value.path !== page.path) return;
-    listed.value = { rows: more ? [...before!.rows, ...rows] : rows, cursor };
+    let { rows, cursor } = await rowsOf(page, more ? before?.cursor : undefined);
+    if (more) rows = [...before!.rows, ...rows];
+    while (cursor && rows.length < (before?.rows.length ?? 0)) {
+      const next = await rowsOf(page, cursor);
+      rows = [...rows, ...next.rows];
+      cursor = next.cursor;
+    }
+    if (shownPage === wanted) listed.value = { rows, cursor };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    listed.value = { rows: before?.rows ?? [], cursor: null, problem };
+    if (shownPage === wanted) listed.value = { rows: before?.rows ?? [], cursor: null, problem };
   }
 }
 
@@ -74,17 +81,18 @@ function filtersOf(page: Page): Row {
 /** Reads the page that the address names, whenever the address or the service changes. */
 export const followPage = (pages: readonly Page[]): (() => void) =>
   effect(() => {
-    changes.value;
+    const change = changes.value;
     const { path, search } = place.value;
     const page = pages.find((one) => one.path === path);
-    if (!page) return;
     const whole = `${path}?${withoutRow(search)}`;
+    // To open a row needs no request.
+    if (shownPage === whole && shownChange === change) return;
     if (shownPage !== whole) {
-      shownPage = whole;
       listed.value = undefined;
       scrolled.value = 0;
     }
-    void read(page);
+    [shownPage, shownChange] = [whole, change];
+    if (page) void read(page);
   });
 
 const withoutRow = (search: URLSearchParams): string => {
@@ -104,18 +112,18 @@ export function ListPage({ page }: { page: Page }) {
     ${page.filters && html`<${Filters} page=${page} />`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <div class=${chosen ? 'split' : ''}>
-      <${Rows} page=${page} rows=${rows} cursor=${cursor} isRead=${listed.value !== undefined} chosen=${chosen} />
+      <${Rows} page=${page} rows=${rows} isRead=${listed.value !== undefined} chosen=${chosen} />
       ${chosen && html`<${Details} page=${page} row=${chosen} />`}
-    </div>`;
+    </div>
+    ${cursor && html`<button class="more" onClick=${() => read(page, true)}>Show more</button>`}`;
 }
 
-function Rows({ page, rows, cursor, isRead, chosen }: { page: Page; isRead: boolean; chosen?: Row } & Listed) {
+function Rows({ page, rows, isRead, chosen }: { page: Page; rows: Row[]; isRead: boolean; chosen?: Row }) {
   if (!rows.length) return html`<p class="empty">${isRead ? page.empty : 'Reading …'}</p>`;
   const first = Math.max(0, Math.floor(scrolled.value / ROW_PX) - SPARE);
   const last = first + Math.ceil(innerHeight / ROW_PX) + 2 * SPARE;
-  const template = page.columns.map((column) => (column.wide ? 'wide' : 'all')).join(' ');
   return html`
-    <div class="grid" role="grid" aria-label=${page.title} aria-rowcount=${rows.length + 1} data-columns=${template}>
+    <div class="grid" role="grid" aria-label=${page.title} aria-rowcount=${rows.length + 1}>
       <div class="row titles" role="row" aria-rowindex="1">
         ${page.columns.map((column) => html`<div role="columnheader" class=${classOf(column)}>${column.title}</div>`)}
       </div>
@@ -128,7 +136,6 @@ function Rows({ page, rows, cursor, isRead, chosen }: { page: Page; isRead: bool
               html`<${Line} page=${page} row=${row} index=${first + i} isChosen=${row === chosen} key=${typed(row[page.key])} />`,
           )}
         <svg class="spacer" width="1" height=${Math.max(0, rows.length - last) * ROW_PX} aria-hidden="true"></svg>
-        ${cursor && html`<button class="more" onClick=${() => read(page, true)}>Show more</button>`}
       </div>
     </div>`;
 }
@@ -164,7 +171,7 @@ function Cell({ column: { field, as }, row }: { column: Column; row: Row }) {
   const text = shown(field, value);
   return html`<span title=${text}>${as === 'day' ? text.slice(0, 10) : text}</span>`;
 }
-export const State = ({ value }: { value: string }) =>
+const State = ({ value }: { value: string }) =>
   html`<span class="state ${toneOf(value)}">${value.toLowerCase().replaceAll('_', ' ')}</span>`;
 
 function Details({ page, row }: { page: Page; row: Row }) {

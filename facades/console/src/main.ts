@@ -5,8 +5,8 @@ import { connection, logIn, logOut, may, operator, resume } from './api.ts';
 import { FormDialog } from './form.ts';
 import { followPage, ListPage } from './list.ts';
 import { loadModel } from './model.ts';
-import { Palette, togglePalette } from './palette.ts';
 import { PAGES } from './pages/index.ts';
+import { Palette, togglePalette } from './palette.ts';
 import { go, place } from './place.ts';
 import { Today } from './today.ts';
 

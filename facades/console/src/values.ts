@@ -1,5 +1,5 @@
 /** Values between the service and people: how the console shows them, and how it reads what people type. */
-import { type Argument, inputsOf, innermost, isList, isRequired, type TypeRef, valuesOf } from './model.ts';
+import { type Argument, innermost, inputsOf, isList, isRequired, type TypeRef, valuesOf } from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
 
 export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group';

@@ -40,6 +40,10 @@ const openPage = async (token: string, path: string, options?: BrowserContextOpt
   }, path);
   return page;
 };
+/** Makes entries of the operator's audit log. */
+const act = async (count: number) => {
+  for (let n = 0; n < count; n++) await added(`clerk ${n}`, 'READ_ONLY');
+};
 const added = async (name: string, role: string): Promise<string> =>
   (
     await operator(
@@ -93,9 +97,33 @@ describe.runIf(hasChromium)('The console', () => {
     await page.getByRole('alert').getByText('The credential is not valid.').waitFor();
   });
 
+  it('shows the way to the first sale, until a customer has a server', async () => {
+    const page = await openPage(operatorToken, '');
+    await page.getByRole('heading', { name: 'To the first sale' }).waitFor();
+    expect(await page.getByRole('link', { name: /An engine answers/ }).innerText()).toContain('Add the LXD or Incus');
+    expect(await page.getByRole('link', { name: /A tier has stock/ }).innerText()).toContain('done');
+    await order('first');
+    await page.getByRole('heading', { name: 'To the first sale' }).waitFor({ state: 'detached' });
+  });
+
+  it('keeps the rows that it has shown when something changes', async () => {
+    await act(60);
+    const page = await openPage(operatorToken, 'audit');
+    await page.getByRole('grid').waitFor();
+    const rows = async () => Number(await page.getByRole('grid').getAttribute('aria-rowcount'));
+    await expect.poll(rows).toBe(51);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(rows).toBeGreaterThan(51);
+    const answered = page.waitForResponse((response) => response.url().endsWith('/graphql'));
+    await order('change');
+    await answered;
+    await page.waitForTimeout(2_000);
+    expect(await rows()).toBeGreaterThan(51);
+  });
+
   it('shows an order at once, and deletes its server when the operator has typed the order number', async () => {
     const page = await openPage(operatorToken, 'servers');
-    await page.getByText('No server yet').waitFor();
+    await page.getByRole('grid').waitFor();
     const number = await order('fresh');
     await page.getByRole('gridcell', { name: 'fresh' }).click();
     await page.getByRole('button', { name: 'Delete' }).click();
