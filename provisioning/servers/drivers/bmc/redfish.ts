@@ -212,6 +212,11 @@ function exchange(url: URL, { certificate, ...options }: Request, body: object |
         reject(error);
       }
     });
+    // Without a listener, Node closes the connection and sends no event.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(new Error('The server changed the protocol.'));
+    });
     request.on('error', reject);
     request.end(body && JSON.stringify(body));
   });

@@ -116,6 +116,11 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
       }),
     );
     request.on('timeout', () => request.destroy(new Error('The endpoint sends nothing.')));
+    // Without a listener, Node closes the connection and sends no event.
+    request.on('upgrade', (_, socket) => {
+      socket.destroy();
+      fail(new Error('The server changed the protocol.'));
+    });
     request.on('error', fail).on('close', () => clearTimeout(patience));
     request.on('response', async (response) => {
       try {
