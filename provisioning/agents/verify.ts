@@ -9,8 +9,8 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
-import { type Call, call, type Outbound } from '../outbound/call.ts';
-import { HostPlaces, type Leave } from '../outbound/host-places.ts';
+import { call, type Outbound } from '../outbound/call.ts';
+import { HostPlaces } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { cardUrl, namedKeys } from './card.ts';
 
@@ -47,15 +47,15 @@ export function agentProcess(db: Database, outbound: Outbound): Process {
         const agent = await find(db, Agent, { id: task.subject });
         if (!agent?.publicKey) return done();
         const place = { url: agent.url, account: agent.accountId };
-        const outcome = await hosts.during(place, (left) => verify(outbound, agent, task, left));
+        const outcome = await hosts.during(place, () => verify(outbound, agent, task));
         return outcome ?? nap(BUSY_HOST_SECONDS);
       },
     },
   };
 }
 
-async function verify(outbound: Outbound, agent: Agent, { data, aborted }: LeasedTask, left: Leave): Promise<Outcome> {
-  const keys = await keysOf(agent, outbound, { aborted, left });
+async function verify(outbound: Outbound, agent: Agent, { data, aborted }: LeasedTask): Promise<Outcome> {
+  const keys = await keysOf(agent, outbound, aborted);
   const tries = keys ? 0 : Number(data.tries ?? 0) + 1;
   const pause = tries ? RETRY_SECONDS[tries - 1] : DAY_SECONDS;
   const verified = keys ? keys.includes(thumbprint(agent.publicKey!)) : agent.verified && pause !== undefined;
@@ -67,18 +67,14 @@ async function verify(outbound: Outbound, agent: Agent, { data, aborted }: Lease
 }
 
 /** Returns the thumbprints that the card names, or undefined if the worker cannot read it. */
-async function keysOf(
-  { url }: Agent,
-  outbound: Outbound,
-  during: Pick<Call, 'aborted' | 'left'>,
-): Promise<string[] | undefined> {
+async function keysOf({ url }: Agent, outbound: Outbound, aborted: AbortSignal): Promise<string[] | undefined> {
   const request = {
     method: 'GET',
     url: cardUrl(url),
     headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Freehold-Agents/1.0' },
     answerBytesMax: CARD_BYTES_MAX,
     timeoutSeconds: TIMEOUT_SECONDS,
-    ...during,
+    aborted,
   } as const;
   const answer = await call(request, outbound);
   if (typeof answer === 'string' || answer.status !== 200 || !answer.complete) return undefined;

@@ -42,8 +42,6 @@ export interface Call {
   timeoutSeconds: number;
   /** Aborts when the result is no longer needed. */
   aborted?: AbortSignal | undefined;
-  /** Called when the network has no more part in the call, which may still wait. */
-  left?: () => void;
 }
 
 /**
@@ -72,7 +70,7 @@ export async function call(request: Call, outbound: Outbound): Promise<Answer | 
   const timeout = AbortSignal.timeout(limitMs);
   const signal = request.aborted ? AbortSignal.any([timeout, request.aborted]) : timeout;
   try {
-    return await exchange(outbound.rules.parse(request.url), request, outbound, signal).finally(request.left);
+    return await exchange(outbound.rules.parse(request.url), request, outbound, signal);
   } catch (error) {
     if (request.aborted?.aborted) throw error;
     const reason = timeout.aborted ? 'unreachable' : reasonOf(error);

@@ -12,16 +12,12 @@ const PER_ACCOUNT_MAX = 4;
 const WAITING_MS = 15_000;
 
 interface Host {
-  /** The tasks whose calls have not left the host. */
   taken: number;
-  /** All tasks by account. */
+  /** The tasks by account. */
   running: Map<string, number>;
   /** The accounts without a place that asked for one, the first first, with the time of their last question. */
   waiting: Map<string, number>;
 }
-
-/** Tells that the calls of a task have left the host, although the task goes on. */
-export type Leave = () => void;
 
 export class HostPlaces {
   readonly #most: number;
@@ -32,11 +28,11 @@ export class HostPlaces {
     this.#most = most;
   }
 
-  /** Does the work, or returns undefined if enough tasks call the host of the URL already. */
-  async during<T>(
-    { url, account }: { url: string; account: string },
-    work: (leave: Leave) => Promise<T>,
-  ): Promise<T | undefined> {
+  /**
+   * Does the work, or returns undefined if enough tasks call the host of the URL already. A task keeps its place until its
+   * end. An earlier end at a closed port would tell other accounts that the port is closed.
+   */
+  async during<T>({ url, account }: { url: string; account: string }, work: () => Promise<T>): Promise<T | undefined> {
     const name = hostOf(new URL(url));
     const host = this.#hosts.get(name) ?? { taken: 0, running: new Map(), waiting: new Map() };
     this.#hosts.set(name, host);
@@ -44,15 +40,10 @@ export class HostPlaces {
     const { running } = host;
     host.taken++;
     running.set(account, (running.get(account) ?? 0) + 1);
-    let left = false;
-    const leave = () => {
-      if (!left) host.taken--;
-      left = true;
-    };
     try {
-      return await work(leave);
+      return await work();
     } finally {
-      leave();
+      host.taken--;
       const others = running.get(account)! - 1;
       if (others) running.set(account, others);
       else running.delete(account);

@@ -22,7 +22,7 @@ import {
   type Webhook,
 } from '../../entities/webhooks/webhook.ts';
 import type { Outbound } from '../outbound/call.ts';
-import type { HostPlaces, Leave } from '../outbound/host-places.ts';
+import type { HostPlaces } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { messageOf, type RenderResource } from './message.ts';
 import { type Posted, type PostOptions, post } from './post.ts';
@@ -56,30 +56,20 @@ export function webhookProcess(options: DeliveryOptions): Process {
         if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
           return done({ commit: (tx) => expire(tx, webhook) });
         const place = { url: webhook.url, account: webhook.accountId };
-        const outcome = await options.hosts.during(place, (leave) => deliver(options, webhook, task, leave));
+        const outcome = await options.hosts.during(place, () => deliver(options, webhook, task));
         return outcome ?? nap(BUSY_HOST_SECONDS);
       },
     },
   };
 }
 
-async function deliver(
-  options: DeliveryOptions,
-  webhook: ExpiringWebhook,
-  { aborted }: LeasedTask,
-  leave: Leave,
-): Promise<Outcome> {
+async function deliver(options: DeliveryOptions, webhook: ExpiringWebhook, { aborted }: LeasedTask): Promise<Outcome> {
   const { db } = options;
   const due = await TAKE_DELIVERIES.all(db, [webhook.id, PARALLEL]);
   if (!due.length) return rest(db, webhook);
-  let calling = due.length;
-  const left = () => {
-    calling--;
-    if (!calling) leave();
-  };
   const results = await Promise.all(
     due.map(async (delivery): Promise<Result> => {
-      const posted = await send(options, webhook, delivery, { timeoutSeconds: TIMEOUT_SECONDS, aborted, left });
+      const posted = await send(options, webhook, delivery, { timeoutSeconds: TIMEOUT_SECONDS, aborted });
       return { delivery, posted };
     }),
   );

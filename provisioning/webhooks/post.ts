@@ -30,14 +30,12 @@ export interface PostOptions extends Outbound {
   timeoutSeconds: number;
   /** Aborts when the result is no longer needed. */
   aborted?: AbortSignal | undefined;
-  /** Called when the network has no more part in the call, which may still wait. */
-  left?: () => void;
 }
 
 /** Returns network failures and refusals as results. @throws if the caller aborts it */
 export async function post(
   message: Message,
-  { timeoutSeconds, aborted, left, rules, resolve }: PostOptions,
+  { timeoutSeconds, aborted, rules, resolve }: PostOptions,
 ): Promise<Posted> {
   const startedAt = performance.now();
   const request = {
@@ -46,7 +44,6 @@ export async function post(
     answerBytesMax: ANSWER_BYTES_MAX,
     timeoutSeconds,
     aborted,
-    ...(left && { left }),
   } as const;
   const answer = await call(request, { rules, resolve });
   const passedMs = performance.now() - startedAt;

@@ -4,12 +4,9 @@ import { HostPlaces } from '../../provisioning/outbound/host-places.ts';
 
 /** Holds places until their ends. */
 function holder(places: HostPlaces) {
-  const held: { account: string; end: () => void; leave: () => void }[] = [];
+  const held: { account: string; end: () => void }[] = [];
   const hold = (account: string, url = 'https://shared.example/') =>
-    places.during(
-      { url, account },
-      (leave) => new Promise<string>((end) => held.push({ account, leave, end: () => end('done') })),
-    );
+    places.during({ url, account }, () => new Promise<string>((end) => held.push({ account, end: () => end('done') })));
   /** Whether the account gets a place, which it then holds. */
   const gets = (account: string, url?: string): boolean => {
     const before = held.length;
@@ -49,15 +46,5 @@ describe('The places of a host', () => {
     held[1]!.end();
     await settled();
     expect([gets('bob'), gets('ada'), gets('kim')]).toEqual([false, false, true]);
-  });
-
-  it('are free for others when a call has left the host, and for its account at the end', async () => {
-    const { held, gets } = holder(new HostPlaces(2));
-    expect([gets('ada'), gets('bob')]).toEqual([true, true]);
-    for (const { leave } of held) leave();
-    expect([gets('eve'), gets('kim'), gets('ada')]).toEqual([true, true, false]);
-    for (const { end } of held) end();
-    await settled();
-    expect(gets('ada')).toBe(true);
   });
 });
