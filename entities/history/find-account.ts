@@ -36,14 +36,15 @@ const DIGESTS = [
   ['pending_login', 'digest'],
 ] as const;
 
-const PREFIXES = [...Object.keys(TABLES), ...Object.keys(OF_ORDERS)] as IdPrefix[];
+const PREFIXES = ['acct', ...Object.keys(TABLES), ...Object.keys(OF_ORDERS)] as IdPrefix[];
 const isNamed = (name: string) =>
   isOrderNumber('SRV', name) || isOrderNumber('TOP', name) || PREFIXES.some((prefix) => isId(prefix, name));
 
 const by = (table: string, condition: string) => `select account_id from ${table} where ${condition}`;
-/** The accounts of the rows with the ids or order numbers $1, and of the credentials with the digests $2. */
+/** The accounts among the ids $1, those of the rows with the ids or order numbers $1, and of the credentials with the digests $2. */
 const FIND_OWNERS = statement({ accountId: column.text() })`
   ${[
+    'select id as account_id from account where id = any($1::text[])',
     ...['server', 'top_up'].map((table) => by(table, 'order_number = any($1::text[])')),
     ...Object.values(TABLES).flatMap((tables) => tables.map((table) => by(table, 'id = any($1)'))),
     ...Object.values(OF_ORDERS).map((table) =>
@@ -52,12 +53,12 @@ const FIND_OWNERS = statement({ accountId: column.text() })`
     ...DIGESTS.map(([table, name]) => by(table, `${name} = any($2::bytea[])`)),
   ].join(' union ')}`;
 
-/** Returns the accounts that texts name by an id, an order number or a credential. A text may be a header. */
+/** Returns the existing accounts that texts name by an id, an order number or a credential. A text may be a header. */
 export async function ownersOf(db: Queryable, texts: readonly string[]): Promise<string[]> {
   const names = texts.filter(isNamed);
   const credentials = texts.flatMap((text) => text.split(/\s+/)).filter(credentialKind);
   const found =
     names.length || credentials.length ? await FIND_OWNERS.all(db, [names, credentials.map((one) => digest(one))]) : [];
   // Work of the service itself belongs to no account.
-  return [...texts, ...found.map(({ accountId }) => accountId)].filter((name) => isId('acct', name));
+  return found.map(({ accountId }) => accountId).filter((name) => isId('acct', name));
 }

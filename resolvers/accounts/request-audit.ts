@@ -30,6 +30,10 @@ export interface Field {
 const REPEAT_MS = 600_000;
 const READS_MAX = 10_000;
 
+/** The most accounts that one mutation names. One with more is about none of them. */
+const NAMED_MAX = 20;
+/** The status of calls without the right. Their arguments were not looked at, so the log does not name them. */
+const FORBIDDEN = 403;
 /** The status of refused calls over a rate limit. They are not logged, so a flood of calls cannot fill the log. */
 const RATE_LIMITED = 429;
 const OK = 200;
@@ -118,8 +122,9 @@ export class RequestAudit {
     // A deleted row names no account afterwards.
     const before = await named(args);
     const note = async (status: number, shown?: unknown) => {
-      const accounts = new Set([...before, ...(await named(shown))]);
-      for (const account of accounts.size ? accounts : [null])
+      const accounts = new Set(status === FORBIDDEN ? [] : [...before, ...(await named(shown))]);
+      if (isOperator) await this.#room();
+      for (const account of accounts.size && accounts.size <= NAMED_MAX ? accounts : [null])
         this.add(caller, { method: 'POST', path: pathOf(name), status, account });
     };
     try {
@@ -134,6 +139,7 @@ export class RequestAudit {
 
   async #read(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
     const shown = await answer();
+    await this.#room();
     for (const account of await accountsIn(this.#db, [args, shown])) {
       const key = [caller.viewer?.credentialId, name, account].join(' ');
       const now = Date.now();
@@ -144,6 +150,11 @@ export class RequestAudit {
       this.add(caller, { method: 'POST', path: pathOf(name), status: OK, account });
     }
     return shown;
+  }
+
+  /** Lets the operator wait for the log while it is half full, so that no read gives its entry up for others. */
+  async #room(): Promise<void> {
+    if (this.#entries.size > ENTRIES_MAX / 2) await this.#flush();
   }
 
   /** Writes all entries, also those whose minute is not over. If the database refuses a batch, the next flush tries it again. */

@@ -21,9 +21,10 @@ describe("The operator's audit log", () => {
   it('has the acts of the operator, also the refused ones, with the account that they concerned', async () => {
     const account = await newAccount();
     await operator(`mutation ($id: ID!) { suspendAccount(id: $id, reason: "spam") { id } }`, { id: account.id });
-    const stranger = newId('acct');
-    const refused = await operator(`mutation { resumeAccount(id: "${stranger}") { id } }`);
-    expect(refused.errors[0].extensions.code).toBe('not_found');
+    const nothing = `adjustBalance(accountId: "${account.id}", amountUsd: 0, reason: "x", key: "x") { __typename }`;
+    expect((await operator(`mutation { ${nothing} }`)).errors[0].extensions.code).toBe('validation_failed');
+    const unknown = await operator(`mutation { resumeAccount(id: "${newId('acct')}") { id } }`);
+    expect(unknown.errors[0].extensions.code).toBe('not_found');
     expect(await found('/graphql#suspendAccount')).toEqual({
       action: 'api.request',
       actor: { type: 'operator', id: 'operator' },
@@ -33,7 +34,8 @@ describe("The operator's audit log", () => {
       resource: { type: 'account', id: account.id },
       requestId: expect.stringMatching(/^req_/),
     });
-    expect(await found('/graphql#resumeAccount', stranger)).toMatchObject({ status: 404 });
+    expect(await found('/graphql#adjustBalance', account.id)).toMatchObject({ status: 422 });
+    expect(await found('/graphql#resumeAccount')).toMatchObject({ status: 404, resource: null });
   });
 
   it('has the accounts whose data the operator read, once in ten minutes for each field', async () => {
