@@ -13,7 +13,11 @@ import {
   RENEW_TOKEN,
   SET_ROLE,
 } from '../entities/operator.ts';
+import { lockOperator } from '../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../entities/secrets.ts';
+import { DISABLE_CREATED, NOTE_CREATOR_REVOKED } from '../entities/webhooks/delivery.ts';
+import { requireOpen } from './accounts/account.ts';
+import { mayCall } from './accounts/auth/scope.ts';
 import type { Context } from './context.ts';
 import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';
@@ -44,6 +48,7 @@ export const listOperators = ({ db }: Context, state: Operator['state'] | null):
 export async function addOperator(context: Context, { name, role, days }: NewOperator): Promise<OperatorWithToken> {
   const token = mintCredential('op');
   const operator = await context.db.transaction(async (tx) => {
+    await lockOwnOperator(tx, context);
     const isFree = name.toLowerCase() !== FIRST_OWNER;
     const added = isFree && (await ADD_OPERATOR.first(tx, [newId('opr'), name, role, digest(token), days]));
     if (!added) throw invalid('name', 'Another operator has this name. Choose another one.');
@@ -53,9 +58,15 @@ export async function addOperator(context: Context, { name, role, days }: NewOpe
   return { operator, token };
 }
 
-/** Gives an operator another role. Running subscriptions of the operator end. @throws ApiError not_found, validation_failed */
+/**
+ * Gives an operator another role. Running subscriptions of the operator end, and webhooks too if the role creates none.
+ * @throws ApiError not_found, validation_failed
+ */
 export const setOperatorRole = (context: Context, id: string, role: OperatorRole): Promise<Operator> =>
-  change(context, id, { role }, async (tx) => found(await SET_ROLE.first(tx, [id, role])));
+  change(context, id, { role }, async (tx) => {
+    if (!mayCall(role, 'owner')) await disableWebhooks(tx, context, id);
+    return found(await SET_ROLE.first(tx, [id, role]));
+  });
 
 /** Replaces the token of an operator at once. @throws ApiError not_found, or validation_failed for an ended one */
 export async function renewOperatorToken(context: Context, id: string, days: number): Promise<OperatorWithToken> {
@@ -66,11 +77,12 @@ export async function renewOperatorToken(context: Context, id: string, days: num
   return { operator, token };
 }
 
-/** Ends an operator and the token at once. The audit log keeps the name. @throws ApiError not_found */
+/** Ends an operator, with the token and the webhooks, at once. The audit log keeps the name. @throws ApiError not_found */
 export const endOperator = (context: Context, id: string): Promise<Operator> =>
-  change(context, id, { ended: true }, async (tx) =>
-    found(await transition(tx, OPERATOR_LIFECYCLE, id, 'ENDED', { set: { endedAt: expression('now()') } })),
-  );
+  change(context, id, { ended: true }, async (tx) => {
+    await disableWebhooks(tx, context, id);
+    return found(await transition(tx, OPERATOR_LIFECYCLE, id, 'ENDED', { set: { endedAt: expression('now()') } }));
+  });
 
 async function change(
   context: Context,
@@ -79,6 +91,7 @@ async function change(
   work: (tx: Transaction) => Promise<Operator>,
 ): Promise<Operator> {
   return context.db.transaction(async (tx) => {
+    await lockOwnOperator(tx, context);
     const before = found(await lock(tx, Operator, { id }));
     if (before.state === 'ENDED') throw invalid('id', `The operator ${before.name} has ended. Add a new one.`);
     const changed = await work(tx);
@@ -86,6 +99,24 @@ async function change(
     tx.changed({ kind: 'credential', accountId: OPERATOR_ACCOUNT, id });
     return changed;
   });
+}
+
+/** Lets operators change one after the other, so that an ended one adds none. @throws ApiError as `requireOpen` does */
+async function lockOwnOperator(tx: Transaction, context: Context): Promise<void> {
+  await lockOperator(tx);
+  await requireOpen(tx, context);
+}
+
+/** Disables the webhooks that an operator has created. */
+async function disableWebhooks(tx: Transaction, context: Context, id: string): Promise<void> {
+  const creators = [OPERATOR_ACCOUNT, [id]];
+  const disabled = await DISABLE_CREATED.all(tx, creators);
+  await NOTE_CREATOR_REVOKED.all(tx, creators);
+  for (const { id: webhook, disabledReason } of disabled)
+    await recordByOperator(tx, context, webhook, {
+      type: 'webhook.disabled',
+      data: { disabled_reason: disabledReason },
+    });
 }
 
 const recordOperator = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>

@@ -19,7 +19,7 @@ import { type TopUp, WATCH_TOP_UPS } from '../entities/payments/top-up.ts';
 import type { ShownServer } from '../entities/servers/server.ts';
 import { FIND_LATEST_EVENTS } from '../entities/servers/server-event.ts';
 import { findBalance } from './accounts/account.ts';
-import { onCredentialEnd } from './accounts/auth/credential.ts';
+import { onCredentialEnd } from './accounts/auth/credential-end.ts';
 import { Ceiling } from './ceiling.ts';
 import { accountOf, type Context, countedAs } from './context.ts';
 import { unavailable } from './errors.ts';

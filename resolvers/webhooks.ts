@@ -49,8 +49,11 @@ interface NewWebhook {
 /** The account of the caller's webhooks. Those of the operator get the events that concern the operator alone. */
 const ownerOf = (context: Context): string =>
   context.viewer?.kind === 'operator' ? OPERATOR_ACCOUNT : accountOf(context);
-const lockOwner = (tx: Transaction, context: Context, allowed?: WhileSuspended): Promise<unknown> =>
-  context.viewer?.kind === 'operator' ? lockOperator(tx) : lockOwnAccount(tx, context, allowed);
+async function lockOwner(tx: Transaction, context: Context, allowed?: WhileSuspended): Promise<void> {
+  if (context.viewer?.kind !== 'operator') return void (await lockOwnAccount(tx, context, allowed));
+  await lockOperator(tx);
+  await requireOpen(tx, context);
+}
 
 /**
  * The schema has checked the addresses of the URL.

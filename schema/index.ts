@@ -26,6 +26,7 @@ import './payments/payouts.ts';
 import './payments/receipts.ts';
 import './payments/x402.ts';
 import './planned.ts';
+import './reports.ts';
 import './servers/address-pools.ts';
 import './servers/changes.ts';
 import './servers/deployments.ts';
@@ -54,7 +55,7 @@ export {
 export { usdFromMicros } from '../entities/money.ts';
 export { isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
-export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential.ts';
+export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling, Turns } from '../resolvers/ceiling.ts';

@@ -15,6 +15,7 @@ import SchemaBuilder, {
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
 import type { OperatorRight } from '../entities/operator.ts';
+import { requireStanding } from '../resolvers/accounts/auth/credential-end.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
 import { requireActive, requireRight, requireScope } from '../resolvers/accounts/auth/scope.ts';
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
@@ -83,6 +84,10 @@ type Outside = (args: object, context: Context) => Promise<unknown>;
 interface Needs {
   scope: RequiredScope;
   right: OperatorRight;
+  /** Suspended accounts are refused. */
+  activeOnly?: boolean;
+  /** An operator may have ended since the request began, so each mutation asks again. */
+  isMutation?: boolean;
 }
 const ROOTS: ReadonlySet<string> = new Set(['Query', 'Mutation', 'Subscription']);
 
@@ -109,8 +114,9 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!ROOTS.has(kind)) return resolver;
     const created = createdBy(pothosOptions);
     const inner = created ? creating(resolver, created, outsideOf(pothosOptions)) : resolver;
-    const needs = { scope: scopeOf(pothosOptions)!, right: rightOf(kind, pothosOptions)! };
-    return audited(guarded(inner, needs, isActiveOnly(kind, pothosOptions)), kind === 'Mutation');
+    const isMutation = kind === 'Mutation';
+    const needs = { scope: scopeOf(pothosOptions)!, right: rightOf(kind, pothosOptions)!, isMutation };
+    return audited(guarded(inner, { ...needs, activeOnly: isActiveOnly(kind, pothosOptions) }), isMutation);
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
     if (!subscriber || !ROOTS.has(kind)) return subscriber;
@@ -136,15 +142,16 @@ const createdBy = (options: object) => (options as { creates?: Created }).create
 const outsideOf = (options: object) => (options as { outside?: Outside }).outside ?? (async () => {});
 
 const guarded =
-  (resolver: Resolver, { scope, right }: Needs, activeOnly = false): Resolver =>
+  (resolver: Resolver, { scope, right, activeOnly = false, isMutation = false }: Needs): Resolver =>
   (parent, args, context, info) => {
-    const { viewer, signal } = context as Context;
+    const { viewer, signal, db } = context as Context;
     requireScope(viewer, scope);
     requireRight(viewer, right);
     if (activeOnly) requireActive(viewer);
     // A caller who has gone gets no answer.
     if (signal.aborted) throw unavailable();
-    return resolver(parent, args, context, info);
+    const answer = () => resolver(parent, args, context, info);
+    return isMutation && viewer?.kind === 'operator' ? requireStanding(db, viewer).then(answer) : answer();
   };
 
 /** Hands the limits of the caller's credential to the resolver, and demands the second factor. */

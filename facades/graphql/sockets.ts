@@ -243,9 +243,12 @@ async function connect(
     return false;
   }
   const gone = new AbortController();
-  const credential = onCredentialEnd(viewer, (how: CredentialEnd) =>
-    how === 'ended' ? socket.close(FORBIDDEN, 'The credential has ended') : closeForNow(socket),
-  );
+  const credential = onCredentialEnd(viewer, (how: CredentialEnd) => {
+    // Until the client answers the close, the socket still takes messages.
+    gone.abort();
+    if (how === 'ended') socket.close(FORBIDDEN, 'The credential has ended');
+    else closeForNow(socket);
+  });
   socket.once('close', () => {
     credential.forget();
     gone.abort();

@@ -8,6 +8,7 @@ import { isId } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
+import { requireStanding } from './auth/credential-end.ts';
 import { requireActive } from './auth/scope.ts';
 
 export async function findAccount(context: Context): Promise<Account> {
@@ -48,7 +49,8 @@ export type WhileSuspended = 'while suspended';
  * @throws ApiError revoked_credential, expired_credential or account_suspended
  */
 export async function requireOpen(db: Queryable, { viewer }: Context, allowed?: WhileSuspended): Promise<void> {
-  if (!viewer || viewer.kind === 'operator') return;
+  if (!viewer) return;
+  if (viewer.kind === 'operator') return requireStanding(db, viewer);
   const standing = (await READ_STANDING.first(db, [viewer.credentialId, viewer.accountId]))!;
   if (!standing.open) throw new ApiError('revoked_credential');
   if (viewer.expiresAt && viewer.expiresAt.getTime() <= Date.now()) throw new ApiError('expired_credential');

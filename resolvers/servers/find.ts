@@ -4,7 +4,7 @@ import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
 import { requireOpen, type WhileSuspended } from '../accounts/account.ts';
-import { onCredentialEnd } from '../accounts/auth/credential.ts';
+import { onCredentialEnd } from '../accounts/auth/credential-end.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { sharedRead } from '../one-read.ts';

@@ -10,14 +10,13 @@ import {
   type FoundCredential,
   type Limits,
   NOTE_USE,
-  READ_STANDING,
 } from '../../../entities/accounts/credential.ts';
 import { onBehalfOfStranger } from '../../../entities/caller.ts';
 import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { allowedBy } from '../../../entities/networks.ts';
-import { FIND_OPERATOR, type Operator, READ_OPERATOR } from '../../../entities/operator.ts';
+import { FIND_OPERATOR, type Operator } from '../../../entities/operator.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
@@ -156,7 +155,7 @@ export class Authenticator {
  * Whether a change affects a credential. A change without an id affects all credentials of its account; one without an
  * account, too, affects every credential.
  */
-const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
+export const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
   id === null ? !accountId || accountId === viewer.accountId : id === viewer.credentialId;
 
 const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
@@ -180,7 +179,7 @@ function limitsOf(found: FoundCredential): Limits | undefined {
 }
 
 /** The viewer of the token in DATA_DIR. */
-const FIRST_OWNER: Viewer = {
+export const FIRST_OWNER: Viewer = {
   accountId: null,
   kind: 'operator',
   credentialId: 'operator',
@@ -198,74 +197,3 @@ const operatorOf = ({ id, name, role, expiresAt }: Operator): Viewer => ({
 /** The time of the last use, for people. Its precision of a minute must not put it before the creation. */
 export const shownUse = ({ lastUsedAt, createdAt }: { lastUsedAt: Date | null; createdAt: Date }): Date | null =>
   lastUsedAt && lastUsedAt < createdAt ? createdAt : lastUsedAt;
-
-/** The longest delay of a timer of Node, which is 24 days. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
-
-/** `unknown`: the bus may have missed the end. The caller should authenticate again. */
-export type CredentialEnd = 'ended' | 'unknown';
-
-/** A watch of a credential. */
-export interface CredentialWatch {
-  /**
-   * Settles after the check for an end before the watch began. The watch has called back then, if there was one. Never
-   * rejects.
-   */
-  checked: Promise<void>;
-  /** Ends the watch. */
-  forget(): void;
-}
-
-/**
- * Calls back when a credential is revoked or expires, or when its account is suspended or resumed. Also calls back when the
- * bus may have missed a revocation. Calls may repeat.
- *
- * The caller authenticated a moment ago, so the end may lie before the watch. The watch listens first and then asks the
- * database once, and misses no end between the two.
- */
-export function onCredentialEnd(
-  db: Pick<Database, 'bus' | 'query' | 'manager'>,
-  viewer: Viewer,
-  ended: (how: CredentialEnd) => void,
-): CredentialWatch {
-  const { bus } = db;
-  let isOver = false;
-  const forget = bus.listen((change) => {
-    if (change.kind !== 'credential' || !concerns(change, viewer)) return;
-    ended(change.accountId || change.id ? 'ended' : 'unknown');
-  });
-  let timer: NodeJS.Timeout | undefined;
-  const waitFor = (end: number) => {
-    const left = end - Date.now();
-    const next = left > TIMER_MAX_MS ? () => waitFor(end) : () => ended('ended');
-    timer = setTimeout(next, Math.max(0, Math.min(left, TIMER_MAX_MS))).unref();
-  };
-  if (viewer.expiresAt) waitFor(viewer.expiresAt.getTime());
-  const tell = (how: CredentialEnd | undefined) => {
-    if (how && !isOver) ended(how);
-  };
-  return {
-    checked: endBefore(db, viewer).then(tell, () => tell('unknown')),
-    forget: () => {
-      isOver = true;
-      forget();
-      clearTimeout(timer);
-    },
-  };
-}
-
-/** Returns whether the credential ended, or its account was suspended or resumed, since its authentication. */
-async function endBefore(
-  db: Pick<Database, 'query' | 'manager'>,
-  { kind, credentialId, accountId, role, expiresAt, suspendedFor = null }: Viewer,
-): Promise<CredentialEnd | undefined> {
-  if (kind === 'operator') {
-    if (credentialId === FIRST_OWNER.credentialId) return undefined;
-    const operator = await READ_OPERATOR.first(db, [credentialId]);
-    // A new token has another end.
-    const isSame = operator?.role === role && operator?.expiresAt.getTime() === expiresAt?.getTime();
-    return operator?.state === 'ACTIVE' && isSame ? undefined : 'ended';
-  }
-  const standing = (await READ_STANDING.first(db, [credentialId, accountId]))!;
-  return standing.open && standing.suspendedFor === suspendedFor ? undefined : 'ended';
-}

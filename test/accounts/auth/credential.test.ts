@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Bus } from '../../../entities/database/bus.ts';
-import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential.ts';
+import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential-end.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -3,7 +3,7 @@
  * stream watches for it. Such a stream hears no change.
  */
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential.ts';
+import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential-end.ts';
 import { envelope, INITIALIZE, modern, of2025, rawClient, rpc } from '../../facades/mcp/raw-client.ts';
 import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { type RestClient, restClient } from '../../setup/spawn.ts';
