@@ -107,6 +107,11 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
 export const isInBalance = ({ status }: Pick<Payment, 'status'>): boolean =>
   status === 'CREDITED' || status === 'ASSIGNED' || status === 'FINAL';
 
+/** The same for a row of `payment`. */
+export const IS_IN_BALANCE_SQL = `payment.status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
+/** Whether a payment in the balance is there for good. Its gateway still reports it. */
+export const IS_LASTING_SQL = `(payment.status = 'FINAL' and payment.missing_since is null)`;
+
 /** The ledger account of the coins of a payment. With x402 it equals the income of the payee on that network. */
 export const gatewayOf = ({ mode, network }: Pick<Payment, 'mode' | 'network'>): string =>
   gateway(mode === 'X402' ? `x402:${network}` : network);
