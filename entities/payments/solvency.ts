@@ -6,6 +6,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { LEAST_PAYABLE_SQL } from './payable.ts';
+import { IS_IN_BALANCE_SQL } from './payment.ts';
 
 /**
  * The accounts whose used money differs from the given money. The rest of the balance and the spending, less the debt, are
@@ -25,7 +26,7 @@ export const FIND_INSOLVENT = statement({
       select account_id, case when credit = 'payouts' then amount_micros else -amount_micros end
       from transfer where 'payouts' in (debit, credit) and ('available:' || account_id in (debit, credit) or 'owed:' || account_id in (debit, credit))),
     given as (
-      select account_id, credited_micros as micros from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL')
+      select account_id, credited_micros as micros from payment where ${IS_IN_BALANCE_SQL}
       union all
       select account_id, bonus_micros - reversed_bonus_micros from top_up where status = 'CONFIRMED'
       union all

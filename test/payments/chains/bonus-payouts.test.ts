@@ -233,3 +233,17 @@ it('A payout takes its bonus back from refunds that wait, right after their paym
     ],
   );
 });
+
+it('A refund waits for a final payment that its gateway reports no more, and for the bonus of that payment', async () => {
+  const accountId = await shop.account(0n);
+  await topUpFinally(1_000, accountId);
+  await spend(accountId, 1_060);
+  const miss = (since: string) =>
+    db.query(`update payment set missing_since = ${since} where account_id = $1`, [accountId]);
+  await miss('now()');
+  await giveBack(accountId, 1_060);
+  expect(await stateOf(accountId)).toEqual([0, 0]);
+  await miss('null');
+  await shop.tick('renewals');
+  expect(await stateOf(accountId)).toEqual([1_060, 1_000]);
+});
