@@ -11,16 +11,20 @@ import { IS_IN_BALANCE_SQL, IS_LASTING_SQL, Payment } from './payment.ts';
 import type { Payout } from './payout.ts';
 import { UNFINAL_PAYMENTS_SQL } from './withheld.ts';
 
-/** The available money of an account, less what a chain may take back, and less unspent bonuses. Withheld money covers those first. */
-const payableSql = (bonuses: string) =>
-  `greatest(0, available_micros - greatest(0, ${UNFINAL_PAYMENTS_SQL} + ${bonuses} - withheld_micros))::bigint`;
-/** The least that may be payable. It counts all bonuses as unspent, less those that reversals and payouts took back. */
-export const LEAST_PAYABLE_SQL = payableSql(`(
+/** The money of an account that payouts leave: what a chain may take back, and bonuses. */
+const unfinalSql = (bonuses: string) => `(${UNFINAL_PAYMENTS_SQL} + ${bonuses})`;
+/** The available money of an account, less the other money. Withheld money covers that first. */
+const payableSql = (unfinal: string) =>
+  `greatest(0, available_micros - greatest(0, ${unfinal} - withheld_micros))::bigint`;
+/** The most that payouts leave. It counts all bonuses as unspent, less those that reversals and payouts took back. */
+export const MOST_UNFINAL_SQL = unfinalSql(`(
   select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
   from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`);
+/** The least that may be payable. */
+export const LEAST_PAYABLE_SQL = payableSql(MOST_UNFINAL_SQL);
 /** The payable micro-USD of the account $1, which has $2 of unspent bonuses. */
 const FIND_PAYABLE = statement({ micros: column.bigint() })`
-  select ${payableSql('$2::bigint')} as micros from balance where account_id = $1`;
+  select ${payableSql(unfinalSql('$2::bigint'))} as micros from balance where account_id = $1`;
 
 const MOMENT = {
   /** The change of all money of the account. */
