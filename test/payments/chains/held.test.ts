@@ -10,6 +10,7 @@ import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assign, giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
 import { refundInCoin, returnInCoin } from '../../../resolvers/payments/payouts.ts';
+import { reportsOf } from '../../setup/lock-order.ts';
 import { openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, driver, sync, open, suspense } = await openSyncedShop();
@@ -147,8 +148,8 @@ it('The pending balance has what came and lacks confirmations, and neither the r
 });
 
 describe('A return of a held payment that was cancelled, and sent all the same', () => {
-  /** Cancels the exported return of a held payment, and gives the payment to its account instead. */
-  async function assigned() {
+  /** Cancels the exported return of a held payment. */
+  async function cancelled() {
     const one = await held();
     chain.mine(101);
     await sync();
@@ -156,13 +157,18 @@ describe('A return of a held payment that was cancelled, and sent all the same',
     const { id } = await returnInCoin(one.context, given);
     await exportPayouts(db, SYSTEM);
     await db.transaction((tx) => cancelPayout(tx, id, 'The coins are real', SYSTEM));
-    expect((await assign(one.context, one.payment.id, { reason: 'Hers' })).status).toBe('FINAL');
     const send = () => importSent(db, [{ id, txId: chain.pay('sender', UNITS).txId }], SYSTEM);
     const moneyOf = async () => {
       const { availableMicros, owedMicros } = await findBalance(one.context);
       return [availableMicros, owedMicros];
     };
     return { ...one, accountId: one.topUp.accountId, send, moneyOf };
+  }
+  /** Also gives the payment to its account. */
+  async function assigned() {
+    const one = await cancelled();
+    expect((await assign(one.context, one.payment.id, { reason: 'Hers' })).status).toBe('FINAL');
+    return one;
   }
 
   it('takes the payment and its bonus', async () => {
@@ -194,6 +200,26 @@ describe('A return of a held payment that was cancelled, and sent all the same',
     expect(await moneyOf()).toEqual([(160_000_000n * 102n + 120_000_000n * 102n) / 100n, 0n]);
     await send();
     expect(await moneyOf()).toEqual([80_000_000n, 0n]);
+    await balanced();
+  });
+
+  it('locks its rows in the one order, also if the payment came by x402', async () => {
+    const { send, accountId, payment } = await cancelled();
+    const [, { walletAddress }] = await open(50_000_000n, accountId);
+    chain.pay(walletAddress!, 50000000n);
+    chain.mine(101);
+    await sync();
+    const cameBy = (mode: string, position: number | null) =>
+      db.query('update payment set mode = $2, position = $3 where id = $1', [payment.id, mode, position]);
+    await cameBy('X402', null);
+    await db.query(
+      `insert into x402_authorization (payment_id, payer, nonce, asset, valid_before, signature_digest, sealed_payment, lease_until, sends)
+        values ($1, 'payer', 'nonce', 'asset', now(), '', '', now(), 1)`,
+      [payment.id],
+    );
+    expect(await reportsOf(send)).toEqual([]);
+    expect(await db.query('select sealed_payment from x402_authorization')).toEqual([{ sealedPayment: null }]);
+    await cameBy('CRYPTO', payment.position);
     await balanced();
   });
 });
