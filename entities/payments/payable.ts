@@ -11,7 +11,7 @@ import { IS_IN_BALANCE_SQL, IS_LASTING_SQL, Payment } from './payment.ts';
 import type { Payout } from './payout.ts';
 import { UNFINAL_PAYMENTS_SQL } from './withheld.ts';
 
-/** The money of an account that payouts leave: what a chain may take back, and bonuses. */
+/** The money that payouts leave to an account: payments that a chain may take back, and bonuses. */
 const unfinalSql = (bonuses: string) => `(${UNFINAL_PAYMENTS_SQL} + ${bonuses})`;
 /** The available money of an account, less the other money. Withheld money covers that first. */
 const payableSql = (unfinal: string) =>
@@ -91,8 +91,8 @@ const PART = { paymentId: Payment.columns.id, orderNumber: nullable(column.text(
 /** A part of a payment that a payout takes, with the order of the payment. */
 export type PaidOutPart = Row<typeof PART>;
 /**
- * Takes $2 micro-USD out of the payment $3, and then out of the final payments of the account $1, or as much as there is. It takes
- * the newest one first.
+ * Takes $2 micro-USD out of the payment $3, and then out of the final payments of the account $1. It takes the newest one first, and
+ * at most as much as there is.
  */
 const TAKE_OUT = statement(PART)`
   with locked as (

@@ -48,9 +48,9 @@ const DEBTS_SQL = `(
   where transfer.account_id = balance.account_id and debit = 'owed:' || balance.account_id and credit <> '${BONUS}')`;
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
- * operator are. Bonuses are not, because no coins came for them. Debts cover what a payout took before its payment went, also
- * debts that bonuses or payments paid that are not final. The proof counts spent bonuses as unspent. So it reads no histories, and sees less payable
- * money than a payout. It finds each payout that took too much.
+ * operator are. Bonuses are not, because no coins came for them. Debts cover what a payout took before its payment went. They
+ * do so also when bonuses, or payments that are not final, have paid them. The proof counts spent bonuses as unspent. So it
+ * reads no histories, and sees less payable money than a payout. It finds each payout that took too much.
  */
 export const OVERDRAWN_ACCOUNTS_SQL = `
   select account_id as row
