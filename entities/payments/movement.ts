@@ -51,6 +51,11 @@ const ALL_HOLDINGS = `
     union all select source, coin, -units::numeric, -amount_micros from movement
     union all select target, coin, units::numeric, amount_micros from movement where target like '%:%') as legs
   group by name, coin`;
+/** The coins that the operator moves. An open payout counts, because its coins may be on their way. Sweeps may take coins that are not final. */
+const MOVED_SQL = `
+    union all select target, coin, units::numeric, true from movement
+    union all select source, coin, -units::numeric, false from movement where payout_id is null
+    union all select source, coin, -units::numeric, true from payout where status <> 'CANCELLED'`;
 /** The holding of the ledger account $1 in the coin $2. */
 export const FIND_HOLDING = statement(
   HOLDING,
@@ -65,16 +70,13 @@ export const LIST_GATEWAYS = statement({
  */
 export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
   select coalesce(sum(units), 0)::text as units from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric
+    select ${GATEWAY_SQL} as name, coin, units::numeric, true as lasts
       from payment where ${IS_LASTING_SQL} or status = 'RETURNED' and ${HAS_PAYOUT_SQL}
-    union all select target, coin, units::numeric from movement
-    union all select source, coin, -units::numeric from movement where payout_id is null
-    union all select source, coin, -units::numeric from payout where status <> 'CANCELLED') as legs
+    ${MOVED_SQL}) as legs
   where name = $1 and coin = $2`;
 
 /**
- * The gateways that lost more coins than came, or paid out more coins than are final there. Each row is `name coin`. An open
- * payout counts, because its coins may be on their way. Sweeps may take coins that are not final.
+ * The gateways that lost more coins than came, or paid out more coins than are final there. Each row is `name coin`.
  * @param where a condition on the names and coins
  */
 export const overdrawnSql = (where: string): string => `
@@ -82,9 +84,7 @@ export const overdrawnSql = (where: string): string => `
   from (
     select ${GATEWAY_SQL} as name, coin, units::numeric, final_at is not null as lasts
       from payment where final_at is not null or ${IS_HELD_SQL}
-    union all select target, coin, units::numeric, true from movement
-    union all select source, coin, -units::numeric, false from movement where payout_id is null
-    union all select source, coin, -units::numeric, true from payout where status <> 'CANCELLED'
+    ${MOVED_SQL}
     union all select ${GATEWAY_SQL}, coin, -units::numeric, true from payment where status = 'RETURNED' and not ${HAS_PAYOUT_SQL}) as legs
   where name like 'gateway:%' and ${where}
   group by name, coin having sum(units) < 0 or sum(units) filter (where lasts) < 0`;

@@ -1,12 +1,13 @@
 /** Books payouts that the operator cancelled, and sent all the same. */
 import { lock, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { refuse } from '../../../entities/errors.ts';
 import { EXCHANGE, owed, PAYOUTS, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { takeOut } from '../../../entities/payments/payable.ts';
 import { isInBalance, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { HAS_OTHER_PAYOUT, Payout } from '../../../entities/payments/payout.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
-import { keepBonuses, partsOf, posting, refuse } from './payouts.ts';
+import { keepBonuses, partsOf, posting } from './payouts.ts';
 
 /**
  * Takes the money of a cancelled payout again, because its coins have left. An account that lacks the money owes it. The caller has

@@ -2,14 +2,14 @@
 import type { Database } from '../../../entities/database/database.ts';
 import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
+import { ApiError, refuse } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { LOCK_TOUCHED, Payout, SUM_NAMING } from '../../../entities/payments/payout.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
 import { bookCancelled } from './cancel.ts';
-import { move, refuse, withPayouts } from './payouts.ts';
+import { move, withPayouts } from './payouts.ts';
 import { isSameTxId, paysAlso, type Seen, see } from './shown.ts';
 
 /** The transaction of a payout. */
