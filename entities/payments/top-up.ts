@@ -1,7 +1,7 @@
 /** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 
@@ -120,6 +120,7 @@ const PAID = {
   lastCreditedSeenAt: nullable(column.timestamp()),
   liveTxIds: column.textArray(),
 };
+export type PaidSums = Row<typeof PAID>;
 /** Locks those of the top-ups $1 that are paid in coins. Returns them with the sums of their payments. */
 export const LOCK_COIN_TOP_UPS = statement({ ...TopUp.columns, ...PAID })`
   with locked as (select * from top_up where order_number = any($1) and mode = 'CRYPTO' order by order_number for update)
