@@ -15,7 +15,7 @@ import { readGateways } from '../provisioning/payments/gateways.ts';
 import { formatUnits } from '../provisioning/payments/top-ups/amount.ts';
 import { exportedPayouts } from '../provisioning/payments/wallet/export.ts';
 import { importSent, type SentPayout } from '../provisioning/payments/wallet/import.ts';
-import { exportAgain, exportPayouts } from '../provisioning/payments/wallet/payouts.ts';
+import { exportPayouts } from '../provisioning/payments/wallet/payouts.ts';
 import { askReplaced, finishShown, lineOfReplaced } from '../provisioning/payments/wallet/shown.ts';
 
 const ACTOR: Actor = { type: 'operator', id: null, name: 'npm run payouts', requestId: null };
@@ -38,7 +38,7 @@ const sentIn = (file: string): SentPayout[] =>
 
 /** Prints the list to sign. Everything else goes to the standard error, so that the list stays JSON. */
 async function exportList(db: Database, isAgain: boolean): Promise<void> {
-  const payouts = isAgain ? await exportAgain(db, ACTOR) : await exportPayouts(db, ACTOR);
+  const payouts = await exportPayouts(db, ACTOR, isAgain);
   console.log(JSON.stringify(exportedPayouts(payouts), null, 2));
   if (isAgain) {
     for (const { id, exportedAt } of payouts)

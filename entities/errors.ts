@@ -182,6 +182,10 @@ export class ApiError extends GraphQLError {
   }
 }
 
+/** `validation_failed` because of one field. @param code the reason, for programs */
+export const refuse = (field: string, code: string, message: string): ApiError =>
+  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
+
 /** Returns the error that the caller may see, without the errors that wrap it, or undefined. */
 export function apiErrorOf(error: unknown): ApiError | undefined {
   return causesOf(error).find((cause) => cause instanceof ApiError);

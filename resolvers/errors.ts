@@ -1,6 +1,6 @@
 /** The errors that resolvers share. */
 import { isDatabaseAway } from '../entities/database/transaction.ts';
-import { ApiError } from '../entities/errors.ts';
+import { ApiError, refuse } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;
 
@@ -11,8 +11,7 @@ export const faultOf = (thrown: unknown): ApiError =>
   isDatabaseAway(thrown) ? unavailable() : new ApiError('internal_error');
 
 /** Returns `validation_failed` for one field. */
-export const invalid = (field: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code: 'not_possible', message }] });
+export const invalid = (field: string, message: string): ApiError => refuse(field, 'not_possible', message);
 
 /** Returns what the caller asked for. @throws ApiError not_found, with the detail, if there is no such thing */
 export function found<T>(thing: T | undefined | null | false, detail?: string): T {

@@ -9,7 +9,7 @@ import type { Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { CHANGED_MONTHS_SQL } from './closed-month.ts';
-import { EXCHANGE } from './ledger.ts';
+import { EXCHANGE, PAYOUTS, SUSPENSE } from './ledger.ts';
 import { overdrawnSql } from './movement.ts';
 import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
 
@@ -85,6 +85,12 @@ export interface Proof extends Books {
 /** The states before the service writes a payment into the ledger. */
 const UNPOSTED = `'OBSERVED', 'CONFIRMING', 'DROPPED'`;
 
+/** The first of the rows whose micro-USD differ together from the ledger account. */
+const differingSql = (account: string, rows: string): string => `
+  select coalesce(min(id), '(none)') as row from (${rows}) as own having coalesce(sum(micros), 0)
+    <> (select coalesce(sum(case when credit = '${account}' then amount_micros else -amount_micros end), 0)
+      from transfer where '${account}' in (debit, credit))`;
+
 /** Each statement finds the ids of wrong rows, as `row`. */
 const CHECKS = [
   {
@@ -141,21 +147,18 @@ const CHECKS = [
   {
     table: 'payment',
     detail: 'The payments in suspense differ from the ledger. This is the first of them.',
-    wrong: `select coalesce(min(id), '(none)') as row from (
-        select id, case when status in ('UNMATCHED', 'REVERSED') then credited_micros end as micros
-        from payment) as suspended
-      having coalesce(sum(micros), 0)
-        <> (select coalesce(sum(case when credit = 'suspense' then amount_micros else -amount_micros end), 0)
-          from transfer where 'suspense' in (debit, credit))`,
+    wrong: differingSql(
+      SUSPENSE,
+      `select id, case when status in ('UNMATCHED', 'REVERSED') then credited_micros end as micros from payment`,
+    ),
   },
   {
     table: 'payout',
     detail: 'The open payouts differ from the ledger. This is the first of them.',
-    wrong: `select coalesce(min(id), '(none)') as row from (
-        select id, amount_micros from payout where status in ('REQUESTED', 'EXPORTED', 'BROADCAST')) as open
-      having coalesce(sum(amount_micros), 0)
-        <> (select coalesce(sum(case when credit = 'payouts' then amount_micros else -amount_micros end), 0)
-          from transfer where 'payouts' in (debit, credit))`,
+    wrong: differingSql(
+      PAYOUTS,
+      `select id, amount_micros as micros from payout where status in ('REQUESTED', 'EXPORTED', 'BROADCAST')`,
+    ),
   },
   {
     table: 'payment',

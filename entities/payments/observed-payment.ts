@@ -148,16 +148,20 @@ export const FINISH_BELOW = finish('block_hash is not null and height <= $2');
 /** Finishes payments to the address of the top-up $2 on the network $1. Their gateway reports $3 confirmations. */
 export const FINISH_REPORTED = finish(`${cameToSql('$2')} and confirmations >= $3 and missing_since is null`);
 
+/** Finds payments that may have changed, and locks one of them if that is still so. @param id the parameter with its id */
+const findAndLock = (condition: string, id: string) =>
+  [
+    statement({ id: column.text(), accountId: column.text() })`
+      select id, account_id from payment where ${condition} order by id`,
+    statement(Payment.columns)`
+      select ${columnsOf(Payment)} from payment where id = ${id} and ${condition} for update`,
+  ] as const;
 /** Removed from its chain after its credit. Or reversed or given up, and again in a block up to the height $2. */
 const CHANGED = `network = $1 and (
   status in ('CREDITED', 'ASSIGNED') and height is not null and block_hash is null
   or status in ('REVERSED', 'WRITTEN_OFF') and (reversals > 0 or missing_since is not null)
     and block_hash is not null and height <= $2)`;
-export const FIND_CHANGED = statement({ id: column.text(), accountId: column.text() })`
-  select id, account_id from payment where ${CHANGED}`;
-/** Locks the payment $3 if that is so. */
-export const LOCK_CHANGED = statement(Payment.columns)`
-  select ${columnsOf(Payment)} from payment where id = $3 and ${CHANGED} for update`;
+export const [FIND_CHANGED, LOCK_CHANGED] = findAndLock(CHANGED, '$3');
 
 const SHOWN_AGAIN = `network = $1 and ${cameToSql('$2')} and status in ('REVERSED', 'WRITTEN_OFF')
   and (reversals > 0 or missing_since is not null) and confirmations >= $5
@@ -166,11 +170,7 @@ const SHOWN_AGAIN = `network = $1 and ${cameToSql('$2')} and status in ('REVERSE
  * The removed payments to the address of the top-up $2 that have $5 confirmations again. $1 is the network. Its gateway reports the
  * transactions $3 with their positions $4.
  */
-export const FIND_SHOWN_AGAIN = statement({ id: column.text(), accountId: column.text() })`
-  select id, account_id from payment where ${SHOWN_AGAIN} order by id`;
-/** Locks the payment $6 if that is so. */
-export const LOCK_SHOWN_AGAIN = statement(Payment.columns)`
-  select ${columnsOf(Payment)} from payment where id = $6 and ${SHOWN_AGAIN} for update`;
+export const [FIND_SHOWN_AGAIN, LOCK_SHOWN_AGAIN] = findAndLock(SHOWN_AGAIN, '$6');
 
 /**
  * Counts confirmations, and finds the top-ups of the network $1 that have something new, or had when a worker died. $2 the

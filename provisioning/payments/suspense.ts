@@ -4,7 +4,7 @@
  */
 import { exists, update } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { refuse } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { recordAll } from '../../entities/history/record.ts';
@@ -51,13 +51,9 @@ export const suspensePosting = (payment: Payment, micros: bigint): AccountPostin
 /**
  * Reverses a credited payment that its chain has removed. The account owes the payment and its bonus, and pays with its
  * money. Orders and renewals of the account wait until it owes nothing.
+ * @returns it with its new state
  */
-export async function reversePayment(tx: Transaction, payment: Payment): Promise<void> {
-  await takeBack(tx, payment);
-}
-
-/** Moves a payment out of the balance into suspense. @returns it with its new state */
-async function takeBack(tx: Transaction, payment: Payment): Promise<Payment> {
+export async function reversePayment(tx: Transaction, payment: Payment): Promise<Payment> {
   const { accountId, creditedMicros } = payment;
   const set = { reversals: payment.reversals + 1, finalAt: null };
   const reversed = await movePayment(tx, payment, 'REVERSED', set);
@@ -156,7 +152,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment, isGone:
   const { status, height, blockHash } = payment;
   const isMissing = status === 'UNMATCHED' && (isGone || (height !== null && blockHash === null));
   const isCredited = isInBalance(payment);
-  const suspended = isCredited ? await takeBack(tx, payment) : payment;
+  const suspended = isCredited ? await reversePayment(tx, payment) : payment;
   await movePayment(tx, suspended, 'WRITTEN_OFF', {
     ...(isMissing && { missingSince: expression('now()') }),
     // Only a block that the worker reads again brings it back.
@@ -171,7 +167,7 @@ export async function writeOffPayment(tx: Transaction, payment: Payment, isGone:
 export function requireReported({ missingSince }: Payment): void {
   if (missingSince === null) return;
   const message = 'The gateway does not report the payment any more. Wait until it does, or write the payment off.';
-  throw new ApiError('validation_failed', message, { errors: [{ field: 'id', code: 'missing', message }] });
+  throw refuse('id', 'missing', message);
 }
 
 /**
@@ -184,7 +180,7 @@ export async function returnPayment(tx: Transaction, payment: Payment, returnTxI
   await movePayment(tx, payment, 'RETURNED', { returnTxId, finalAt: FINAL_BY_NOW });
   if (await isOverdrawn(tx, gatewayOf(payment), payment.coin)) {
     const message = 'The gateway has fewer coins, because you moved them. Send requestReturn with a wallet as source.';
-    throw new ApiError('validation_failed', message, { errors: [{ field: 'id', code: 'too_few', message }] });
+    throw refuse('id', 'too_few', message);
   }
   const way = [SUSPENSE, gatewayOf(payment)] as const;
   await postAll(tx, [posting(payment, 'adjustment', way, payment.creditedMicros, `return:${payment.id}`)]);

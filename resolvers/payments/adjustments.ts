@@ -1,7 +1,7 @@
 /** Money for the operator: adjustments, the totals of each day, and the proof of the books. */
 import { Account } from '../../entities/accounts/account.ts';
 import { exists, find } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, refuse } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
@@ -40,10 +40,7 @@ export interface Adjusted extends Adjustment {
 export async function adjustBalance(context: Context, adjustment: Adjustment): Promise<Adjusted> {
   const { accountId, amountMicros, reason, key } = adjustment;
   if (!isId('acct', accountId)) throw new ApiError('not_found');
-  if (amountMicros === 0n)
-    throw new ApiError('validation_failed', 'amountUsd must not be 0.', {
-      errors: [{ field: 'amountUsd', code: 'zero', message: 'must not be 0' }],
-    });
+  if (amountMicros === 0n) throw refuse('amountUsd', 'zero', 'amountUsd must not be 0.');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, accountId);
     const own = available(accountId);

@@ -1,7 +1,7 @@
 /** Bonus tiers and top-ups. */
 import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, refuse } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
@@ -36,14 +36,12 @@ export function createTopUp(
 ): Promise<TopUp> {
   const signed = signedPayment(payment);
   const byX402 = payment.mode != null || signed !== undefined;
-  if (byX402 && crypto != null) throw wrongCrypto('not_allowed', 'Leave out crypto when x402 pays.');
-  if (!byX402 && crypto == null) throw wrongCrypto('required', 'crypto is required.');
+  if (byX402 && crypto != null) throw refuse('crypto', 'not_allowed', 'Leave out crypto when x402 pays.');
+  if (!byX402 && crypto == null) throw refuse('crypto', 'required', 'crypto is required.');
   if (!byX402) return openTopUp(context, amountMicros, crypto!);
   const sale = saleOf(context, amountMicros);
   return signed === undefined ? demandPayment(context, sale) : pay(context, signed, sale);
 }
-const wrongCrypto = (code: string, message: string) =>
-  new ApiError('validation_failed', message, { errors: [{ field: 'crypto', code, message }] });
 
 const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
   kind: 'TOP',

@@ -2,7 +2,7 @@
 import { Account } from '../../entities/accounts/account.ts';
 import { exists, find, lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, refuse } from '../../entities/errors.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { isId } from '../../entities/ids.ts';
 import { FIND_TIP } from '../../entities/payments/chain.ts';
@@ -155,9 +155,6 @@ export async function creditTransaction(
   await db.transaction((tx) => recordByOperator(tx, context, first.id, { type: 'payment.looked_up', data }));
   return payments;
 }
-
-const refuse = (field: string, code: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
 
 const silent = () => {
   throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });

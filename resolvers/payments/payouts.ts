@@ -2,7 +2,7 @@
 import { Account } from '../../entities/accounts/account.ts';
 import { exists, find, insert } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, refuse } from '../../entities/errors.ts';
 import { isId } from '../../entities/ids.ts';
 import { ClosedMonth, SUM_MONTH } from '../../entities/payments/closed-month.ts';
 import { gateway, lockOperator } from '../../entities/payments/ledger.ts';
@@ -27,9 +27,6 @@ import { findCoin } from './coins.ts';
 import { requireOnChain } from './payments.ts';
 
 export { PAYOUT_STATUSES } from '../../entities/payments/payout.ts';
-
-const refuse = (field: string, code: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
 
 type Maybe<T> = T | null | undefined;
 export interface PayoutRequest {

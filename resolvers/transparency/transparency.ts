@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { databaseTime } from '../../entities/database/clock.ts';
 import { find, insert, lock } from '../../entities/database/table.ts';
-import { ApiError } from '../../entities/errors.ts';
+import { ApiError, refuse } from '../../entities/errors.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
@@ -102,8 +102,7 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
   });
 }
 
-const invalid = (field: string, message: string) =>
-  new ApiError('validation_failed', message, { errors: [{ field, code: 'invalid_value', message }] });
+const invalid = (field: string, message: string) => refuse(field, 'invalid_value', message);
 
 function digestOf({ signedText, statement, codes, issuedAt, expiresAt, previousSha256 }: CanaryView): string {
   const text =

@@ -70,17 +70,22 @@ builder.queryFields((t) => ({
 }));
 
 const required = <T extends string>(type: T, description: string) => ({ type, required: true, description }) as const;
-const REQUEST = {
-  key: required('Line', 'Your own name for the payout. Sending it again changes nothing.'),
-  address: required('Line', 'The address that gets the coins.'),
-  signature: {
-    type: 'Line',
-    description:
-      'The signature of that address (EIP-191) of the sentence "Pay the coins of the account ACCOUNT to the address ADDRESS on the network NETWORK."',
-  },
-  source: { type: 'Line', description: 'The ledger account of the coins. Default: the gateway of their network.' },
-  reason: required('Line', 'The reason, kept with the event.'),
-} as const;
+const REASON = required('Line', 'The reason, kept with the event.');
+const requestArgs = () =>
+  builder.args((t) => ({
+    key: t.field(required('Line', 'Your own name for the payout. Sending it again changes nothing.')),
+    address: t.field(required('Line', 'The address that gets the coins.')),
+    signature: t.field({
+      type: 'Line',
+      description:
+        'The signature of that address (EIP-191) of the sentence "Pay the coins of the account ACCOUNT to the address ADDRESS on the network NETWORK."',
+    }),
+    source: t.field({
+      type: 'Line',
+      description: 'The ledger account of the coins. Default: the gateway of their network.',
+    }),
+    reason: t.field(REASON),
+  }));
 builder.mutationFields((t) => ({
   requestPayout: t.field({
     type: PayoutType,
@@ -91,11 +96,7 @@ builder.mutationFields((t) => ({
       accountId: t.arg(required('ID', 'The id of an account.')),
       coin: t.arg(required('CoinCode', 'The code of the coin.')),
       amountUsd: t.arg(required('Usd', 'At most what is available and final.')),
-      key: t.arg(REQUEST.key),
-      address: t.arg(REQUEST.address),
-      signature: t.arg(REQUEST.signature),
-      source: t.arg(REQUEST.source),
-      reason: t.arg(REQUEST.reason),
+      ...requestArgs(),
     },
     resolve: (_, given, context) => refundInCoin(context, given),
   }),
@@ -107,11 +108,7 @@ builder.mutationFields((t) => ({
       'Requests a payout that sends an unmatched payment back that its chain cannot remove any more. The service sends nothing.',
     args: {
       paymentId: t.arg(required('ID', 'The id of an unmatched payment.')),
-      key: t.arg(REQUEST.key),
-      address: t.arg(REQUEST.address),
-      signature: t.arg(REQUEST.signature),
-      source: t.arg(REQUEST.source),
-      reason: t.arg(REQUEST.reason),
+      ...requestArgs(),
     },
     resolve: (_, given, context) => returnInCoin(context, given),
   }),
@@ -120,7 +117,7 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'billing',
     description: 'Gives back the money of a payout. Be sure that you will not send its transaction.',
-    args: { id: t.arg(required('ID', 'The id of a payout.')), reason: t.arg(REQUEST.reason) },
+    args: { id: t.arg(required('ID', 'The id of a payout.')), reason: t.arg(REASON) },
     resolve: (_, { id, reason }, context) => cancel(context, id, reason),
   }),
   finishPayout: t.field({

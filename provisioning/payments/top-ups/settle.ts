@@ -13,6 +13,7 @@ import {
   earnedMicros,
   FIND_TOP_UP_ACCOUNTS,
   LOCK_COIN_TOP_UPS,
+  type PaidSums,
   TOP_UP_LIFECYCLE,
   TopUp,
   type TopUpStatus,
@@ -52,9 +53,8 @@ export async function settleTopUps(
   const paid = Map.groupBy(payments, ({ orderNumber }) => orderNumber);
   const all = known.map((row): Settling => {
     const { decimals } = exchangeRates.get(row.crypto)!;
-    const { liveUnits, creditedUnits, quotedUnits, liveTxIds, ...others } = row;
-    const [live, credited, quoted] = [BigInt(liveUnits), BigInt(creditedUnits), BigInt(quotedUnits)];
-    const sums: Sums = { ...others, live, credited, quoted, txIds: liveTxIds };
+    const [liveUnits, creditedUnits] = [BigInt(row.liveUnits), BigInt(row.creditedUnits)];
+    const sums: Sums = { ...row, liveUnits, creditedUnits, quotedUnits: BigInt(row.quotedUnits) };
     return { topUp: row, due: paid.get(row.orderNumber) ?? [], sums, decimals };
   });
   await moveAll(tx, all.map(begin));
@@ -71,25 +71,9 @@ export async function settleTopUps(
   return { topUps: all.map(({ topUp }) => topUp), isPartial: payments.length === PAYMENTS_MAX && settled.length > 0 };
 }
 
-/** The payments of a top-up in its coin. */
-interface Sums {
-  openPayments: number;
-  creditedPayments: number;
-  /** Units of open payments, and of those in the balance. */
-  live: bigint;
-  /** Units in the balance. */
-  credited: bigint;
-  /** Units that were credited at the quoted rate. */
-  quoted: bigint;
-  paidMicros: bigint;
-  /** Of payments that their chain removed after their credit, of held ones, and of the parts that payouts took. */
-  goneMicros: bigint;
-  leastConfirmations: number | null;
-  firstSeenAt: Date | null;
-  lastCreditedSeenAt: Date | null;
-  /** The transactions of the first live payments. */
-  txIds: string[];
-}
+/** The sums of the payments of a top-up, with units as numbers. */
+type Sums = Omit<PaidSums, UnitSum> & Record<UnitSum, bigint>;
+type UnitSum = 'liveUnits' | 'creditedUnits' | 'quotedUnits';
 
 /** A locked top-up with payments to settle. */
 interface Settling {
@@ -123,7 +107,7 @@ function settlePayments({ topUp, due, sums }: Settling, batch: SettlementBatch):
     if (!isDue(payment, topUp, batch.exchangeRates)) continue;
     if (payment.coin !== topUp.crypto) suspendPayment(batch, payment);
     else {
-      creditedMicros += creditPayment(batch, topUp, payment, sums.quoted);
+      creditedMicros += creditPayment(batch, topUp, payment, sums.quotedUnits);
       if (!isOpen(payment)) count(sums, payment);
     }
   }
@@ -141,15 +125,15 @@ function isDue(payment: Payment, topUp: TopUp, exchangeRates: ExchangeRates): bo
 function count(sums: Sums, payment: Payment): void {
   const { units, quotedUnits, creditedMicros, seenAt, txId } = payment;
   sums.openPayments--;
-  sums.quoted += BigInt(quotedUnits!);
+  sums.quotedUnits += BigInt(quotedUnits!);
   if (!isInBalance(payment)) {
     sums.goneMicros += creditedMicros;
-    sums.live -= BigInt(units);
-    sums.txIds = sums.txIds.filter((shown) => shown !== txId);
+    sums.liveUnits -= BigInt(units);
+    sums.liveTxIds = sums.liveTxIds.filter((shown) => shown !== txId);
     return;
   }
   sums.creditedPayments++;
-  sums.credited += BigInt(units);
+  sums.creditedUnits += BigInt(units);
   sums.paidMicros += creditedMicros;
   if (!sums.lastCreditedSeenAt || seenAt > sums.lastCreditedSeenAt) sums.lastCreditedSeenAt = seenAt;
 }
@@ -169,10 +153,10 @@ function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bi
   const isOver = topUp.expiresAt! <= batch.now || topUp.paymentException === 'LATE';
   const set = { ...seenOf(settling), creditedMicros };
   if (topUp.status === 'PENDING' && isOver) return { settling, to: 'EXPIRED', set: {} };
-  const { openPayments, creditedPayments, credited } = sums;
+  const { openPayments, creditedPayments, creditedUnits } = sums;
   if (topUp.status === 'CONFIRMING' && isOver && !openPayments && !creditedPayments)
     return { settling, to: 'EXPIRED', set };
-  const isComplete = credited >= dueUnits || (isOver && creditedPayments > 0 && !openPayments);
+  const isComplete = creditedUnits >= dueUnits || (isOver && creditedPayments > 0 && !openPayments);
   const paymentException = exceptionOf(topUp, sums, dueUnits);
   if (topUp.status === 'CONFIRMING' && isComplete)
     return {
@@ -183,21 +167,25 @@ function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bi
   return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
 }
 
-function exceptionOf({ paymentException, expiresAt }: TopUp, { lastCreditedSeenAt, credited }: Sums, dueUnits: bigint) {
+function exceptionOf(
+  { paymentException, expiresAt }: TopUp,
+  { lastCreditedSeenAt, creditedUnits }: Sums,
+  dueUnits: bigint,
+) {
   if (paymentException === 'LATE' || (lastCreditedSeenAt && lastCreditedSeenAt > expiresAt!)) return 'LATE';
-  if (credited > dueUnits) return 'OVERPAID';
-  return credited < dueUnits ? 'UNDERPAID' : null;
+  if (creditedUnits > dueUnits) return 'OVERPAID';
+  return creditedUnits < dueUnits ? 'UNDERPAID' : null;
 }
 
 /** The columns of a top-up that show its payments. */
 function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
-  const { live, openPayments, creditedPayments, leastConfirmations, txIds } = sums;
+  const { liveUnits, openPayments, creditedPayments, leastConfirmations, liveTxIds } = sums;
   const required = topUp.confirmationsRequired;
   return {
-    receivedCrypto: formatUnits(live, decimals),
+    receivedCrypto: formatUnits(liveUnits, decimals),
     // Payments that this settlement credits have no fewer confirmations than required.
     confirmations: openPayments || creditedPayments ? Math.min(required, leastConfirmations ?? required) : 0,
-    txIds: [...new Set(txIds)],
+    txIds: [...new Set(liveTxIds)],
   };
 }
 

@@ -1,12 +1,13 @@
 /** Books payouts that the operator cancelled, and sent all the same. */
 import { lock, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { refuse } from '../../../entities/errors.ts';
 import { EXCHANGE, owed, PAYOUTS, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { takeOut } from '../../../entities/payments/payable.ts';
 import { isInBalance, movePayment, Payment } from '../../../entities/payments/payment.ts';
 import { HAS_OTHER_PAYOUT, Payout } from '../../../entities/payments/payout.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
-import { keepBonuses, partsOf, posting, refuse } from './payouts.ts';
+import { keepBonuses, partsOf, posting } from './payouts.ts';
 
 /**
  * Takes the money of a cancelled payout again, because its coins have left. An account that lacks the money owes it. The caller has
@@ -18,10 +19,10 @@ export async function bookCancelled(tx: Transaction, payout: Payout): Promise<vo
   if (payout.exportedAt === null)
     throw refuse('id', 'wrong_state', `No list to sign had the payout ${id}, and it is CANCELLED. Request a new one.`);
   const payment = paymentId === null ? undefined : (await lock(tx, Payment, { id: paymentId }))!;
-  const parts = payment ? [] : await takeOut(tx, accountId, amountMicros, id);
+  const origin = await originAgain(tx, payout, payment);
+  const parts = origin === owed(accountId) ? await takeOut(tx, payout) : [];
   await update(tx, Payout, { id }, { takenFrom: partsOf(parts) });
   const bonuses = await keepBonuses(tx, parts, `payout-bonus-again:${id}`);
-  const origin = await originAgain(tx, payout, payment);
   await post(tx, accountId, posting(payout, [origin, PAYOUTS], amountMicros, 'payout-again'), ...bonuses);
 }
 

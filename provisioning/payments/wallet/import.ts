@@ -2,14 +2,14 @@
 import type { Database } from '../../../entities/database/database.ts';
 import { find, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
+import { ApiError, refuse } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { Payment } from '../../../entities/payments/payment.ts';
 import { LOCK_TOUCHED, Payout, SUM_NAMING } from '../../../entities/payments/payout.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
 import { bookCancelled } from './cancel.ts';
-import { move, refuse, withPayouts } from './payouts.ts';
+import { move, withPayouts } from './payouts.ts';
 import { isSameTxId, paysAlso, type Seen, see } from './shown.ts';
 
 /** The transaction of a payout. */
@@ -64,7 +64,7 @@ export async function importSent(
     });
     for (const payout of replaced) await requireUnpaid(tx, payout, earlier.get(payout.id)!);
     const paymentIds = kept.flatMap(({ paymentId }) => paymentId ?? []);
-    const accountIds = cancelled.flatMap(({ paymentId, accountId }) => (paymentId === null ? accountId : []));
+    const accountIds = cancelled.map(({ accountId }) => accountId);
     for (const locking of LOCK_TOUCHED) await locking.all(tx, [paymentIds, accountIds]);
     for (const payout of cancelled) await bookCancelled(tx, payout);
     for (const { paymentId, txId } of kept)

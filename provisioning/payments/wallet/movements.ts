@@ -1,7 +1,7 @@
 /** Sweeps and fees that the operator records. */
 import { find, insert } from '../../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
+import { ApiError, refuse } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -14,8 +14,6 @@ export interface GivenMovement extends Pick<Movement, 'source' | 'target' | 'coi
 }
 
 const HOLDER = /^(gateway|wallet):\S+$/;
-const refuse = (field: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code: 'wrong_value', message }] });
 
 /** Whether coins that leave a gateway are more than those that came, or that are final there. The operator is locked. */
 export const isOverdrawn = async (tx: Queryable, source: string, coin: string): Promise<boolean> =>
@@ -29,10 +27,11 @@ export async function recordMovement(tx: Transaction, given: GivenMovement, acto
   const { source, target, coin, units } = given;
   // Tools spell hexadecimal transactions in any case, with and without a prefix.
   const txId = /^(0x)?[0-9a-f]+$/i.test(given.txId) ? given.txId.toLowerCase() : given.txId;
-  if (!HOLDER.test(source)) throw refuse('source', 'source is a gateway or a wallet, such as gateway:bitcoin.');
+  if (!HOLDER.test(source))
+    throw refuse('source', 'wrong_value', 'source is a gateway or a wallet, such as gateway:bitcoin.');
   if (target !== FEES && (!HOLDER.test(target) || target === source))
-    throw refuse('target', 'target is fees, or another gateway or wallet, such as wallet:bitcoin.');
-  if (!/^[1-9][0-9]{0,77}$/.test(units)) throw refuse('units', 'units is a whole number above 0.');
+    throw refuse('target', 'wrong_value', 'target is fees, or another gateway or wallet, such as wallet:bitcoin.');
+  if (!/^[1-9][0-9]{0,77}$/.test(units)) throw refuse('units', 'wrong_value', 'units is a whole number above 0.');
   await lockOperator(tx);
   const other = txId.startsWith('0x') ? txId.slice(2) : `0x${txId}`;
   const same = { source, target, coin };
@@ -40,11 +39,19 @@ export async function recordMovement(tx: Transaction, given: GivenMovement, acto
   if (known && known.units !== units) throw new ApiError('idempotency_key_reused');
   if (known) return known;
   const holding = await FIND_HOLDING.first(tx, [source, coin]);
-  const few = refuse('source', `${source} has fewer units of ${coin} in the books, less those of open payouts.`);
+  const few = refuse(
+    'source',
+    'wrong_value',
+    `${source} has fewer units of ${coin} in the books, less those of open payouts.`,
+  );
   if (source.startsWith('gateway:') && BigInt(holding?.units ?? 0) < BigInt(units)) throw few;
   const cost = costOf(holding, BigInt(units)) ?? given.amountMicros;
   if (cost === null || cost < 0n)
-    throw refuse('amountUsd', `The books do not know the cost of these coins in ${source}. Give it as amountUsd.`);
+    throw refuse(
+      'amountUsd',
+      'wrong_value',
+      `The books do not know the cost of these coins in ${source}. Give it as amountUsd.`,
+    );
   const id = newId('mov');
   await insert(tx, Movement, { ...{ source, target, coin, units, txId }, id, amountMicros: cost });
   if (await isOverdrawn(tx, source, coin)) throw few;

@@ -3,7 +3,7 @@
 import type { Database } from '../../../entities/database/database.ts';
 import { find, insert, lock } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
+import { ApiError, refuse } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { expression, transition } from '../../../entities/history/transition.ts';
@@ -69,9 +69,6 @@ export const partsOf = (parts: readonly PaidOutPart[]) =>
 const originOf = ({ paymentId, accountId }: Pick<Payout, 'paymentId' | 'accountId'>): string =>
   paymentId === null ? available(accountId) : SUSPENSE;
 
-export const refuse = (field: string, code: string, message: string): ApiError =>
-  new ApiError('validation_failed', message, { errors: [{ field, code, message }] });
-
 /**
  * Reserves the money of a payout. Requesting it again changes nothing.
  * @throws ApiError insufficient_balance, idempotency_key_reused, or validation_failed if the payment is not unmatched, or its
@@ -101,7 +98,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
       const most = `The account can get ${usdFromMicros(micros)} USD.`;
       throw new ApiError('insufficient_balance', `${most} Payouts leave out bonuses, and payments that are not final.`);
     }
-    parts = await takeOut(tx, accountId, amountMicros);
+    parts = await takeOut(tx, given);
   }
   const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {
@@ -181,25 +178,17 @@ export async function cancelPayout(tx: Transaction, id: string, reason: string, 
   return cancelled!;
 }
 
-/** Marks the requested payouts as exported, and returns them. A payout that is already in a list to sign stays there alone. */
-export const exportPayouts = (db: Database, actor: Actor): Promise<Payout[]> =>
-  db.transaction(async (tx) => {
-    const unsent = (await LIST_UNSENT.all(tx)).map(({ id }) => id);
-    const exported = await withPayouts(tx, unsent, async (payout) =>
-      payout.status === 'REQUESTED' ? [await move(tx, payout, 'EXPORTED', actor)] : [],
-    );
-    return exported.flat();
-  });
-
 /**
- * Returns the exported payouts that have no transaction, because their list may be lost. The caller warns the operator: a list that
- * is not lost would pay them as well.
+ * Marks the requested payouts as exported, and returns them. A payout that is already in a list to sign stays there alone.
+ * @param isAgain whether it returns the exported ones without a transaction instead, because their list may be lost. The caller
+ * warns the operator, because a list that is not lost would pay them as well
  */
-export const exportAgain = (db: Database, actor: Actor): Promise<Payout[]> =>
+export const exportPayouts = (db: Database, actor: Actor, isAgain = false): Promise<Payout[]> =>
   db.transaction(async (tx) => {
     const unsent = (await LIST_UNSENT.all(tx)).map(({ id }) => id);
     const exported = await withPayouts(tx, unsent, async (payout) => {
-      if (payout.status !== 'EXPORTED') return [];
+      if (payout.status !== (isAgain ? 'EXPORTED' : 'REQUESTED')) return [];
+      if (!isAgain) return [await move(tx, payout, 'EXPORTED', actor)];
       const data = { network: payout.network, again: true };
       await record(tx, OPERATOR_ACCOUNT, payout.id, { type: 'payout.exported', actor, data });
       return [payout];

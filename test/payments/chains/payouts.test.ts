@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { importSent } from '../../../provisioning/payments/wallet/import.ts';
-import { cancelPayout, exportAgain, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
+import { cancelPayout, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { askReplaced, finishShown, lineOfReplaced } from '../../../provisioning/payments/wallet/shown.ts';
 import { refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { contextOf } from '../../setup/shop.ts';
@@ -106,7 +106,7 @@ describe('A payout that was exported', () => {
     const [monday] = (await exported('monday')) as [string];
     const [tuesday] = (await exported('tuesday')) as [string];
     expect(await exportPayouts(db, SYSTEM)).toEqual([]);
-    const again = (await exportAgain(db, SYSTEM)).filter(({ id }) => [monday, tuesday].includes(id));
+    const again = (await exportPayouts(db, SYSTEM, true)).filter(({ id }) => [monday, tuesday].includes(id));
     expect(again.map(({ address, exportedAt }) => [address, exportedAt instanceof Date])).toEqual([
       ['monday', true],
       ['tuesday', true],

@@ -57,7 +57,8 @@ const BASE: Known = {
   domain: { name: 'USD Coin', version: '2' },
   coin: 'USDC-BASE',
 };
-const BASE_SEPOLIA: Known = {
+/** A test network. */
+export const BASE_SEPOLIA: Known = {
   network: 'eip155:84532',
   networkV1: 'base-sepolia',
   asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',

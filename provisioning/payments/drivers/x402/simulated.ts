@@ -15,6 +15,7 @@ import {
   type X402Driver,
   type X402Terms,
 } from './driver.ts';
+import { BASE_SEPOLIA } from './evm.ts';
 
 const CHAIN_ID = 84_532;
 
@@ -22,12 +23,8 @@ export class SimulatedX402 implements X402Driver {
   readonly name = 'simulated';
   readonly simulated = true;
   readonly terms: X402Terms = {
-    network: `eip155:${CHAIN_ID}`,
-    networkV1: 'base-sepolia',
-    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-    domain: { name: 'USDC', version: '2' },
+    ...BASE_SEPOLIA,
     payTo: '0x5117aced5117aced5117aced5117aced5117aced',
-    coin: 'USDC-BASE',
   };
   readonly #folder: string;
 
