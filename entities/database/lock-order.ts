@@ -42,6 +42,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
   ['catalog_item', 'code'],
+  ['bonus_tier', 'min_micros'],
   ['coin_rate', "concat_ws('/', coin, source)"],
   ['coin_switch', 'code'],
   ['incident', 'id'],

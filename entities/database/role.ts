@@ -13,6 +13,7 @@ const DELETABLE = [
   ...[
     'address',
     'address_pool',
+    'bonus_tier',
     'brake',
     'deployment',
     'engine',
