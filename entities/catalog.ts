@@ -98,6 +98,19 @@ export const INSERT_ITEM = statement(CatalogItem.columns)`
   insert into catalog_item as item (code, kind, name, position, details, price_month_micros, setup_fee_micros)
     select $1, $2, $3, coalesce(max(position), 0) + 1, $4::jsonb, $5::bigint, $6::bigint from catalog_item
     on conflict do nothing returning ${columnsOfCatalog}`;
+/** Whether the catalog is still the sample: no operator has changed it, and no server and no host refers to it. */
+const IS_SAMPLE = `exists (select from catalog_item where sample)
+  and not exists (select from server) and not exists (select from host)
+  and not exists (select from event where account_id = 'operator' and type = 'catalog.updated')`;
+const removeAll = (table: string, key: string) => statement({})`
+  delete from ${table} where (${key}) in (select ${key} from ${table} where ${IS_SAMPLE} order by ${key} for update)`;
+/** Empty a catalog that is still the sample, in this order: the sample belongs to simulated machines. */
+export const REMOVE_SAMPLE = [
+  removeAll('stock', 'service_code, region_code'),
+  removeAll('place', 'region_code, service_code, number'),
+  removeAll('bonus_tier', 'min_micros'),
+  removeAll('catalog_item', 'code'),
+];
 /** A tier of servers, even one that is not offered. $1 code. */
 export const FIND_TIER = statement({
   kind: column.oneOf('vps', 'dedicated'),

@@ -41,8 +41,8 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   // Rows that the operator and the observers write.
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
-  ['catalog_item', 'code'],
   ['bonus_tier', 'min_micros'],
+  ['catalog_item', 'code'],
   ['coin_rate', "concat_ws('/', coin, source)"],
   ['coin_switch', 'code'],
   ['incident', 'id'],
