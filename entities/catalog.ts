@@ -98,7 +98,7 @@ export const INSERT_ITEM = statement(CatalogItem.columns)`
   insert into catalog_item as item (code, kind, name, position, details, price_month_micros, setup_fee_micros)
     select $1, $2, $3, coalesce(max(position), 0) + 1, $4::jsonb, $5::bigint, $6::bigint from catalog_item
     on conflict do nothing returning ${columnsOfCatalog}`;
-/** Whether the catalog is still the sample: no operator has changed it, and no server and no host refers to it. */
+/** Whether the catalog is still the sample: no operator has changed it, and neither servers nor hosts refer to it. */
 const IS_SAMPLE = `exists (select from catalog_item where sample)
   and not exists (select from server) and not exists (select from host)
   and not exists (select from event where account_id = 'operator' and type = 'catalog.updated')`;

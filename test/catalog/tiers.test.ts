@@ -168,7 +168,7 @@ describe('A tier', () => {
     expect(fieldOf(await update('ded-1', { deliveryHours: 4 }, 7))).toBe('version');
   });
 
-  it('that the operator withdraws is not ordered, and its servers stay', async () => {
+  it('takes no orders once the operator withdraws it, and its servers stay', async () => {
     const { body: server } = await order('vps-1');
     await operator('mutation { withdrawTier(code: "vps-1") { offered } }');
     await eventually(async () => (await shown('vps-1')).code === 'not_found');

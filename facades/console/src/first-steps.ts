@@ -1,4 +1,4 @@
-/** The way from an empty installation to the first sale. Each step looks at the real engine or gateway. */
+/** The way from an empty catalog to the first sale. Each step looks at the real engine or gateway. */
 import { html } from 'htm/preact';
 import type { Row } from './api.ts';
 
