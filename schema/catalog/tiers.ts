@@ -1,5 +1,6 @@
 /** The tiers of the catalog, for the operator. */
 import type { CatalogItem, DedicatedDetails, VpsDetails } from '../../entities/catalog.ts';
+import { type Announcement, repriceServers } from '../../resolvers/catalog/reprice.ts';
 import {
   addDedicatedTier,
   addVpsTier,
@@ -61,6 +62,11 @@ const TierType = objectType<CatalogItem>('Tier', 'A tier of servers, as the oper
     deliveryHours: amount('deliveryHours'),
   };
 });
+
+const AnnouncementType = objectType<Announcement>('Announcement', 'A price that customers were told.', (t) => ({
+  servers: t.exposeInt('servers', { description: 'The number of servers whose next price has changed.' }),
+  priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
+}));
 
 type Fields = Parameters<Parameters<typeof builder.inputType>[1]['fields']>[0];
 const amount = (t: Fields, description?: string) => t.field({ type: 'Amount', required: true, description });
@@ -180,6 +186,17 @@ builder.mutationFields((t) => ({
     },
     resolve: (_, { code, version, priceMonthUsd, setupFeeUsd }, context) =>
       setPrice(context, code, { priceMonthMicros: priceMonthUsd, setupFeeMicros: setupFeeUsd }, version),
+  }),
+  repriceServers: t.field({
+    type: AnnouncementType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Announces the price of a tier to its servers. Each takes it at its first renewal after the notice.',
+    args: {
+      code: t.arg(code),
+      noticeDays: t.arg({ type: 'Amount', required: true, description: 'Up to 365. A higher price needs 14 or more.' }),
+    },
+    resolve: (_, args, context) => repriceServers(context, args.code, args.noticeDays),
   }),
   offerTier: t.field({
     ...owner,

@@ -5,6 +5,9 @@ alter table catalog_item add column version int not null default 1;
 alter table catalog_item add column sample boolean not null default false;
 update catalog_item set sample = true where not exists (select from engine) and not exists (select from account);
 
+-- The price of the next months of a server, once the notice is over.
+alter table server add column next_price_micros bigint, add column next_price_from timestamptz(3);
+
 create table bonus_tier (
   min_micros bigint primary key check (min_micros > 0),
   bonus_percent int not null check (bonus_percent between 1 and 100)

@@ -46,6 +46,7 @@ export const CATALOG: readonly Page[] = [
     ],
     rowActions: [
       { mutation: 'setPrice', label: 'Set the price', of: seen },
+      { mutation: 'repriceServers', label: 'Reprice its servers', of: ({ code }) => ({ code }), destroys: true },
       {
         mutation: 'updateTier',
         label: 'Change',
