@@ -65,6 +65,10 @@ export const CatalogItem = entity('catalog_item', {
   setupFeeMicros: nullable(column.bigint()),
   details: column.json<VpsDetails | DedicatedDetails | BastionDetails | ImageDetails>(),
   offered: defaulting(column.boolean(), 'true'),
+  /** Grows with each change by an operator, so that the later of two is told of the earlier change. */
+  version: defaulting(column.int(), 1),
+  /** Whether it belongs to the catalog that new installations with simulated machines begin with. */
+  sample: defaulting(column.boolean(), 'false'),
 });
 export type CatalogItem = RowOf<typeof CatalogItem>;
 
@@ -86,18 +90,27 @@ export const stockLevel = ({ free }: { free: number }): StockLevel =>
 /** The columns of an item in a query that calls it `item`. */
 export const columnsOfCatalog = columnsOf(CatalogItem, 'item');
 
-/** All images, including those that are not offered. */
-export const FIND_IMAGES = statement(CatalogItem.columns)`
-  select ${columnsOfCatalog} from catalog_item item where kind = 'image' order by position, code`;
-/** Adds an image behind the others, unless its code is taken. $1 code, $2 name, $3 details. */
-export const INSERT_IMAGE = statement(CatalogItem.columns)`
-  insert into catalog_item as item (code, kind, name, position, details)
-    select $1, 'image', $2, coalesce(max(position), 0) + 1, $3::jsonb from catalog_item
+/** The items of the kinds $1 in their order, including those that are not offered. */
+export const LIST_ITEMS = statement(CatalogItem.columns)`
+  select ${columnsOfCatalog} from catalog_item item where kind = any($1) order by position, code`;
+/** Adds an item behind the others, unless its code is taken. $1 code, $2 kind, $3 name, $4 details, $5 price, $6 setup fee. */
+export const INSERT_ITEM = statement(CatalogItem.columns)`
+  insert into catalog_item as item (code, kind, name, position, details, price_month_micros, setup_fee_micros)
+    select $1, $2, $3, coalesce(max(position), 0) + 1, $4::jsonb, $5::bigint, $6::bigint from catalog_item
     on conflict do nothing returning ${columnsOfCatalog}`;
-/** Offers or retires an image. $1 code, $2 whether it is offered, $3 the details that change. */
-export const OFFER_IMAGE = statement(CatalogItem.columns)`
-  update catalog_item item set offered = $2, details = details || $3::jsonb
-    where code = $1 and kind = 'image' returning ${columnsOfCatalog}`;
+/** Whether the catalog is still the sample: no operator has changed it, and neither servers nor hosts refer to it. */
+const IS_SAMPLE = `exists (select from catalog_item where sample)
+  and not exists (select from server) and not exists (select from host)
+  and not exists (select from event where account_id = 'operator' and type = 'catalog.updated')`;
+const removeAll = (table: string, key: string) => statement({})`
+  delete from ${table} where (${key}) in (select ${key} from ${table} where ${IS_SAMPLE} order by ${key} for update)`;
+/** Empty a catalog that is still the sample, in this order: the sample belongs to simulated machines. */
+export const REMOVE_SAMPLE = [
+  removeAll('stock', 'service_code, region_code'),
+  removeAll('place', 'region_code, service_code, number'),
+  removeAll('bonus_tier', 'min_micros'),
+  removeAll('catalog_item', 'code'),
+];
 /** A tier of servers, even one that is not offered. $1 code. */
 export const FIND_TIER = statement({
   kind: column.oneOf('vps', 'dedicated'),

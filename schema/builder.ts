@@ -34,6 +34,9 @@ export const builder = new SchemaBuilder<{
     IpAddress: Same<string>;
     Mac: Same<string>;
     Overcommit: Same<number>;
+    Terabytes: Same<number>;
+    Latitude: Same<number>;
+    Longitude: Same<number>;
     ClientText: Same<string>;
     ClientUri: Same<string>;
     Code: Same<string>;

@@ -21,6 +21,7 @@ const LISTS = [
   'contacts',
   'disks',
   'disks',
+  'disks',
   'endpoints',
   'endpoints',
   'endpoints',
@@ -30,7 +31,9 @@ const LISTS = [
   'redirectUris',
   'resource',
   'responseTypes',
+  'seen',
   'skills',
+  'tiers',
 ];
 
 interface Schema {

@@ -41,6 +41,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   // Rows that the operator and the observers write.
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
+  ['bonus_tier', 'min_micros'],
   ['catalog_item', 'code'],
   ['coin_rate', "concat_ws('/', coin, source)"],
   ['coin_switch', 'code'],

@@ -13,6 +13,8 @@ const DELETABLE = [
   ...[
     'address',
     'address_pool',
+    'bonus_tier',
+    'catalog_item',
     'brake',
     'deployment',
     'engine',
@@ -22,7 +24,7 @@ const DELETABLE = [
     'meter',
     'meter_sample',
   ],
-  ...['place', 'placement', 'reverse_dns_told'],
+  ...['place', 'placement', 'reverse_dns_told', 'stock'],
   ...['audit_unlinked', 'chain_block', 'idempotency_key', 'login_tally', 'rate', 'secret_key', 'task'],
   ...['webhook', 'webhook_delivery', 'webhook_snapshot'],
 ];

@@ -101,8 +101,11 @@ type Noun<Type> = Type extends `${infer First}.${string}` ? First : never;
 /** The kind of the changed resource: the first word of the event's type, if that word names a resource. */
 export type ResourceType =
   | Exclude<Noun<EventType>, 'balance' | 'catalog' | 'status'>
+  | 'bonus'
   | 'image'
+  | 'region'
   | 'stock'
+  | 'tier'
   | 'incident'
   | 'peering';
 /** The types of events whose first word names the resource. */

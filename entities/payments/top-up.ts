@@ -1,9 +1,10 @@
-/** Top-ups: the row, its lifecycle, its statements, and the bonus tiers. */
+/** Top-ups: the row, its lifecycle, and its statements. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
+import { bonusMicros, bonusPercentSql, type KeptBonusTier } from './bonus.ts';
 
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
@@ -26,6 +27,8 @@ export const TopUp = entity('top_up', {
   mode: column.oneOf('CRYPTO', 'X402'),
   amountMicros: column.bigint(),
   bonusMicros: column.bigint(),
+  /** The tiers of the time of its quote, the lowest first. Payments of less earn a bonus by them. */
+  bonusTiers: defaulting(column.json<KeptBonusTier[]>(), "'[]'"),
   /** The part of the bonus that the service took back, because a chain removed payments, or payouts took them. */
   reversedBonusMicros: defaulting(column.bigint(), 0),
   crypto: column.text(),
@@ -169,20 +172,12 @@ export const COUNT_PENDING_TOP_UPS = statement({
     now()
   from top_up where account_id = $1`;
 
-/** The tier for the highest minimum reached applies to the whole amount. */
-export const BONUS_TIERS = [
-  { minMicros: microsFromUsd(100), bonusPercent: 2 },
-  { minMicros: microsFromUsd(500), bonusPercent: 4 },
-  { minMicros: microsFromUsd(1_000), bonusPercent: 6 },
-  { minMicros: microsFromUsd(5_000), bonusPercent: 8 },
-] as const;
-
 /** The bonus of a top-up for the payments that it keeps, less payouts: at most the requested one. */
 export function earnedMicros(
-  { amountMicros, bonusMicros: most }: Pick<TopUp, 'amountMicros' | 'bonusMicros'>,
+  { amountMicros, bonusMicros: most, bonusTiers }: Pick<TopUp, 'amountMicros' | 'bonusMicros' | 'bonusTiers'>,
   paidMicros: bigint,
 ): bigint {
-  const earned = bonusMicros(paidMicros);
+  const earned = bonusMicros(bonusTiers, paidMicros);
   return paidMicros >= amountMicros || earned > most ? most : earned;
 }
 
@@ -194,8 +189,3 @@ export const LOCK_PAID_TOP_UP = statement({ ...TopUp.columns, paidMicros: column
       where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')
         and ${isCredited})::bigint as paid_micros
     from locked`;
-
-export function bonusMicros(amountMicros: bigint): bigint {
-  const tier = BONUS_TIERS.findLast(({ minMicros }) => amountMicros >= minMicros);
-  return tier ? (amountMicros * BigInt(tier.bonusPercent)) / 100n : 0n;
-}

@@ -8,6 +8,7 @@ import { statement } from '../database/statement.ts';
 import { find } from '../database/table.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { newId } from '../ids.ts';
+import { bonusPercentSql } from './bonus.ts';
 import {
   available,
   Balance,
@@ -22,7 +23,7 @@ import {
   withheld,
 } from './ledger.ts';
 import { IS_LASTING_SQL, IS_UNFINAL_SQL } from './payment.ts';
-import { BONUS_TIERS, STAYING } from './top-up.ts';
+import { STAYING } from './top-up.ts';
 
 const UNFINAL = `from payment where payment.account_id = balance.account_id and ${IS_UNFINAL_SQL}`;
 /** The sum of the payments of an account that are not final, or that their gateway reports no more. */
@@ -32,9 +33,7 @@ const UNFINAL_BONUS_SQL = `(
   select case when count(*) filter (where goes) = 0 then 0
       else greatest(0, bonus_micros - reversed_bonus_micros - case
         when sum(paid) >= amount_micros then bonus_micros
-        else least(bonus_micros, floor(sum(paid) * (case ${BONUS_TIERS.toReversed()
-          .map(({ minMicros, bonusPercent }) => `when sum(paid) >= ${minMicros} then ${bonusPercent}`)
-          .join(' ')} else 0 end) / 100)) end) end::bigint
+        else least(bonus_micros, floor(sum(paid) * ${bonusPercentSql('sum(paid)')} / 100)) end) end::bigint
   from (
     select ${IS_UNFINAL_SQL} as goes,
       case when ${IS_LASTING_SQL} and (coin = crypto or payment.mode = 'X402') then ${STAYING} else 0 end as paid

@@ -1,6 +1,7 @@
 /** Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. */
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf } from '../database/table.ts';
+import { columnsOf, nullable } from '../database/table.ts';
 import { expression } from '../history/transition.ts';
 import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
@@ -11,13 +12,16 @@ export const SUSPENDED_DAYS = 7;
 /** The end of a month that begins now. */
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
-const { orderNumber, accountId, kind, host } = Server.columns;
+const { orderNumber, accountId, kind, host, priceMonthMicros } = Server.columns;
+/** The price of a month of a server that begins at a time, given as an expression. */
+export const priceAtSql = (time: string): string =>
+  `case when next_price_from <= ${time} then next_price_micros else price_month_micros end`;
 /**
  * The paid time of a machine has ended. A rebuild without money ends first, since half a system cannot resume. A resize ends
  * first because its machine is off, and its price changes.
  */
 const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING') and paid_until <= now()
-  and (status <> 'REBUILDING' or (auto_renew and price_month_micros <=
+  and (status <> 'REBUILDING' or (auto_renew and ${priceAtSql('paid_until')} <=
     (select available_micros from balance where balance.account_id = server.account_id)))`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
@@ -28,6 +32,34 @@ export const FIND_DUE_SERVERS = statement({ orderNumber, accountId })`
 export const LOCK_DUE_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
   order by order_number for update skip locked`;
+const startPrice = (time: string) => statement({ orderNumber, priceMonthMicros })`
+  update server set price_month_micros = next_price_micros, next_price_micros = null, next_price_from = null
+  where order_number = any($1) and next_price_from <= ${time} returning order_number, price_month_micros`;
+/** Start the announced price of locked servers, if their next month begins late enough for it. $1 order numbers. */
+export const START_PRICE = { ofRenewals: startPrice('paid_until'), ofResumed: startPrice('now()') };
+
+/**
+ * Announces the price $2 to the servers of the tier $1, for months that begin in $3 days or later. It withdraws an announcement
+ * where the price is that already. Returns whether the price of each rises.
+ */
+export const ANNOUNCE_PRICE = statement({
+  orderNumber,
+  accountId,
+  nextPriceFrom: nullable(column.timestamp()),
+  rises: column.boolean(),
+})`
+  with given as (select $2::bigint as micros, now() + $3::int * interval '1 day' as from_time),
+  locked as (
+    select order_number from server, given
+    where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED')
+      and coalesce(next_price_micros, price_month_micros) <> micros
+    order by order_number for update of server)
+  update server set
+    next_price_micros = case when price_month_micros <> micros then micros end,
+    next_price_from = case when price_month_micros <> micros then from_time end
+  from locked, given where server.order_number = locked.order_number
+  returning server.order_number, server.account_id, server.next_price_from, server.price_month_micros < micros as rises`;
+
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
 export const EXTEND_PAID_TIME = statement({})`
   update server set paid_until = given.paid_until, updated_at = now()
@@ -43,7 +75,7 @@ export const FIND_ACCOUNTS_WITH_SUSPENDED = statement({ accountId })`
  */
 export const FIND_SOLVENT_ACCOUNTS = statement({ accountId })`
   select distinct account_id from server join balance using (account_id)
-  where status = 'SUSPENDED' and change is null and auto_renew and price_month_micros <= available_micros
+  where status = 'SUSPENDED' and change is null and auto_renew and ${priceAtSql('now()')} <= available_micros
     and not exists (select from task where subject = $2 || account_id)
     and not exists (select from account where account.id = account_id and suspended_at is not null)
   order by 1 limit $1::int`;

@@ -87,6 +87,9 @@ export const Server = entity('server', {
   deleteProtection: defaulting(column.boolean(), 'false'),
   priceMonthMicros: column.bigint(),
   setupFeeMicros: column.bigint(),
+  /** The announced price of months that begin at that time or later. Null: none is announced. */
+  nextPriceMicros: nullable(column.bigint()),
+  nextPriceFrom: nullable(column.timestamp()),
   paidUntil: nullable(column.timestamp()),
   /** When the order ended without proof of its machine, or was deleted while its host was being installed. */
   unprovenAt: nullable(column.timestamp()),

@@ -1,5 +1,7 @@
 /** Servers as a part of provisioning: the processes of their machines, renewals, findings and reverse DNS. */
+import { REMOVE_SAMPLE } from '../../entities/catalog.ts';
 import type { Database } from '../../entities/database/database.ts';
+import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
 import type { Vault } from '../../entities/secrets.ts';
@@ -47,6 +49,13 @@ export interface ServersOptions {
   log?: (line: string) => void;
 }
 
+/** Leaves the catalog to the operator. */
+const removeSample = (db: Database): Promise<void> =>
+  db.transaction(async (tx) => {
+    await LOCK_NAME.all(tx, ['sample catalog']);
+    for (const removal of REMOVE_SAMPLE) await removal.all(tx);
+  });
+
 export class Servers implements WorkerPart {
   readonly #options: ServersOptions;
   readonly engines: Engines;
@@ -92,10 +101,11 @@ export class Servers implements WorkerPart {
     return this.#options.drivers[kind].name;
   }
 
-  /** Seeds addresses before the first order, if all machines are simulated. Real ones never get them. */
+  /** Seeds addresses before the first order, if all machines are simulated. Real ones never get them, nor the sample catalog. */
   async prepare(): Promise<void> {
-    if (Object.values(this.#options.drivers).every(({ simulated }) => simulated))
-      await SEED_DOCUMENTATION_ADDRESSES.all(this.#options.db);
+    const { db, drivers } = this.#options;
+    if (Object.values(drivers).every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(db);
+    if (!this.simulated) await removeSample(db);
   }
 
   /**

@@ -1,4 +1,4 @@
-/** Bonus tiers and top-ups. */
+/** Top-ups. */
 import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
@@ -6,8 +6,8 @@ import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { MICROS_PER_USD } from '../../entities/money.ts';
+import { bonusMicros, LIST_BONUS_TIERS } from '../../entities/payments/bonus.ts';
 import {
-  bonusMicros,
   COUNT_PENDING_TOP_UPS,
   QUOTE_SECONDS,
   TOP_UP_LIFECYCLE,
@@ -23,7 +23,7 @@ import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
 
-export { BONUS_TIERS, TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
+export { TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
 
 /**
  * Opens a top-up in a coin, or makes one that x402 pays at once.
@@ -90,7 +90,9 @@ async function insertTopUp(
   const [accountId, id] = [accountOf(context), newId('top')];
   const { orderNumber, amountMicros } = topUp;
   const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
-  await insert(tx, TopUp, { id, accountId, bonusMicros: bonusMicros(amountMicros), ...nothing, ...topUp });
+  const bonusTiers = (await LIST_BONUS_TIERS.all(tx)).map((tier) => ({ ...tier, minMicros: Number(tier.minMicros) }));
+  const bonus = { bonusTiers, bonusMicros: bonusMicros(bonusTiers, amountMicros) };
+  await insert(tx, TopUp, { id, accountId, ...bonus, ...nothing, ...topUp });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return (await find(tx, TopUp, { id }))!;

@@ -78,11 +78,15 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
   }),
 });
 
-const Disk = objectType<DedicatedDetails['disks'][number]>('Disk', 'Equal disks of a dedicated server.', (t) => ({
-  count: t.exposeInt('count'),
-  sizeGb: t.exposeInt('sizeGb'),
-  type: t.exposeString('type'),
-}));
+export const Disk = objectType<DedicatedDetails['disks'][number]>(
+  'Disk',
+  'Equal disks of a dedicated server.',
+  (t) => ({
+    count: t.exposeInt('count'),
+    sizeGb: t.exposeInt('sizeGb'),
+    type: t.exposeString('type'),
+  }),
+);
 
 const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier').implement({
   description: 'A tier of dedicated servers.',

@@ -2,7 +2,6 @@
 import { microsFromUsd } from '../../entities/money.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import {
-  BONUS_TIERS,
   cancelTopUp,
   createTopUp,
   findTopUp,
@@ -39,12 +38,6 @@ const CoinType = objectType<CoinView>('Coin', 'A coin that the service accepts.'
   available: t.exposeBoolean('available', { description: 'Whether new top-ups can use it at the moment.' }),
   x402: t.exposeBoolean('x402', { description: 'Whether it pays for x402 requests.' }),
 }));
-const BonusTier = objectType<(typeof BONUS_TIERS)[number]>(
-  'BonusTier',
-  'The bonus of a larger top-up. The highest tier reached counts.',
-  (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
-);
-
 const TopUpStatus = enumType(
   'TopUpStatus',
   'CONFIRMED is final: the service has credited the balance.',
@@ -92,7 +85,6 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
 }));
 const TopUpPage = pageOf('TopUp', TopUpType);
 const CoinPage = pageOf('Coin', CoinType);
-const BonusTierPage = pageOf('BonusTier', BonusTier);
 
 const CreateTopUpInput = inputType('CreateTopUpInput', (t) => ({
   amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
@@ -108,12 +100,6 @@ builder.queryFields((t) => ({
     scope: 'public',
     description: 'The coins that the service accepts.',
     resolve: async (_, __, context) => listOf(await listCoins(context)),
-  }),
-  bonusTiers: t.field({
-    type: BonusTierPage,
-    scope: 'public',
-    description: 'The bonuses of larger top-ups.',
-    resolve: () => listOf(BONUS_TIERS),
   }),
   topUp: t.field({
     type: TopUpType,

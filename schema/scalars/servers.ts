@@ -68,6 +68,9 @@ scalar('Amount', 'An amount of things, up to a hundred million.', {
   minimum: 0,
   maximum: 100_000_000,
 });
+scalar('Terabytes', 'An amount of traffic in TB, up to a million.', { type: 'number', minimum: 0, maximum: 1e6 });
+scalar('Latitude', 'Degrees north of the equator.', { type: 'number', minimum: -90, maximum: 90 });
+scalar('Longitude', 'Degrees east of Greenwich.', { type: 'number', minimum: -180, maximum: 180 });
 scalar('Overcommit', 'A factor of 0.1 to 100.', { type: 'number', minimum: 0.1, maximum: 100 });
 scalar('Mac', 'A MAC address with colons.', text(17, 17, { pattern: '^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$' }));
 scalar(

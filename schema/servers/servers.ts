@@ -47,6 +47,12 @@ export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedica
   autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the balance pays the next month.' }),
   deleteProtection: t.exposeBoolean('deleteProtection'),
   priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
+  nextPriceMonthUsd: t.expose('nextPriceMicros', {
+    type: 'Usd',
+    nullable: true,
+    description: 'The announced price of months that begin at nextPriceFrom or later. Null: none is announced.',
+  }),
+  nextPriceFrom: t.expose('nextPriceFrom', { type: 'DateTime', nullable: true }),
   paidUntil: t.expose('paidUntil', { type: 'DateTime', nullable: true, description: 'Null until the server has run.' }),
   failure: t.field({
     type: Failure,

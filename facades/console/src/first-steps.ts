@@ -1,4 +1,4 @@
-/** The way from an empty installation to the first sale. Each step looks at the real engine or gateway. */
+/** The way from an empty catalog to the first sale. Each step looks at the real engine or gateway. */
 import { html } from 'htm/preact';
 import type { Row } from './api.ts';
 
@@ -15,6 +15,16 @@ interface Step {
 
 const some = (lists: Lists, field: string, fits: (row: Row) => boolean = () => true) => (lists[field] ?? []).some(fits);
 const STEPS: readonly Step[] = [
+  {
+    ...{ title: 'A region is on offer', path: 'regions' },
+    hint: 'Add the data centre of your machines. Engines, hosts and networks belong to it.',
+    isDone: (lists) => some(lists, 'regions', ({ offered }) => offered === true),
+  },
+  {
+    ...{ title: 'A tier has a price', path: 'tiers' },
+    hint: 'Add a tier with its size and its price.',
+    isDone: (lists) => some(lists, 'tiers', ({ offered }) => offered === true),
+  },
   {
     ...{ title: 'An engine answers', path: 'engines' },
     hint: 'Add the LXD or Incus server that carries your VPS, or hosts for dedicated servers.',

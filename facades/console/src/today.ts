@@ -31,6 +31,8 @@ const MATTERS = 'openMatters(limit: 100) { kind subject since severity nextStep 
 
 /** The lists by which the first steps know how far they are. */
 const PROGRESS = [
+  ['regions', 'regions { offered }'],
+  ['tiers', 'tiers { offered }'],
   ['engines', 'engines { simulated seenAt trouble }'],
   ['hosts', 'hosts { state }'],
   ['addressPools', 'addressPools { id }'],

@@ -3,7 +3,7 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { available, lockAccount, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
-import { EXTEND_PAID_TIME, FIND_SUSPENDED_ACCOUNTS } from '../../../entities/servers/renewal.ts';
+import { EXTEND_PAID_TIME, FIND_SUSPENDED_ACCOUNTS, START_PRICE } from '../../../entities/servers/renewal.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
@@ -39,6 +39,24 @@ export async function chooseAffordable(
     } else others.push(server);
   }
   return { affordable, others, suspended };
+}
+
+/** Starts the announced prices of locked servers whose next month begins late enough. @returns the servers with their prices */
+export async function withStartedPrices(
+  tx: Transaction,
+  servers: Server[],
+  when: keyof typeof START_PRICE,
+): Promise<Server[]> {
+  const announced = servers.filter(({ nextPriceFrom }) => nextPriceFrom !== null);
+  if (!announced.length) return servers;
+  const started = await START_PRICE[when].all(tx, [announced.map(({ orderNumber }) => orderNumber)]);
+  const prices = new Map(started.map(({ orderNumber, priceMonthMicros }) => [orderNumber, priceMonthMicros]));
+  return servers.map((server) => {
+    const priceMonthMicros = prices.get(server.orderNumber);
+    return priceMonthMicros === undefined
+      ? server
+      : { ...server, priceMonthMicros, nextPriceMicros: null, nextPriceFrom: null };
+  });
 }
 
 interface Renewal {

@@ -17,7 +17,7 @@ import { CHANGING } from '../../../entities/servers/server.ts';
 import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from './change.ts';
-import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable } from './charge.ts';
+import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable, withStartedPrices } from './charge.ts';
 import { RESUME_SUBJECT, resumeAccount, retrySuspended } from './resume.ts';
 import { expire, suspend } from './suspend.ts';
 
@@ -71,7 +71,8 @@ export function renewalProcess(db: Database): Process {
 async function renewDue(tx: Transaction): Promise<void> {
   const found = await FIND_DUE_SERVERS.all(tx, [CHUNK]);
   await lockAccount(tx, ...new Set(found.map(({ accountId }) => accountId)));
-  const due = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
+  const locked = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
+  const due = await withStartedPrices(tx, locked, 'ofRenewals');
   const { affordable, others, suspended } = await chooseAffordable(tx, due.sort(byDueTime));
   await chargeRenewals(
     tx,

@@ -40,6 +40,14 @@ describe.each(PAGES.map((page) => [page.path, page] as const))('The page %s', (_
   });
 });
 
+it.each(
+  PAGES.flatMap(({ path, rowActions = [] }) => rowActions.map((action) => [action.mutation, path, action] as const)),
+)('The button %s on the page %s asks for the value if it sets one', (mutation, _, { of }) => {
+  const names = mutations[mutation]!.args.map(({ name }) => name);
+  const asks = names.some((name) => !(name in (of?.(ROW) ?? {})) || name === 'input');
+  expect(asks || !/^set/.test(mutation)).toBe(true);
+});
+
 function unknownArguments({ mutation, of }: Action): string[] {
   const field = mutations[mutation] as GraphQLField<unknown, unknown> | undefined;
   if (!field) return [`There is no mutation ${mutation}.`];

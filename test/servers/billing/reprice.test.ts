@@ -1,0 +1,131 @@
+/** The price of a tier reaches its present servers after a notice, at a renewal. */
+import { afterAll, beforeEach, expect, it } from 'vitest';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { repriceServers } from '../../../resolvers/catalog/reprice.ts';
+import { setPrice } from '../../../resolvers/catalog/tiers.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { updateServer } from '../../../resolvers/servers/update.ts';
+import { finish, openCustomerShop } from '../../setup/customer-shop.ts';
+
+const shop = await openCustomerShop(afterAll, { fundsMicros: 1_000_000_000n });
+const { db, accountId } = shop;
+const operator = {
+  ...shop.context,
+  viewer: { ...shop.context.viewer!, accountId: null, kind: 'operator' as const, credentialId: 'operator', name: null },
+};
+const price = (usd: bigint) => setPrice(operator, 'vps-1', { priceMonthMicros: usd * 1_000_000n });
+const reprice = (days: number) => repriceServers(operator, 'vps-1', days);
+const ordered = async () => {
+  const { server } = await orderServer(shop.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
+  await finish(shop, server.orderNumber, 'RUNNING');
+  return server.orderNumber;
+};
+/** Moves the time on, so that the notice ended an hour ago, or the paid time ended now. */
+const pass = (what: 'next_price_from' | 'paid_until', order: string) =>
+  db.query(
+    `update server set ${what} = now() - ${what === 'paid_until' ? `interval '0'` : `interval '1 hour'`}
+    where order_number = $1`,
+    [order],
+  );
+const charges = async (order: string) =>
+  (
+    await db.query<{ micros: bigint }>(
+      `select amount_micros as micros from transfer where order_number = $1 and kind = 'renewal' order by id`,
+      [order],
+    )
+  ).map(({ micros }) => Number(micros) / 1e6);
+const news = async (order: string) =>
+  (
+    await db.query<{ data: Record<string, unknown> }>(
+      `select data from event where subject = $1 and type = 'server.updated' and data ? 'nextPriceMonthUsd' order by id`,
+      [order],
+    )
+  ).map(({ data }) => data);
+const balanced = async () => (await proveBooks(db)).firstFault;
+
+beforeEach(() => price(6n));
+
+it('A higher price counts from the first renewal after the notice, and the customer hears of it at once', async () => {
+  const order = await ordered();
+  await price(9n);
+  expect(await reprice(14)).toMatchObject({ servers: 1, priceMonthMicros: 9_000_000n });
+  const from = (await shop.read(order)).nextPriceFrom!;
+  expect(await news(order)).toEqual([{ nextPriceMonthUsd: 9, nextPriceFrom: from.toISOString() }]);
+  const [{ days }] = (await db.query<{ days: number }>(
+    `select round(extract(epoch from next_price_from - now()) / 86400)::int as days from server where order_number = $1`,
+    [order],
+  )) as [{ days: number }];
+  expect(days).toBe(14);
+  expect((await reprice(30)).servers).toBe(0);
+
+  await pass('paid_until', order);
+  await shop.tick('renewals');
+  expect(await charges(order)).toEqual([6]);
+  await pass('next_price_from', order);
+  await pass('paid_until', order);
+  await shop.tick('renewals');
+  expect(await charges(order)).toEqual([6, 9]);
+  expect(await shop.read(order)).toMatchObject({
+    ...{ priceMonthMicros: 9_000_000n, nextPriceMicros: null, nextPriceFrom: null },
+  });
+  expect(await balanced()).toBeNull();
+});
+
+it('A higher price without two weeks of notice is refused, and no server hears of it', async () => {
+  const order = await ordered();
+  await price(7n);
+  await expect(reprice(13)).rejects.toMatchObject({
+    message: 'A higher price needs a notice of 14 days or more.',
+  });
+  await expect(reprice(366)).rejects.toMatchObject({ code: 'validation_failed' });
+  await expect(repriceServers(operator, 'ams', 14)).rejects.toMatchObject({ code: 'unknown_service_code' });
+  expect(await news(order)).toEqual([]);
+});
+
+it('A lower price needs no notice, and a server that resumes takes it as well', async () => {
+  const [first, second] = [await ordered(), await ordered()];
+  await price(4n);
+  await reprice(0);
+  await pass('paid_until', first);
+  await shop.tick('renewals');
+  expect(await charges(first)).toEqual([4]);
+
+  await updateServer(shop.context, second, { autoRenew: false });
+  await pass('paid_until', second);
+  await shop.tick('renewals');
+  expect((await shop.read(second)).status).toBe('SUSPENDED');
+  const before = await shop.balance(accountId);
+  await updateServer(shop.context, second, { autoRenew: true });
+  await finish(shop, second, 'RUNNING');
+  expect(await shop.balance(accountId)).toBe(before - 4_000_000n);
+  expect(await balanced()).toBeNull();
+});
+
+it('The old price ends an announcement, and so does a resize', async () => {
+  const [first, second] = [await ordered(), await ordered()];
+  await price(8n);
+  await reprice(20);
+  await updateServer(shop.context, second, { powerState: 'OFF' });
+  await finish(shop, second, 'STOPPED');
+  await updateServer(shop.context, second, { serviceCode: 'vps-2' });
+  await finish(shop, second, 'STOPPED');
+  expect(await shop.read(second)).toMatchObject({ priceMonthMicros: 12_000_000n, nextPriceFrom: null });
+  await price(6n);
+  await reprice(14);
+  expect(await shop.read(first)).toMatchObject({ priceMonthMicros: 6_000_000n, nextPriceMicros: null });
+  expect((await news(first)).at(-1)).toEqual({ nextPriceMonthUsd: null });
+});
+
+it('A price that an account cannot pay suspends the server, as the old one would', async () => {
+  const poor = await openCustomerShop(afterAll, { fundsMicros: 13_000_000n });
+  const { server } = await orderServer(poor.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
+  await finish(poor, server.orderNumber, 'RUNNING');
+  await poor.db.query(
+    `update server set next_price_micros = 8000000, next_price_from = now() - interval '1 hour', paid_until = now()
+      where order_number = $1`,
+    [server.orderNumber],
+  );
+  await poor.tick('renewals');
+  expect((await poor.read(server.orderNumber)).status).toBe('SUSPENDED');
+  expect(await poor.balance(poor.accountId)).toBe(7_000_000n);
+});
