@@ -13,6 +13,7 @@ const DELETABLE = [
   ...[
     'address',
     'address_pool',
+    'address_use',
     'brake',
     'deployment',
     'engine',

@@ -99,8 +99,9 @@ builder.queryFields((t) => ({
         description:
           'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key.',
       }),
+      at: t.arg({ type: 'DateTime', description: 'Of an address: when a server had it. Default: now.' }),
     },
-    resolve: (_, { search }, context) => findAccounts(context, search),
+    resolve: (_, { search, at }, context) => findAccounts(context, search, at ?? null),
   }),
   account: t.field({
     type: AccountType,

@@ -1,0 +1,12 @@
+-- Who had an address, and when. The operator answers complaints by it.
+create table address_use (
+  order_number text not null,
+  address inet not null,
+  held_from timestamptz(3) not null default now(),
+  held_until timestamptz(3),
+  primary key (order_number, address, held_from)
+);
+create index address_use_address on address_use (address, held_from);
+create index address_use_ended on address_use (held_until) where held_until is not null;
+insert into address_use (order_number, address, held_from)
+  select order_number, address.address, server.created_at from address join server on order_number = held_by;

@@ -1,0 +1,17 @@
+/** Deletes the uses of addresses that ended long ago. */
+import type { Database } from '../../entities/database/database.ts';
+import { DELETE_OLD_ADDRESS_USES } from '../../entities/servers/ip-address.ts';
+import { periodic } from '../tasks/schedule.ts';
+import { hop, type Process } from '../tasks/tasks.ts';
+
+export const HISTORY_RETENTION_PROCESS = 'history-retention';
+const TICK_SECONDS = 3600;
+const CHUNK = 5_000;
+
+export const historyRetentionProcess = (db: Database): Process =>
+  periodic({
+    start: async () => {
+      const deleted = await DELETE_OLD_ADDRESS_USES.all(db, [CHUNK]);
+      return hop('start', { afterSeconds: deleted.length === CHUNK ? 0 : TICK_SECONDS });
+    },
+  });
