@@ -1,6 +1,12 @@
 /** The account and its balance. */
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
-import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
+import {
+  findAccount,
+  findBalance,
+  resumeAccount,
+  SUSPENDED_SERVERS,
+  suspendAccount,
+} from '../../resolvers/accounts/account.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
@@ -47,6 +53,9 @@ export const AccountType = objectType<Account>(
         'When the suspension began. A suspended account may only read, end its own things, and change its password.',
     }),
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
+    serversOff: t.exposeBoolean('serversOff', {
+      description: 'Whether its servers are off until the suspension ends.',
+    }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
 );
@@ -77,6 +86,12 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   }),
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));
+
+const SuspendedServers = enumType(
+  'SuspendedServers',
+  'The servers of a suspended account. Run: until their paid time ends. Off: at once, until the suspension ends.',
+  SUSPENDED_SERVERS,
+);
 
 const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The numbers of ended credentials.', (t) => ({
   sessionsRevoked: t.exposeInt('sessionsRevoked'),
@@ -123,18 +138,24 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description:
-      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers run on, and do not renew.',
+      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers do not renew.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+      servers: t.arg({
+        type: SuspendedServers,
+        required: true,
+        defaultValue: 'RUN',
+        description: 'Whether they run on. A suspended account can lose them later by a second call.',
+      }),
     },
-    resolve: (_, { id, reason }, context) => suspendAccount(context, id, reason),
+    resolve: (_, { id, reason, servers }, context) => suspendAccount(context, id, reason, servers),
   }),
   resumeAccount: t.field({
     type: AccountType,
     scope: 'operator',
     right: 'support',
-    description: 'Ends the suspension of an account.',
+    description: 'Ends the suspension of an account, and turns the servers on that it turned off.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
   }),

@@ -10,3 +10,10 @@ create index address_use_address on address_use (address, held_from);
 create index address_use_ended on address_use (held_until) where held_until is not null;
 insert into address_use (order_number, address, held_from)
   select order_number, address.address, server.created_at from address join server on order_number = held_by;
+
+-- The servers of a suspended account that are off until the suspension ends.
+alter table account add servers_off boolean not null default false,
+  add constraint account_servers_off check (not servers_off or suspended_at is not null);
+create index account_servers_off on account (id) where servers_off;
+alter table server add kept_off boolean not null default false;
+create index server_kept_off on server (account_id) where kept_off;
