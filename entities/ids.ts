@@ -9,6 +9,7 @@ export type IdPrefix =
   | 'key'
   | 'cl'
   | 'msg'
+  | 'case'
   | 'sshkey'
   | 'srv'
   | 'top'

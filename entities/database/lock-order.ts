@@ -57,6 +57,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
 
 /** Tables whose rows are locked only under the lock of their account, and therefore in any order. */
 export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
+  'abuse_case',
   'account',
   'api_key',
   'message',

@@ -9,7 +9,7 @@ const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', '
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
-  ...['api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
+  ...['abuse_case', 'api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
   ...[
     'address',
     'address_pool',

@@ -1,4 +1,5 @@
 /** Loads the modules that declare the tables. */
+import '../accounts/abuse-case.ts';
 import '../accounts/account.ts';
 import '../accounts/credential.ts';
 import '../accounts/login-attempt.ts';

@@ -23,6 +23,7 @@ const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   evt: ['event'],
   aud: ['audit_entry'],
   msg: ['message'],
+  case: ['abuse_case'],
   task: ['task'],
 };
 /** The tables whose rows name an order number, by the prefix of their ids. */

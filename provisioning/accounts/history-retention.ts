@@ -1,4 +1,5 @@
-/** Deletes the uses of addresses that ended long ago. */
+/** Deletes the uses of addresses that ended long ago, and cases that closed long ago. */
+import { DELETE_OLD_CASES } from '../../entities/accounts/abuse-case.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { DELETE_OLD_ADDRESS_USES } from '../../entities/servers/ip-address.ts';
 import { periodic } from '../tasks/schedule.ts';
@@ -11,7 +12,7 @@ const CHUNK = 5_000;
 export const historyRetentionProcess = (db: Database): Process =>
   periodic({
     start: async () => {
-      const deleted = await DELETE_OLD_ADDRESS_USES.all(db, [CHUNK]);
-      return hop('start', { afterSeconds: deleted.length === CHUNK ? 0 : TICK_SECONDS });
+      const deleted = [await DELETE_OLD_ADDRESS_USES.all(db, [CHUNK]), await DELETE_OLD_CASES.all(db, [CHUNK])];
+      return hop('start', { afterSeconds: deleted.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });
     },
   });

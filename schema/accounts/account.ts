@@ -8,6 +8,7 @@ import {
   suspendAccount,
 } from '../../resolvers/accounts/account.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
+import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
@@ -55,6 +56,10 @@ export const AccountType = objectType<Account>(
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
     serversOff: t.exposeBoolean('serversOff', {
       description: 'Whether its servers are off until the suspension ends.',
+    }),
+    openCases: t.int({
+      description: 'The number of complaints about its servers that wait for their end.',
+      resolve: ({ id }, _, context) => countOpenCases(context, id),
     }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),

@@ -1,6 +1,5 @@
 /** An operator finds the customer who had an address at the time of a complaint. */
 import { describe, expect, it } from 'vitest';
-import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 
 const { db, newAccount, operator } = await startFreehold();
@@ -64,8 +63,7 @@ describe('A search for an address', () => {
 
 it('A worker deletes a use of an address a year after its end, and keeps the others', async () => {
   const [old, young] = [await formerCustomer(), await formerCustomer()];
-  await asSuperuser(
-    db,
+  await db.query(
     `update address_use set held_from = now() - interval '367 days', held_until = now() - interval '366 days' where order_number = $1`,
     [old.number],
   );

@@ -17,3 +17,24 @@ alter table account add servers_off boolean not null default false,
 create index account_servers_off on account (id) where servers_off;
 alter table server add kept_off boolean not null default false;
 create index server_kept_off on server (account_id) where kept_off;
+
+-- Complaints about addresses. One complaint opens one case.
+create table abuse_case (
+  id text primary key,
+  account_id text not null,
+  order_number text not null,
+  source text not null,
+  address inet not null,
+  occurred_at timestamptz(3) not null,
+  body text not null,
+  deadline timestamptz(3) not null,
+  state text not null default 'OPEN' check (state in ('OPEN', 'CLOSED')),
+  result text,
+  created_at timestamptz(3) not null default now(),
+  closed_at timestamptz(3),
+  check ((state = 'CLOSED') = (closed_at is not null and result is not null))
+);
+create unique index abuse_case_complaint on abuse_case (source, address, occurred_at);
+create index abuse_case_account on abuse_case (account_id, id);
+create index abuse_case_open on abuse_case (deadline) where state = 'OPEN';
+create index abuse_case_closed on abuse_case (closed_at) where closed_at is not null;

@@ -33,13 +33,14 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
-    filters: ['search'],
-    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor',
+    filters: ['search', 'at'],
+    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases',
     columns: [
       { field: 'email', title: 'Email' },
       { field: 'id', title: 'Account', as: 'code' },
       { field: 'createdAt', title: 'Since', as: 'day', wide: true },
       { field: 'suspendedAt', title: 'Suspended', as: 'day', wide: true },
+      { field: 'openCases', title: 'Open cases', as: 'number' },
     ],
     rowActions: [
       { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
@@ -52,6 +53,23 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
+  },
+  {
+    ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },
+    fields: 'id state source address at orderNumber accountId text deadline result createdAt closedAt',
+    columns: [
+      { field: 'state', title: 'State', as: 'state' },
+      { field: 'address', title: 'Address', as: 'code' },
+      { field: 'source', title: 'From', wide: true },
+      { field: 'orderNumber', title: 'Order', as: 'code', wide: true },
+      { field: 'deadline', title: 'Deadline' },
+    ],
+    actions: [{ mutation: 'openCase', label: 'Open a case' }],
+    rowActions: [
+      { mutation: 'takeMeasure', label: 'Take a measure', of: byId, when: is('state', 'OPEN'), destroys: true },
+      { mutation: 'closeCase', label: 'Close', of: byId, when: is('state', 'OPEN') },
+    ],
+    empty: 'No complaint. Open a case when somebody complains about one of your addresses.',
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
