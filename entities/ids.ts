@@ -10,6 +10,7 @@ export type IdPrefix =
   | 'cl'
   | 'msg'
   | 'case'
+  | 'note'
   | 'sshkey'
   | 'srv'
   | 'top'

@@ -5,7 +5,16 @@
 import type pg from 'pg';
 
 /** Tables whose rows the service only adds and reads. */
-const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', 'closed_month', 'event', 'movement'];
+const APPEND_ONLY = [
+  'account_note',
+  'audit_entry',
+  'audit_link',
+  'audit_signature',
+  'canary',
+  'closed_month',
+  'event',
+  'movement',
+];
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [

@@ -97,6 +97,7 @@ export const EVENT_TYPES = [
   'month.closed',
   'gateway.warned',
   'operator.updated',
+  'note.added',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

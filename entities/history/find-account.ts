@@ -24,6 +24,7 @@ const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   aud: ['audit_entry'],
   msg: ['message'],
   case: ['abuse_case'],
+  note: ['account_note'],
   task: ['task'],
 };
 /** The tables whose rows name an order number, by the prefix of their ids. */

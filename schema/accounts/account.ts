@@ -65,7 +65,7 @@ export const AccountType = objectType<Account>(
   }),
 );
 
-const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
+export const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
   balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
   pendingUsd: t.expose('pendingMicros', {
     type: 'Usd',

@@ -38,3 +38,14 @@ create unique index abuse_case_complaint on abuse_case (source, address, occurre
 create index abuse_case_account on abuse_case (account_id, id);
 create index abuse_case_open on abuse_case (deadline) where state = 'OPEN';
 create index abuse_case_closed on abuse_case (closed_at) where closed_at is not null;
+
+-- Notes of operators. The page of an account also shows its latest payments.
+create table account_note (
+  id text primary key,
+  account_id text not null,
+  author text not null,
+  body text not null,
+  created_at timestamptz(3) not null default now()
+);
+create index account_note_account on account_note (account_id, id);
+create index payment_account on payment (account_id, id);

@@ -35,6 +35,14 @@ export const CUSTOMERS: readonly Page[] = [
     ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
     filters: ['search', 'at'],
     fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases',
+    details: {
+      field: 'customer',
+      fields: `balance { balanceUsd pendingUsd owedUsd monthlyCostUsd fundedUntil }
+        notes { createdAt author text } cases { state address at deadline result }
+        servers { orderNumber status hostname serviceCode region ipv4 paidUntil }
+        payments { seenAt status coin creditedUsd } messages { createdAt from subject readAt }
+        events { createdAt type subject }`,
+    },
     columns: [
       { field: 'email', title: 'Email' },
       { field: 'id', title: 'Account', as: 'code' },
@@ -46,6 +54,7 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       {
         ...{ mutation: 'adjustBalance', label: 'Adjust the balance' },
         of: ({ id }) => ({ accountId: id, key: `console ${id} ${Date.now()}` }),
