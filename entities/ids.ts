@@ -9,6 +9,8 @@ export type IdPrefix =
   | 'key'
   | 'cl'
   | 'msg'
+  | 'case'
+  | 'note'
   | 'sshkey'
   | 'srv'
   | 'top'

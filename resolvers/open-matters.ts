@@ -8,6 +8,7 @@ import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
+import { listCases } from './accounts/cases.ts';
 import { listStock } from './catalog/stock.ts';
 import type { Context } from './context.ts';
 import { listGateways } from './payments/gateways.ts';
@@ -20,6 +21,7 @@ export const MATTER_KINDS = [
   'BRAKE',
   'CANARY',
   'CAPACITY',
+  'CASE',
   'FINDING',
   'GATEWAY',
   'MANUAL_JOB',
@@ -132,7 +134,18 @@ const messages: Source = async ({ db }, limit) =>
     nextStep: 'Read it in messages, answer by sendMessage, and call markMessageRead.',
   }));
 
-const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages];
+const cases: Source = async (context, limit) =>
+  (await listCases(context, { state: 'OPEN' }, limit)).map(({ id, createdAt, deadline }) => {
+    const isOverdue = deadline.getTime() <= Date.now();
+    return {
+      ...{ kind: 'CASE', subject: id, since: createdAt, severity: isOverdue ? 'CRITICAL' : 'WARNING' },
+      nextStep: isOverdue
+        ? 'The deadline is over: act by takeMeasure, or close the case by closeCase.'
+        : `Look whether the customer solves it before ${deadline.toISOString()}, and then call closeCase.`,
+    };
+  });
+
+const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages, cases];
 
 /** Returns the open matters, the most urgent first, and the oldest first among those. It asks each gateway. */
 export async function listOpenMatters(context: Context, limit: number): Promise<Matter[]> {

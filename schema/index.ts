@@ -4,6 +4,8 @@ import './accounts/account.ts';
 import './accounts/api-keys.ts';
 import './accounts/audit.ts';
 import './accounts/auth.ts';
+import './accounts/cases.ts';
+import './accounts/customer.ts';
 import './accounts/messages.ts';
 import './accounts/oauth-clients.ts';
 import './accounts/oauth.ts';

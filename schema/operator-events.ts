@@ -5,9 +5,9 @@ import { watchOperatorEvents } from '../resolvers/subscriptions.ts';
 import { builder, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
-const OperatorEventType = objectType<OperatorEvent>(
+export const OperatorEventType = objectType<OperatorEvent>(
   'OperatorEvent',
-  'A change that concerns the operator, such as a finding or an unmatched payment.',
+  'A change that concerns the operator, such as a finding or an unmatched payment. Or a change of an account.',
   (t) => ({
     id: t.exposeID('id', { description: 'A subscription may send an event twice, with the same id.' }),
     type: t.exposeString('type', { description: 'Such as finding.reported.' }),

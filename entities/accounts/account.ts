@@ -24,6 +24,8 @@ export const Account = entity('account', {
   suspendedAt: nullable(column.timestamp()),
   /** The reason, which the customer can read. */
   suspendedFor: nullable(column.text()),
+  /** Whether its servers are off until the suspension ends. */
+  serversOff: defaulting(column.boolean(), 'false'),
 });
 export type Account = RowOf<typeof Account>;
 
@@ -72,19 +74,32 @@ export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
           + least(available_micros / cost_micros, ${MONTHS_MAX}) * ${MONTH} end as funded_until
     from balance cross join monthly where account_id = $1`;
 
-/** Suspends the account $1 for the reason $2, or resumes it with null. No row: nothing has changed. */
-const SET_SUSPENSION = statement({ id: column.key() })`
-  update account set suspended_for = $2, suspended_at = case when $2::text is not null then now() end
-    where id = $1 and (suspended_at is null) = ($2::text is not null) returning id`;
+/**
+ * Suspends the account $1 for the reason $2, or resumes it with null. $3 whether its servers go off, too: this can begin later,
+ * and ends with the suspension. No row: nothing has changed.
+ */
+const SET_SUSPENSION = statement({ reason: nullable(column.text()) })`
+  update account set suspended_for = case when $2::text is not null then coalesce(suspended_for, $2) end,
+      suspended_at = case when $2::text is not null then coalesce(suspended_at, now()) end,
+      servers_off = $2::text is not null and (servers_off or $3::boolean)
+    where id = $1 and ((suspended_at is null) = ($2::text is not null) or ($2::text is not null and $3 and not servers_off))
+    returning suspended_for as reason`;
 
 /**
  * Suspends an account for a reason, or resumes it with null. A suspended account keeps its first reason. The caller holds
  * the lock of the account, so no credential misses the change.
+ * @param serversOff whether its servers go off, too. The caller lets them follow
  */
-export async function setSuspension(tx: Transaction, accountId: string, reason: string | null, actor: Actor) {
-  if (!(await SET_SUSPENSION.first(tx, [accountId, reason]))) return;
+export async function setSuspension(
+  tx: Transaction,
+  accountId: string,
+  { reason, serversOff = false }: { reason: string | null; serversOff?: boolean },
+  actor: Actor,
+): Promise<void> {
+  const changed = await SET_SUSPENSION.first(tx, [accountId, reason, serversOff]);
+  if (!changed) return;
   const type = reason === null ? 'account.resumed' : 'account.suspended';
-  const data = reason === null ? {} : { reason };
+  const data = reason === null ? {} : { reason: changed.reason, ...(serversOff && { servers: 'off' }) };
   await record(tx, accountId, accountId, { type, actor, data });
   tx.changed({ kind: 'credential', accountId, id: null });
 }

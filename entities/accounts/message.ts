@@ -6,7 +6,7 @@ import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
 export const MESSAGE_SENDERS = ['OPERATOR', 'CUSTOMER'] as const;
 export type MessageSender = (typeof MESSAGE_SENDERS)[number];
 /** The kinds of things that a message can be about. */
-export const RELATED_TYPES = ['SERVER', 'TOPUP', 'MESSAGE', 'INCIDENT'] as const;
+export const RELATED_TYPES = ['SERVER', 'TOPUP', 'MESSAGE', 'INCIDENT', 'CASE'] as const;
 
 export const Message = entity('message', {
   id: column.key(),

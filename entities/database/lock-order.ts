@@ -38,6 +38,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['address_pool', 'id'],
   // As text, 203.0.113.7 would come after 2001:db8::7.
   ['address', "encode(inet_send(address), 'hex')"],
+  ['address_use', "encode(inet_send(address), 'hex')"],
   // Rows that the operator and the observers write.
   ['health', 'component'],
   ['reverse_dns_told', 'ip'],
@@ -57,6 +58,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
 
 /** Tables whose rows are locked only under the lock of their account, and therefore in any order. */
 export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
+  'abuse_case',
   'account',
   'api_key',
   'message',

@@ -5,16 +5,26 @@
 import type pg from 'pg';
 
 /** Tables whose rows the service only adds and reads. */
-const APPEND_ONLY = ['audit_entry', 'audit_link', 'audit_signature', 'canary', 'closed_month', 'event', 'movement'];
+const APPEND_ONLY = [
+  'account_note',
+  'audit_entry',
+  'audit_link',
+  'audit_signature',
+  'canary',
+  'closed_month',
+  'event',
+  'movement',
+];
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
-  ...['api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
+  ...['abuse_case', 'api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
   ...[
     'address',
     'address_pool',
     'bonus_tier',
     'catalog_item',
+    'address_use',
     'brake',
     'deployment',
     'engine',

@@ -1,5 +1,7 @@
 /** Loads the modules that declare the tables. */
+import '../accounts/abuse-case.ts';
 import '../accounts/account.ts';
+import '../accounts/account-note.ts';
 import '../accounts/credential.ts';
 import '../accounts/login-attempt.ts';
 import '../accounts/message.ts';

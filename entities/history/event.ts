@@ -58,6 +58,9 @@ export const EVENT_TYPES = [
   'message.received',
   'message.sent',
   'account.credentials_revoked',
+  'case.opened',
+  'case.measure_taken',
+  'case.closed',
   'coin.updated',
   'status.changed',
   'canary.updated',
@@ -94,6 +97,7 @@ export const EVENT_TYPES = [
   'month.closed',
   'gateway.warned',
   'operator.updated',
+  'note.added',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -23,6 +23,8 @@ const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   evt: ['event'],
   aud: ['audit_entry'],
   msg: ['message'],
+  case: ['abuse_case'],
+  note: ['account_note'],
   task: ['task'],
 };
 /** The tables whose rows name an order number, by the prefix of their ids. */

@@ -4,7 +4,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
-import { bonusMicros, bonusPercentSql, type KeptBonusTier } from './bonus.ts';
+import { bonusMicros, type KeptBonusTier } from './bonus.ts';
 
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];

@@ -32,7 +32,10 @@ export const claimSql = (claim: ClaimSql): string => `
   addresses_held as (
     update address set held_by = ${claim.orderNumber}, free_at = null
     from (select ipv4 as address from room union all select ipv6_network from room) given
-    where address.address = given.address)`;
+    where address.address = given.address
+    returning address.address),
+  address_uses as (
+    insert into address_use (order_number, address) select ${claim.orderNumber}, address from addresses_held)`;
 
 /** The columns of a server that its claim fills. */
 const ROOM = {

@@ -2,7 +2,7 @@
 import { STOCK_LOW } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import { isSimulatedSql, kindOfTierSql } from './engine.ts';
 
 export const IpAddress = entity('address', {
@@ -22,6 +22,19 @@ export const IpAddress = entity('address', {
   poolId: nullable(column.text()),
 });
 export type IpAddress = RowOf<typeof IpAddress>;
+
+/** The time in which an order had an address. A use that ended long ago is deleted. */
+export const AddressUse = entity('address_use', {
+  orderNumber: column.key(),
+  /** As in the table of addresses: an IPv4 address, or a /64. */
+  address: { ...column.inet(), primary: true },
+  heldFrom: { ...column.now(), primary: true },
+  /** When the address became free, since its machine was gone. Null: the order has it. */
+  heldUntil: nullable(column.timestamp()),
+});
+
+/** Days until a worker deletes an ended use of an address. */
+export const ADDRESS_USE_DAYS = 365;
 
 /** A network of the operator, for one kind of server. */
 export const AddressPool = entity('address_pool', {
@@ -107,11 +120,43 @@ const lockFreeAddress = (family: Family) =>
  */
 export const LOCK_FREE_ADDRESS = { IPV4: lockFreeAddress('IPV4'), IPV6: lockFreeAddress('IPV6') };
 
-/** Frees the addresses of an order. $1 order number, $2 the seconds that they rest. */
+/** Frees the addresses of an order, and ends their use. $1 order number, $2 the seconds that they rest. */
 export const RELEASE_ADDRESSES = statement({})`
-  with held as (select address from address where held_by = $1 order by address for update)
+  with held as (select address from address where held_by = $1 order by address for update),
+    used as (
+      select address, held_from from address_use
+      where order_number = $1 and held_until is null order by address for update),
+    ended as (
+      update address_use set held_until = now() from used
+      where order_number = $1 and address_use.address = used.address and address_use.held_from = used.held_from)
   update address set held_by = null, free_at = now() + $2 * interval '1 second' from held
   where address.address = held.address`;
+
+/** Selects the uses of an address at a time, as `used`. A machine has all addresses of its /64. */
+export const usedAtSql = (address: string, at: string): string => `
+  used.address = case family(${address}::inet) when 4 then ${address}::inet
+      else network(set_masklen(${address}::inet, 64))::inet end
+    and used.held_from <= ${at} and (used.held_until is null or used.held_until > ${at})`;
+
+const USE = { ...AddressUse.columns, address: column.text(), accountId: column.text() };
+export type AddressUseView = Row<typeof USE>;
+/** The newest $3 uses of the address $1, with their accounts: all, or those at the time $2. */
+export const LIST_ADDRESS_USES = statement(USE)`
+  select order_number, text(address) as address, held_from, held_until, account_id
+  from address_use used join server using (order_number)
+  where ${usedAtSql('$1', 'coalesce($2::timestamptz, held_from)')}
+  order by held_from desc limit $3::int`;
+
+/** Deletes uses that ended more than `ADDRESS_USE_DAYS` ago, at most $1. */
+export const DELETE_OLD_ADDRESS_USES = statement({ orderNumber: column.text() })`
+  with old as (
+    select order_number, address, held_from from address_use
+    where held_until < now() - ${ADDRESS_USE_DAYS} * interval '1 day'
+    order by address limit $1::int for update skip locked)
+  delete from address_use using old
+  where address_use.order_number = old.order_number and address_use.address = old.address
+    and address_use.held_from = old.held_from
+  returning address_use.order_number`;
 
 /** The networks of the addresses of an order. $1 order number. */
 export const FIND_NETWORKS = statement({

@@ -1,4 +1,7 @@
-/** Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. */
+/**
+ * Statements of renewal: servers that are due, suspended servers, and the accounts that can pay for them. Also servers that
+ * are off with their account.
+ */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
@@ -87,6 +90,24 @@ export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`;
+/** The server is on, but the suspension of its account turns servers off. The worker suspends one without paid time. */
+const IS_STILL_ON = `server.status = 'RUNNING' and server.paid_until > now()`;
+/** The suspension turned the server off, and has ended. It is stable, or another change has made it stable meanwhile. */
+const IS_KEPT_OFF = `server.kept_off and (
+  (server.status in ('RUNNING', 'STOPPED') and server.paid_until > now()) or (server.status = 'SUSPENDED' and server.change is null))`;
+/** Locks the servers of the account $1 that its suspension still has to turn off. */
+export const LOCK_STILL_ON = statement(Server.columns)`
+  select ${columnsOf(Server)} from server where account_id = $1 and ${IS_STILL_ON} order by order_number for update`;
+/** Locks the servers of the account $1 that its suspension turned off. */
+export const LOCK_KEPT_OFF = statement(Server.columns)`
+  select ${columnsOf(Server)} from server where account_id = $1 and ${IS_KEPT_OFF} order by order_number for update`;
+/** The first $1 accounts after $2 whose servers do not follow their suspension, or its end. */
+export const FIND_ASTRAY = statement({ accountId })`
+  select account.id as account_id from account where servers_off and id > $2 and exists (
+    select from server where account_id = account.id and ${IS_STILL_ON})
+  union select account_id from server join account on account.id = account_id
+    where not servers_off and account_id > $2 and ${IS_KEPT_OFF}
+  order by 1 limit $1::int`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
 export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
 /** Notes that a server could not resume. $1 order number, $2 code, $3 message. */

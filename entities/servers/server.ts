@@ -96,6 +96,8 @@ export const Server = entity('server', {
   suspendedAt: nullable(column.timestamp()),
   /** The status to which a SUSPENDED server resumes. */
   suspendedFrom: nullable(column.oneOf('RUNNING', 'STOPPED')),
+  /** Whether the suspension of its account turned it off, so that it is turned on again at the end. */
+  keptOff: defaulting(column.boolean(), 'false'),
   failureCode: nullable(column.text()),
   failureMessage: nullable(column.text()),
   /** The last words of the engine about a failed call, for the operator. */

@@ -1,6 +1,6 @@
 /**
- * Background work of accounts: expires API keys and SSH keys, keeps the audit log, and deletes old clients and credentials. It also
- * writes messages to many accounts.
+ * Background work of accounts: expires API keys and SSH keys, keeps the audit log, and writes messages to many accounts. It
+ * also deletes old clients, credentials and uses of addresses.
  */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
 import type { SshKey } from '../../entities/accounts/ssh-key.ts';
@@ -28,6 +28,7 @@ import {
   sshKeyProcess,
   sshKeyTask,
 } from './expire-keys.ts';
+import { HISTORY_RETENTION_PROCESS, historyRetentionProcess } from './history-retention.ts';
 import { type Circular, circularTask, MESSAGE_LANE, MESSAGE_PROCESS, messageProcess } from './messages.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './remove-oauth-clients.ts';
 
@@ -40,6 +41,7 @@ export class Accounts implements WorkerPart {
     AUDIT_SIGNATURE_PROCESS,
     AUDIT_RETENTION_PROCESS,
     CREDENTIAL_RETENTION_PROCESS,
+    HISTORY_RETENTION_PROCESS,
   ];
 
   constructor(db: Database, vault: Vault) {
@@ -53,6 +55,7 @@ export class Accounts implements WorkerPart {
       [AUDIT_SIGNATURE_PROCESS]: auditSignatureProcess(this.#db, this.#vault),
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
+      [HISTORY_RETENTION_PROCESS]: historyRetentionProcess(this.#db),
       [API_KEY_PROCESS]: apiKeyProcess(this.#db),
       [SSH_KEY_PROCESS]: sshKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),

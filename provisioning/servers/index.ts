@@ -4,6 +4,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
+import type { Actor } from '../../entities/history/audit.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
   COUNT_SIMULATED_SERVERS,
@@ -16,6 +17,7 @@ import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.
 import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
+import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import { retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
@@ -170,5 +172,10 @@ export class Servers implements WorkerPart {
   /** Starts a task for the suspended servers of an account, after its balance grew or automatic renewal was turned on. */
   retrySuspended(tx: Transaction, accountId: string): Promise<void> {
     return retrySuspended(tx, [accountId], RESUME_TASK);
+  }
+
+  /** Turns the servers of an account off or on, after its suspension changed. */
+  followSuspension(tx: Transaction, accountId: string, actor: Actor): Promise<void> {
+    return followSuspension(tx, accountId, actor);
   }
 }

@@ -61,23 +61,40 @@ export async function findBalance(context: Context): Promise<BalanceView> {
   return found(await FIND_BALANCE.first(context.db, [accountOf(context)]));
 }
 
+/** The servers of a suspended account run until their paid time ends, or are off until the suspension ends. */
+export const SUSPENDED_SERVERS = ['RUN', 'OFF'] as const;
+export type SuspendedServers = (typeof SUSPENDED_SERVERS)[number];
+
 /**
  * Suspends an account, so that it may only read, end its own things, and change its password. Its servers run until their
- * paid time ends, and do not renew. The service closes its open subscriptions, and the account may open them again. A suspended account keeps its first reason.
+ * paid time ends, or go off at once. They do not renew. The service closes its open subscriptions, and the account may open
+ * them again. A suspended account keeps its first reason. Servers that are off stay off until the suspension ends.
  * @throws ApiError not_found
  */
-export const suspendAccount = (context: Context, id: string, reason: string): Promise<Account> =>
-  changeSuspension(context, id, reason);
+export const suspendAccount = (
+  context: Context,
+  id: string,
+  reason: string,
+  servers: SuspendedServers,
+): Promise<Account> =>
+  context.db.transaction((tx) => changeSuspension(tx, context, id, { reason, serversOff: servers === 'OFF' }));
 
-/** Ends a suspension. @throws ApiError not_found */
-export const resumeAccount = (context: Context, id: string): Promise<Account> => changeSuspension(context, id, null);
+/** Ends a suspension, and turns the servers on that it turned off. @throws ApiError not_found */
+export const resumeAccount = (context: Context, id: string): Promise<Account> =>
+  context.db.transaction((tx) => changeSuspension(tx, context, id, { reason: null }));
 
-async function changeSuspension(context: Context, id: string, reason: string | null): Promise<Account> {
+/** Suspends an account within a transaction, or resumes it. @throws ApiError not_found */
+export async function changeSuspension(
+  tx: Transaction,
+  context: Context,
+  id: string,
+  suspension: { reason: string | null; serversOff?: boolean },
+): Promise<Account> {
   if (!isId('acct', id)) throw new ApiError('not_found');
-  return context.db.transaction(async (tx) => {
-    // Under this lock, no new or rotated credential misses the change.
-    await lockAccount(tx, id);
-    await setSuspension(tx, id, reason, actorOf(context));
-    return found(await find(tx, Account, { id }));
-  });
+  // Under this lock, no new or rotated credential misses the change.
+  await lockAccount(tx, id);
+  await setSuspension(tx, id, suspension, actorOf(context));
+  const account = found(await find(tx, Account, { id }));
+  await context.provisioning.servers.followSuspension(tx, id, actorOf(context));
+  return account;
 }

@@ -3,15 +3,20 @@ import { isIP } from 'node:net';
 import type { Account } from '../../entities/accounts/account.ts';
 import { FIND_ACCOUNTS } from '../../entities/accounts/find.ts';
 import type { Context } from '../context.ts';
+import { invalid } from '../errors.ts';
 
 const FOUND_MAX = 50;
 
 /**
  * Finds accounts by an id, an email, an order number or the address of a server. The id of a transaction, an address of a
  * payment, and the beginning of an API key serve, too.
+ * @param at the time at which the server had the address; null: now
+ * @throws ApiError validation_failed for a time without an address
  */
-export const findAccounts = ({ db }: Context, search: string): Promise<Account[]> => {
+export const findAccounts = async ({ db }: Context, search: string, at: Date | null): Promise<Account[]> => {
   const text = search.trim();
   // PostgreSQL knows no zones of addresses.
-  return FIND_ACCOUNTS.all(db, [text, isIP(text) && !text.includes('%') ? text : null, FOUND_MAX]);
+  const address = isIP(text) && !text.includes('%') ? text : null;
+  if (at && !address) throw invalid('at', 'A time belongs to an address. Search for an address, or leave at out.');
+  return FIND_ACCOUNTS.all(db, [text, address, FOUND_MAX, at]);
 };

@@ -1,6 +1,7 @@
 /** Messages between the operator and customers. A customer reads the own ones, and the operator those of all accounts. */
 import type { EntitySchema } from 'typeorm';
 import { IsNull } from 'typeorm';
+import { AbuseCase } from '../../entities/accounts/abuse-case.ts';
 import { Account } from '../../entities/accounts/account.ts';
 import {
   MARK_READ,
@@ -39,6 +40,7 @@ const RELATED = {
   SERVER: { table: Server, key: 'orderNumber', isOwn: true },
   TOPUP: { table: TopUp, key: 'orderNumber', isOwn: true },
   MESSAGE: { table: Message, key: 'id', isOwn: true },
+  CASE: { table: AbuseCase, key: 'id', isOwn: true },
   INCIDENT: { table: Incident, key: 'id', isOwn: false },
 } as const;
 

@@ -14,7 +14,7 @@ import {
   LOCK_POOL_ADDRESSES,
   lockAddressPools,
 } from '../../entities/servers/address-pool.ts';
-import { AddressPool, IpAddress } from '../../entities/servers/ip-address.ts';
+import { AddressPool, type AddressUseView, IpAddress, LIST_ADDRESS_USES } from '../../entities/servers/ip-address.ts';
 import type { Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
@@ -107,3 +107,11 @@ export async function removeAddressPool(context: Context, id: string): Promise<A
 
 const recordPool = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
   recordByOperator(tx, context, id, { type: 'address_pool.updated', data });
+
+/** The servers that had an address, the latest first. @param at only the one that had it at this time */
+export const listAddressUses = (
+  { db }: Context,
+  address: string,
+  at: Date | null | undefined,
+  limit: number,
+): Promise<AddressUseView[]> => LIST_ADDRESS_USES.all(db, [address, at, limit]);

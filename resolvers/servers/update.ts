@@ -41,42 +41,45 @@ export interface UpdatedServer {
 }
 
 /** Applies the whole update, or nothing. @throws ApiError not_found, or the reason of a refusal */
-export async function updateServer(
+export const updateServer = (context: Context, orderNumber: string, update: ServerUpdate): Promise<UpdatedServer> =>
+  context.db.transaction((tx) => changeServer(tx, context, orderNumber, update));
+
+/** Does the same within a transaction. */
+export async function changeServer(
+  tx: Transaction,
   context: Context,
   orderNumber: string,
   update: ServerUpdate,
 ): Promise<UpdatedServer> {
   const operation = operationOf(update);
-  return context.db.transaction(async (tx) => {
-    const server = await lockServer(tx, context, orderNumber);
-    const set = fieldsOf(server, update);
-    if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context, 'begin');
-    // This runs under the lock of the server, so it sees a suspension that commits at this moment.
-    if (update.autoRenew && server.status === 'SUSPENDED')
-      await context.provisioning.servers.retrySuspended(tx, server.accountId);
-    const begun = operation && (await begin(tx, context, server, operation, update));
-    if (!begun) {
-      // The machine may differ from its server, such as one that shut itself down.
-      if (operation) await context.provisioning.servers.reconcile(tx, server);
-      return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
-    }
-    const { rootPassword = null, userData = null, chargedMicros = 0n } = begun;
-    const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, begun.status, {
-      actor: actorOf(context),
-      data: { operation, changed: Object.keys(set) },
-      set: {
-        ...set,
-        change: begun.change,
-        failureCode: null,
-        failureMessage: null,
-        rootPassword: rootPassword === null ? null : ROOT_PASSWORD.seal(context.vault, rootPassword, orderNumber),
-        userData: userData === null ? null : USER_DATA.seal(context.vault, userData, orderNumber),
-      },
-    });
-    if (!moved) throw new Error(`${orderNumber} is ${server.status}, and could not become ${begun.status}.`);
-    await context.provisioning.servers.reconcile(tx, moved);
-    return { server: moved, chargedMicros, rootPassword };
+  const server = await lockServer(tx, context, orderNumber);
+  const set = fieldsOf(server, update);
+  if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context, 'begin');
+  // This runs under the lock of the server, so it sees a suspension that commits at this moment.
+  if (update.autoRenew && server.status === 'SUSPENDED')
+    await context.provisioning.servers.retrySuspended(tx, server.accountId);
+  const begun = operation && (await begin(tx, context, server, operation, update));
+  if (!begun) {
+    // The machine may differ from its server, such as one that shut itself down.
+    if (operation) await context.provisioning.servers.reconcile(tx, server);
+    return { server: await write(tx, context, server, set), chargedMicros: 0n, rootPassword: null };
+  }
+  const { rootPassword = null, userData = null, chargedMicros = 0n } = begun;
+  const moved = await transition(tx, SERVER_LIFECYCLE, orderNumber, begun.status, {
+    actor: actorOf(context),
+    data: { operation, changed: Object.keys(set) },
+    set: {
+      ...set,
+      change: begun.change,
+      failureCode: null,
+      failureMessage: null,
+      rootPassword: rootPassword === null ? null : ROOT_PASSWORD.seal(context.vault, rootPassword, orderNumber),
+      userData: userData === null ? null : USER_DATA.seal(context.vault, userData, orderNumber),
+    },
   });
+  if (!moved) throw new Error(`${orderNumber} is ${server.status}, and could not become ${begun.status}.`);
+  await context.provisioning.servers.reconcile(tx, moved);
+  return { server: moved, chargedMicros, rootPassword };
 }
 
 /** The given fields that differ. @throws ApiError validation_failed or server_busy */

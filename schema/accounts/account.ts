@@ -1,7 +1,14 @@
 /** The account and its balance. */
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
-import { findAccount, findBalance, resumeAccount, suspendAccount } from '../../resolvers/accounts/account.ts';
+import {
+  findAccount,
+  findBalance,
+  resumeAccount,
+  SUSPENDED_SERVERS,
+  suspendAccount,
+} from '../../resolvers/accounts/account.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
+import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
@@ -47,11 +54,18 @@ export const AccountType = objectType<Account>(
         'When the suspension began. A suspended account may only read, end its own things, and change its password.',
     }),
     suspendedFor: t.exposeString('suspendedFor', { nullable: true, description: 'The reason of the suspension.' }),
+    serversOff: t.exposeBoolean('serversOff', {
+      description: 'Whether its servers are off until the suspension ends.',
+    }),
+    openCases: t.int({
+      description: 'The number of complaints about its servers that wait for their end.',
+      resolve: ({ id }, _, context) => countOpenCases(context, id),
+    }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
 );
 
-const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
+export const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
   balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),
   pendingUsd: t.expose('pendingMicros', {
     type: 'Usd',
@@ -78,6 +92,12 @@ const BalanceType = objectType<BalanceView>('Balance', 'The balance of the accou
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));
 
+const SuspendedServers = enumType(
+  'SuspendedServers',
+  'The servers of a suspended account. Run: until their paid time ends. Off: at once, until the suspension ends.',
+  SUSPENDED_SERVERS,
+);
+
 const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The numbers of ended credentials.', (t) => ({
   sessionsRevoked: t.exposeInt('sessionsRevoked'),
   apiKeysRevoked: t.exposeInt('apiKeysRevoked'),
@@ -99,8 +119,9 @@ builder.queryFields((t) => ({
         description:
           'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key.',
       }),
+      at: t.arg({ type: 'DateTime', description: 'Of an address: when a server had it. Default: now.' }),
     },
-    resolve: (_, { search }, context) => findAccounts(context, search),
+    resolve: (_, { search, at }, context) => findAccounts(context, search, at ?? null),
   }),
   account: t.field({
     type: AccountType,
@@ -122,18 +143,24 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description:
-      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers run on, and do not renew.',
+      'Suspends an account at once. It may still read, delete, revoke, cancel and change its password. Its servers do not renew.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+      servers: t.arg({
+        type: SuspendedServers,
+        required: true,
+        defaultValue: 'RUN',
+        description: 'Whether they run on. A suspended account can lose them later by a second call.',
+      }),
     },
-    resolve: (_, { id, reason }, context) => suspendAccount(context, id, reason),
+    resolve: (_, { id, reason, servers }, context) => suspendAccount(context, id, reason, servers),
   }),
   resumeAccount: t.field({
     type: AccountType,
     scope: 'operator',
     right: 'support',
-    description: 'Ends the suspension of an account.',
+    description: 'Ends the suspension of an account, and turns the servers on that it turned off.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
   }),

@@ -19,7 +19,7 @@ const RelatedThing = objectType<Message>('RelatedThing', 'A thing that a message
   type: t.field({ type: RelatedType, resolve: ({ relatedType }) => relatedType! }),
   id: t.string({ description: 'Its id or order number.', resolve: ({ relatedId }) => relatedId! }),
 }));
-const MessageType = objectType<Message>('Message', 'A message between the operator and a customer.', (t) => ({
+export const MessageType = objectType<Message>('Message', 'A message between the operator and a customer.', (t) => ({
   id: t.exposeID('id'),
   accountId: t.exposeID('accountId', { description: 'The customer.' }),
   from: t.expose('sender', { type: MessageSender }),

@@ -23,7 +23,7 @@ const PaymentStatus = enumType(
   'OBSERVED: announced, or signed by x402. CONFIRMING: in a block. CREDITED: in the balance. FINAL: in the balance, and the chain cannot remove it. UNMATCHED: in suspense until the operator decides. ASSIGNED: credited by the operator. DROPPED: gone before its credit. REVERSED: removed by its chain after its credit. WRITTEN_OFF: given up by the operator, or less than 1 USD in another coin than asked for. RETURNED: sent back by the operator.',
   PAYMENT_STATUSES,
 );
-const PaymentType = objectType<Payment>('Payment', 'A payment from any source. Its key identifies it.', (t) => ({
+export const PaymentType = objectType<Payment>('Payment', 'A payment from any source. Its key identifies it.', (t) => ({
   id: t.exposeID('id'),
   mode: t.expose('mode', { type: PaymentMode }),
   key: t.exposeString('externalKey', {

@@ -1,6 +1,12 @@
 /** The operator's networks, which machines get their addresses from. */
 import type { AddressPoolView } from '../../entities/servers/address-pool.ts';
-import { addAddressPool, listAddressPools, removeAddressPool } from '../../resolvers/servers/address-pools.ts';
+import type { AddressUseView } from '../../entities/servers/ip-address.ts';
+import {
+  addAddressPool,
+  listAddressPools,
+  listAddressUses,
+  removeAddressPool,
+} from '../../resolvers/servers/address-pools.ts';
 import { builder, inputType, objectType } from '../builder.ts';
 import { ServerKind } from './servers.ts';
 
@@ -24,6 +30,17 @@ const AddressPoolType = objectType<AddressPoolView>(
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
   }),
 );
+const AddressUseType = objectType<AddressUseView>('AddressUse', 'The time in which a server had an address.', (t) => ({
+  address: t.exposeString('address', { description: 'The IPv4 address, or the /64.' }),
+  orderNumber: t.exposeString('orderNumber'),
+  accountId: t.exposeID('accountId'),
+  from: t.expose('heldFrom', { type: 'DateTime' }),
+  until: t.expose('heldUntil', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the address became free. Null: the server has it.',
+  }),
+}));
 const AddAddressPoolInput = inputType('AddAddressPoolInput', (t) => ({
   region: t.field({ type: 'Code', required: true, description: 'The code of a bastion.' }),
   cidr: t.field({
@@ -53,6 +70,17 @@ builder.queryFields((t) => ({
     description: 'The networks.',
     args: { region: t.arg({ type: 'Code', description: 'Only networks of this bastion.' }) },
     resolve: (_, { region }, context) => listAddressPools(context, region),
+  }),
+  addressUses: t.field({
+    type: [AddressUseType],
+    scope: 'operator',
+    description: 'The servers that had an address in the last twelve months, the latest first.',
+    args: {
+      address: t.arg({ type: 'IpAddress', required: true, description: 'The address, or one of its /64.' }),
+      at: t.arg({ type: 'DateTime', description: 'Only the server that had it at this time.' }),
+      limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }),
+    },
+    resolve: (_, { address, at, limit }, context) => listAddressUses(context, address, at, limit),
   }),
 }));
 

@@ -5,6 +5,7 @@ import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect } from 'vitest';
 import type { EventType } from '../../entities/history/event.ts';
 import { startReceiver } from '../setup/receiver.ts';
+import { CASE_CAUSES } from './case-event-causes.ts';
 import {
   anonymous,
   becomes,
@@ -273,6 +274,7 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
   ],
   'account.suspended': ['operator', () => operator(SUSPEND, { id: owner.id }).then(() => owner.id), {}],
   'account.resumed': ['operator', () => operator(RESUME, { id: owner.id }).then(() => owner.id), {}],
+  ...CASE_CAUSES,
   'status.changed': [
     'operator',
     async () => {

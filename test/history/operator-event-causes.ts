@@ -43,5 +43,9 @@ export const OPERATOR_CAUSES: Partial<Record<EventType, () => Promise<string>>> 
   'payout.cancelled': async () => act(CANCEL, 'id', { id: await exported() }),
   'movement.recorded': () => act(SWEEP, 'id'),
   'operator.updated': async () => (await operator(ADD)).data.addOperator.operator.id,
+  'note.added': async () =>
+    act('mutation ($id: ID!) { addNote(accountId: $id, text: "Pays late") { id } }', 'id', {
+      id: (await newAccount()).id,
+    }),
   'month.closed': () => act(CLOSE, 'month'),
 };

@@ -17,6 +17,8 @@ async function customer(): Promise<TestAccount & { number: string; ipv4: string 
 const statusOf = async ({ rest, number }: { rest: TestAccount['rest']; number: string }) =>
   (await rest('GET', `/v1/servers/${number}`)).body.status;
 const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam") { suspendedAt } }';
+const suspendWithServers = ({ id }: TestAccount) =>
+  operator('mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam", servers: OFF) { serversOff } }', { id });
 const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
 const REMOVE = `mutation ($number: ID!, $refund: Boolean!) {
   removeServer(orderNumber: $number, refund: $refund, reason: "Spam") { refundedUsd server { status accountId } } }`;
@@ -87,6 +89,75 @@ describe('The servers of a suspended account', () => {
     await eventually(async () => (await statusOf(account)) === 'stopped');
     const turned = await account.rest('PATCH', `/v1/servers/${account.number}`, { power_state: 'on' });
     expect([turned.status, turned.body.code]).toEqual([403, 'account_suspended']);
+  });
+
+  it('go off together with it by choice, and come back after it with the rest of their paid time', async () => {
+    const account = await customer();
+    const off = (await account.rest('POST', '/v1/servers', { service_code: 'vps-1' })).body.order_number;
+    await eventually(async () => (await statusOf({ ...account, number: off })) === 'running');
+    await account.rest('PATCH', `/v1/servers/${off}`, { power_state: 'off' });
+    await eventually(async () => (await statusOf({ ...account, number: off })) === 'stopped');
+    const paidUntil = async () => (await account.rest('GET', `/v1/servers/${account.number}`)).body.paid_until;
+    const before = [await paidUntil(), await account.balance()];
+    expect((await suspendWithServers(account)).data.suspendAccount.serversOff).toBe(true);
+    await eventually(async () => (await statusOf(account)) === 'stopped');
+    // A repeated call does not turn servers on.
+    await operator(SUSPEND, { id: account.id });
+    await renewals();
+    expect((await operator(RESUME, { id: account.id })).data.resumeAccount).toEqual({ suspendedAt: null });
+    await eventually(async () => (await statusOf(account)) === 'running');
+    expect([await paidUntil(), await account.balance()]).toEqual(before);
+    expect(await statusOf({ ...account, number: off })).toBe('stopped');
+  });
+
+  it('go off later, too, and the customer hears of each step once', async () => {
+    const account = await customer();
+    await operator(SUSPEND, { id: account.id });
+    await Promise.all([suspendWithServers(account), suspendWithServers(account)]);
+    await eventually(async () => (await statusOf(account)) === 'stopped');
+    const events = await db.query(
+      `select data from event where subject = $1 and type = 'account.suspended' order by id`,
+      [account.id],
+    );
+    expect(events).toEqual([{ data: { reason: 'Spam' } }, { data: { reason: 'Spam', servers: 'off' } }]);
+  });
+
+  it('go off as soon as they run, if they were being made', async () => {
+    const account = await customer();
+    const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
+    await suspendWithServers(account);
+    const made = { ...account, number: body.order_number };
+    await eventually(async () => {
+      await renewals();
+      return (await statusOf(made)) === 'stopped';
+    });
+    await operator(RESUME, { id: account.id });
+    await eventually(async () => (await statusOf(made)) === 'running');
+  });
+
+  it('come back after a payment, if their paid time ended meanwhile', async () => {
+    const account = await customer();
+    await suspendWithServers(account);
+    await eventually(async () => (await statusOf(account)) === 'stopped');
+    await expire(account.number);
+    await renewals();
+    await eventually(async () => (await statusOf(account)) === 'suspended');
+    await operator(RESUME, { id: account.id });
+    await eventually(async () => {
+      await renewals();
+      return (await statusOf(account)) === 'running';
+    });
+  });
+
+  it('follow when they are stable, if the suspension ended while they went off', async () => {
+    const account = await customer();
+    await suspendWithServers(account);
+    await operator(RESUME, { id: account.id });
+    await eventually(async () => {
+      await renewals();
+      const kept = await db.query('select from server where account_id = $1 and kept_off', [account.id]);
+      return kept.length === 0 && (await statusOf(account)) === 'running';
+    });
   });
 
   it('run until their paid time ends, do not renew, and resume after the suspension', async () => {

@@ -2,6 +2,7 @@
 import { effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, may, Refusal, type Row } from './api.ts';
+import { Parts } from './details.ts';
 import { openForm } from './form.ts';
 import { inWords, isRequired, rootField, valuesOf, written } from './model.ts';
 import type { Action, Column, Page } from './pages/page.ts';
@@ -183,6 +184,7 @@ function Details({ page, row }: { page: Page; row: Row }) {
     <dl>${Object.entries(row).map(
       ([field, value]) => html`<div><dt>${inWords(field)}</dt><dd>${shown(field, value)}</dd></div>`,
     )}</dl>
+    ${page.details && html`<${Parts} id=${typed(row[page.key])} />`}
   </aside>`;
 }
 

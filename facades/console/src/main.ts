@@ -3,6 +3,7 @@ import { effect, signal } from '@preact/signals';
 import { html, render } from 'htm/preact';
 import { connection, logIn, logOut, may, operator, resume } from './api.ts';
 import { FormDialog } from './form.ts';
+import { followRow } from './details.ts';
 import { followPage, ListPage } from './list.ts';
 import { loadModel } from './model.ts';
 import { PAGES } from './pages/index.ts';
@@ -110,7 +111,10 @@ await enter(resume);
 let stop = () => {};
 effect(() => {
   stop();
-  stop = operator.value && isReady.value ? followPage(allowed()) : () => {};
+  const stops = operator.value && isReady.value ? [followPage(allowed()), followRow(allowed())] : [];
+  stop = () => {
+    for (const end of stops) end();
+  };
 });
 effect(() => {
   const title = PAGES.find(({ path }) => path === place.value.path)?.title ?? 'Today';

@@ -18,6 +18,7 @@ interface Matter {
 /** The page that shows a matter, by its kind. */
 const PAGE_OF: Record<string, (subject: string) => string> = {
   BRAKE: (subject) => `brakes?row=${subject}`,
+  CASE: (subject) => `cases?row=${subject}`,
   CAPACITY: () => 'stock',
   FINDING: () => 'findings',
   GATEWAY: (subject) => `gateways?row=${subject}`,

@@ -4,10 +4,12 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { SYSTEM } from '../../../entities/history/audit.ts';
 import { PAID_HOURS } from '../../../entities/money.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { FIND_RELEASABLE, releaseWithheld } from '../../../entities/payments/withheld.ts';
 import {
+  FIND_ASTRAY,
   FIND_DUE_SERVERS,
   FIND_SOLVENT_ACCOUNTS,
   FIND_UNPAID_SERVERS,
@@ -18,6 +20,7 @@ import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from './change.ts';
 import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable, withStartedPrices } from './charge.ts';
+import { followSuspension } from './kept-off.ts';
 import { RESUME_SUBJECT, resumeAccount, retrySuspended } from './resume.ts';
 import { expire, suspend } from './suspend.ts';
 
@@ -33,7 +36,7 @@ export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step
 
 /**
  * Renews servers that are due, resumes suspended ones that can be paid again, and deletes those that stayed unpaid. It also
- * releases refunds whose payments became final.
+ * releases refunds whose payments became final. Servers that are off with their account follow its suspension.
  */
 export function renewalProcess(db: Database): Process {
   return periodic({
@@ -61,7 +64,14 @@ export function renewalProcess(db: Database): Process {
         await releaseWithheld(tx, accountIds);
         await retrySuspended(tx, accountIds, RESUME_TASK);
       };
-      return accountIds.length ? hop('release', { commit }) : hop('start', { afterSeconds: TICK_SECONDS });
+      return accountIds.length ? hop('release', { commit }) : hop('follow', { data: { after: '' } });
+    },
+    follow: async ({ data }) => {
+      const [found] = await FIND_ASTRAY.all(db, [1, data.after]);
+      if (!found) return hop('start', { afterSeconds: TICK_SECONDS });
+      const { accountId } = found;
+      const commit = (tx: Transaction) => followSuspension(tx, accountId, SYSTEM);
+      return hop('follow', { data: { after: accountId }, commit });
     },
     [RESUME_TASK.step]: resumeAccount,
   });

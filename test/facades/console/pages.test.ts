@@ -1,6 +1,6 @@
 /** The pages of the console fit the schema: every list answers, and every button has its mutation. */
 import type { GraphQLField, GraphQLInputObjectType } from 'graphql';
-import { getNamedType, isInputObjectType, isNonNullType, isScalarType } from 'graphql';
+import { getNamedType, isInputObjectType, isNonNullType, isScalarType, parse, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../../facades/console/console.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
@@ -32,6 +32,11 @@ describe.each(PAGES.map((page) => [page.path, page] as const))('The page %s', (_
     );
     const names = list.args.map(({ name }) => name);
     expect((page.filters ?? []).filter((filter) => !names.includes(filter))).toEqual([]);
+  });
+
+  it.runIf(page.details)('reads the parts of a row that exist', () => {
+    const { field, fields } = page.details!;
+    expect(validate(schema, parse(`query ($id: ID!) { ${field}(id: $id) { ${fields} } }`))).toEqual([]);
   });
 
   it('has only buttons whose mutations take what the row gives', () => {

@@ -1,4 +1,4 @@
-/** The networks of an earlier version get a kind when the service is upgraded (0022-addresses.sql). */
+/** Networks of an earlier version get a kind (0022-addresses.sql), and addresses their history (0036-accounts.sql). */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import { afterAll, expect, inject, it } from 'vitest';
 import { administer, withDatabase } from '../../setup/postgres.ts';
 
 const FOLDER = 'entities/database/migrations';
-const ADDRESSES = '0022-addresses.sql';
+const [ADDRESSES, ACCOUNTS] = ['0022-addresses.sql', '0036-accounts.sql'];
+const files = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.sql'))
+  .sort();
 const url = inject('postgresUrl');
 const name = `freehold_test_${randomBytes(6).toString('hex')}`;
 await administer(url, `create database ${name}`);
@@ -32,8 +35,7 @@ const host = (region: string, kind: string) =>
   );
 
 it('A network is for dedicated servers if only these can use it, and gives up the /64 of its gateway', async () => {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql'));
-  for (const file of files.sort()) if (file < ADDRESSES) await run(file);
+  for (const file of files) if (file < ADDRESSES) await run(file);
   for (const [region, kinds] of Object.entries({
     ams: ['DEDICATED'],
     zrh: ['DEDICATED', 'VPS'],
@@ -60,4 +62,17 @@ it('A network is for dedicated servers if only these can use it, and gives up th
   expect(left.rows).toEqual(
     ['2001:db8::', '2001:db8:0:2::', '2001:db8:0:3::'].map((one) => ({ address: `${one}/64`, kind: 'DEDICATED' })),
   );
+});
+
+it('The history of an address begins with the order that has it', async () => {
+  for (const file of files) if (file > ADDRESSES && file < ACCOUNTS) await run(file);
+  await client.query(
+    `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros,
+       setup_fee_micros, created_at) values ('s', 'a', 'SRV-1', 'VPS', 'RUNNING', 'web', 'vps-1', 'ams', 'x', 1, 0, '2026-01-02Z')`,
+  );
+  await client.query(`update address set held_by = 'SRV-1' where address = '2001:db8::/64'`);
+  await run(ACCOUNTS);
+  expect((await client.query('select * from address_use')).rows).toEqual([
+    { order_number: 'SRV-1', address: '2001:db8::/64', held_from: new Date('2026-01-02Z'), held_until: null },
+  ]);
 });

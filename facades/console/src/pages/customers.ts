@@ -33,18 +33,28 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
-    filters: ['search'],
-    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor',
+    filters: ['search', 'at'],
+    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases',
+    details: {
+      field: 'customer',
+      fields: `balance { balanceUsd pendingUsd owedUsd monthlyCostUsd fundedUntil }
+        notes { createdAt author text } cases { state address at deadline result }
+        servers { orderNumber status hostname serviceCode region ipv4 paidUntil }
+        payments { seenAt status coin creditedUsd } messages { createdAt from subject readAt }
+        events { createdAt type subject }`,
+    },
     columns: [
       { field: 'email', title: 'Email' },
       { field: 'id', title: 'Account', as: 'code' },
       { field: 'createdAt', title: 'Since', as: 'day', wide: true },
       { field: 'suspendedAt', title: 'Suspended', as: 'day', wide: true },
+      { field: 'openCases', title: 'Open cases', as: 'number' },
     ],
     rowActions: [
       { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       {
         ...{ mutation: 'adjustBalance', label: 'Adjust the balance' },
         of: ({ id }) => ({ accountId: id, key: `console ${id} ${Date.now()}` }),
@@ -52,6 +62,23 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
+  },
+  {
+    ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },
+    fields: 'id state source address at orderNumber accountId text deadline result createdAt closedAt',
+    columns: [
+      { field: 'state', title: 'State', as: 'state' },
+      { field: 'address', title: 'Address', as: 'code' },
+      { field: 'source', title: 'From', wide: true },
+      { field: 'orderNumber', title: 'Order', as: 'code', wide: true },
+      { field: 'deadline', title: 'Deadline' },
+    ],
+    actions: [{ mutation: 'openCase', label: 'Open a case' }],
+    rowActions: [
+      { mutation: 'takeMeasure', label: 'Take a measure', of: byId, when: is('state', 'OPEN'), destroys: true },
+      { mutation: 'closeCase', label: 'Close', of: byId, when: is('state', 'OPEN') },
+    ],
+    empty: 'No complaint. Open a case when somebody complains about one of your addresses.',
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },

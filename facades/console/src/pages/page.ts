@@ -35,6 +35,8 @@ export interface Page {
   /** The selection of a row. */
   fields: string;
   columns: Column[];
+  /** A root field that takes the id of a row, and the parts that its details add. */
+  details?: { field: string; fields: string };
   /** The field that names a row. */
   key: string;
   actions?: Action[];

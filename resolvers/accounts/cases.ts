@@ -1,0 +1,135 @@
+/** Cases of abuse, which the operator opens, answers by a measure, and closes. The customer hears of each step. */
+import {
+  AbuseCase,
+  CASE_LIFECYCLE,
+  type CaseState,
+  COUNT_OPEN_CASES,
+  LIST_CASES,
+  OPEN_CASE,
+} from '../../entities/accounts/abuse-case.ts';
+import { find } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
+import { record } from '../../entities/history/record.ts';
+import { expression, transition } from '../../entities/history/transition.ts';
+import { isId, newId } from '../../entities/ids.ts';
+import { lockAccount } from '../../entities/payments/ledger.ts';
+import { LIST_ADDRESS_USES } from '../../entities/servers/ip-address.ts';
+import { writeMessages } from '../../provisioning/index.ts';
+import { actorOf, type Context } from '../context.ts';
+import { found, invalid } from '../errors.ts';
+import { lockServer } from '../servers/find.ts';
+import { changeServer } from '../servers/update.ts';
+import { changeSuspension, lockedAccount } from './account.ts';
+
+export { CASE_STATES } from '../../entities/accounts/abuse-case.ts';
+
+/** The acts against abuse: to turn the server off, or to suspend its account with all servers. */
+export const MEASURES = ['POWER_OFF', 'SUSPEND'] as const;
+export type Measure = (typeof MEASURES)[number];
+
+/** The most characters of a message. */
+const BODY_MAX = 4_000;
+
+export interface NewCase {
+  source: string;
+  address: string;
+  at: Date;
+  text: string;
+  deadline: Date;
+}
+
+/** Open cases first, by their deadline, and then the latest closed ones. */
+export const listCases = (
+  { db }: Context,
+  { state, accountId }: { state?: CaseState | null | undefined; accountId?: string | null | undefined },
+  limit: number,
+): Promise<AbuseCase[]> => LIST_CASES.all(db, [state, accountId, limit]);
+
+export const countOpenCases = async ({ db }: Context, accountId: string): Promise<number> =>
+  (await COUNT_OPEN_CASES.first(db, [accountId]))!.cases;
+
+/**
+ * Opens a case against the customer whose server had the address at the time. The customer gets the complaint as a message.
+ * A second complaint of the same source about the same address and time returns the first case.
+ * @throws ApiError not_found if no server had the address, or validation_failed for a time that cannot be
+ */
+export async function openCase(context: Context, given: NewCase): Promise<AbuseCase> {
+  const { source, address, at, text, deadline } = given;
+  if (at.getTime() > Date.now()) throw invalid('at', 'The time of the complaint is to come. Check its time zone.');
+  if (deadline.getTime() <= Date.now()) throw invalid('deadline', 'The deadline is over. Give a later one.');
+  return context.db.transaction(async (tx) => {
+    const [use] = await LIST_ADDRESS_USES.all(tx, [address, at, 1]);
+    if (!use) throw new ApiError('not_found', `No server had ${address} at ${at.toISOString()}. See addressUses.`);
+    const { accountId, orderNumber } = use;
+    await lockAccount(tx, accountId);
+    const row = [newId('case'), accountId, orderNumber, source, address, at, text, deadline];
+    const opened = await OPEN_CASE.first(tx, row);
+    if (!opened) return (await find(tx, AbuseCase, { source, address, occurredAt: at }))!;
+    const data = { orderNumber, address, at: at.toISOString(), deadline: deadline.toISOString() };
+    await record(tx, accountId, opened.id, { type: 'case.opened', actor: actorOf(context), data });
+    const head = `A complaint is about ${address} of ${orderNumber} at ${data.at}. Solve it, and answer us, before ${data.deadline}.`;
+    await tell(tx, context, opened, `${head}\n\n${text}`);
+    return opened;
+  });
+}
+
+/**
+ * Takes a measure in an open case, and tells the customer the reason. A measure that is in force changes nothing.
+ * @throws ApiError not_found, validation_failed for a closed case, or server_busy
+ */
+export async function takeMeasure(context: Context, id: string, measure: Measure, reason: string): Promise<AbuseCase> {
+  return context.db.transaction(async (tx) => {
+    const one = await lockedCase(tx, id);
+    if (one.state === 'CLOSED') throw invalid('id', 'The case is closed. Open another one for a new complaint.');
+    const isNew = measure === 'SUSPEND' ? await suspend(tx, context, one, reason) : await powerOff(tx, context, one);
+    if (!isNew) return one;
+    const data = { measure: measure.toLowerCase(), reason };
+    await record(tx, one.accountId, id, { type: 'case.measure_taken', actor: actorOf(context), data });
+    const done =
+      measure === 'SUSPEND' ? 'suspended your account and turned its servers off' : `turned ${one.orderNumber} off`;
+    await tell(tx, context, one, `We ${done}. Our reason: ${reason}`);
+    return one;
+  });
+}
+
+/** @returns whether the server was on */
+async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
+  const { status } = await lockServer(tx, context, orderNumber);
+  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return false;
+  await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
+  return true;
+}
+
+/** @returns whether the account or its servers were free */
+async function suspend(tx: Transaction, context: Context, { accountId }: AbuseCase, reason: string): Promise<boolean> {
+  if ((await lockedAccount(tx, accountId)).serversOff) return false;
+  await changeSuspension(tx, context, accountId, { reason, serversOff: true });
+  return true;
+}
+
+/** Closes a case with its result, which the customer can read. The first result of a closed case stays. @throws ApiError not_found */
+export async function closeCase(context: Context, id: string, result: string): Promise<AbuseCase> {
+  return context.db.transaction(async (tx) => {
+    const one = await lockedCase(tx, id);
+    const closed = await transition(tx, CASE_LIFECYCLE, id, 'CLOSED', {
+      set: { result, closedAt: expression('now()') },
+    });
+    if (!closed) return one;
+    await record(tx, one.accountId, id, { type: 'case.closed', actor: actorOf(context), data: { result } });
+    return closed;
+  });
+}
+
+/** Locks the account of a case, and reads the case. @throws ApiError not_found */
+async function lockedCase(tx: Transaction, id: string): Promise<AbuseCase> {
+  const { accountId } = found(isId('case', id) && (await find(tx, AbuseCase, { id })));
+  await lockAccount(tx, accountId);
+  return found(await find(tx, AbuseCase, { id }));
+}
+
+async function tell(tx: Transaction, context: Context, { id, accountId, address }: AbuseCase, text: string) {
+  const body = [...text].slice(0, BODY_MAX).join('');
+  const letter = { title: `Complaint about ${address}`, body, relatedType: 'CASE', relatedId: id } as const;
+  await writeMessages(tx, 'OPERATOR', [accountId], letter, actorOf(context));
+}
