@@ -4,7 +4,8 @@ import { is, type Page } from './page.ts';
 
 export const CATALOG: readonly Page[] = [
   {
-    ...{ path: 'stock', group: 'Catalog', title: 'Stock', list: 'stock', key: 'serviceCode', filters: ['region'] },
+    ...{ path: 'stock', group: 'Catalog', title: 'Stock', list: 'stock', key: 'serviceCode region' },
+    filters: ['region'],
     fields: 'serviceCode region total claimed free',
     columns: [
       { field: 'serviceCode', title: 'Tier' },
@@ -17,7 +18,8 @@ export const CATALOG: readonly Page[] = [
       {
         mutation: 'setStock',
         label: 'Set the limit',
-        of: ({ region, serviceCode, total }) => ({ region, serviceCode, total }),
+        of: ({ region, serviceCode }) => ({ region, serviceCode }),
+        first: ({ total }) => ({ total }),
       },
     ],
     empty: 'Nothing is on offer.',
@@ -39,7 +41,8 @@ export const CATALOG: readonly Page[] = [
     empty: 'No system is known.',
   },
   {
-    ...{ path: 'engine-images', group: 'Catalog', title: 'Images on engines', list: 'engineImages', key: 'code' },
+    ...{ path: 'engine-images', group: 'Catalog', title: 'Images on engines', list: 'engineImages' },
+    key: 'code engine virtualMachine',
     fields: `code engine state virtualMachine url server serverAlias sha256 fingerprint trouble troubleAt updatedAt`,
     columns: [
       { field: 'state', title: 'State', as: 'state' },
