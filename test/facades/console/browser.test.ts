@@ -22,7 +22,7 @@ const act = async (count: number) => {
 const added = async (name: string, role: string): Promise<string> =>
   (
     await operator(
-      `mutation ($name: KeyName!, $role: OperatorRole!) {
+      `mutation ($name: OperatorName!, $role: OperatorRole!) {
       addOperator(input: { name: $name, role: $role }) { token } }`,
       { name, role },
     )

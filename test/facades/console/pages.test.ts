@@ -53,9 +53,9 @@ describe.each(PAGES.map((page) => [page.path, page] as const))('The page %s', (_
     const list = queries[page.list]!;
     expect((await answerOf(page)).errors).toBeUndefined();
     const fields = page.fields.replace(/\{[^}]*\}/g, '').split(/\s+/);
-    expect([...page.key.split(' '), ...page.columns.map(({ field }) => field)].filter((field) => !fields.includes(field))).toEqual(
-      [],
-    );
+    expect(
+      [...page.key.split(' '), ...page.columns.map(({ field }) => field)].filter((field) => !fields.includes(field)),
+    ).toEqual([]);
     const names = list.args.map(({ name }) => name);
     expect((page.filters ?? []).filter((filter) => !names.includes(filter))).toEqual([]);
   });
