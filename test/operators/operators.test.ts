@@ -51,7 +51,7 @@ describe('The name of an operator', () => {
     ['a newline', 'a\nb'],
   ])('is refused with %s', async (_, name) => {
     const answer = await operator(ADD, { input: { name, role: 'READ_ONLY' } });
-    expect(codeOf(answer)).toBe('validation_failed');
+    expect(codeOf(answer)).toBe('BAD_USER_INPUT');
     expect(answer.errors[0].message).toContain('words of printable characters');
   });
 
