@@ -12,7 +12,7 @@ export function consoleAt(own: string) {
   /** Opens the console as an operator. It fails the test for an error of the page, or for a request to another host. */
   async function open(token: string, options: BrowserContextOptions = {}, origin = own): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(240_000);
     const page = await context.newPage();
     const faults: string[] = [];
     page.on('pageerror', ({ message }) => faults.push(message));

@@ -70,7 +70,7 @@ export const resume = async (): Promise<void> => {
 };
 
 let stop = () => {};
-/** Ends the login. The page loads anew, so that no form and no row of the operator stays in the memory of the tab. */
+/** Ends the login. The page loads anew, so that the tab forgets the forms and rows of the operator. */
 export function logOut(): void {
   const wasIn = operator.value !== undefined;
   sessionStorage.removeItem(KEPT);

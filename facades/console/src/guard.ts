@@ -10,9 +10,9 @@ interface Guarded {
 }
 
 /** Shows its part, or words with a button if the part fails. The part gets another chance with new values. */
-export class Guard extends Component<Guarded, { fault?: string | undefined }> {
-  override componentDidCatch(error: Error) {
-    this.setState({ fault: error.message });
+export class Guard extends Component<Guarded, { fault?: Error | undefined }> {
+  override componentDidCatch(fault: Error) {
+    this.setState({ fault });
   }
   override componentWillReceiveProps() {
     if (this.state.fault) this.setState({ fault: undefined });
@@ -21,6 +21,6 @@ export class Guard extends Component<Guarded, { fault?: string | undefined }> {
     const { fault } = this.state;
     if (!fault) return children;
     const again = () => this.setState({ fault: undefined });
-    return html`<span class="problem" role="alert">${words}: ${fault} <button class="quiet" onClick=${again}>Try again</button></span>`;
+    return html`<span class="problem" role="alert">${words}: ${fault.message} <button class="quiet" onClick=${again}>Try again</button></span>`;
   }
 }

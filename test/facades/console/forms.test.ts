@@ -5,7 +5,7 @@ import { hasChromium } from '../../setup/chromium.ts';
 import { consoleAt, logIn, visitPath } from '../../setup/console.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
-const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
+const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
 
 const stockOf = async (): Promise<{ serviceCode: string; region: string; total: number }[]> =>
@@ -54,6 +54,35 @@ describe.runIf(hasChromium)('A form of the console', () => {
     await closed(page);
     const after = (await stockOf()).filter(({ serviceCode }) => serviceCode === 'vps-1');
     expect(after).toEqual(before.map((one) => (one.region === region ? { ...one, total: 7 } : one)));
+  });
+
+  it('destroys what its title names, and asks for nothing but that name', async () => {
+    for (const engine of ['fra', 'ams']) {
+      await db.query(
+        `insert into engine (name, kinds, needs_hosts, simulated, product, state)
+         values ($1, '{VPS}', true, false, 'LXD', 'DRAINED')`,
+        [engine],
+      );
+      await db.query(
+        `insert into engine_image (name, engine, code, alias, virtual_machine, server, server_alias)
+         values ($1, $2, 'alma-9', 'alma-9', false, 'https://images.example.org', 'alma')`,
+        [`${engine}/alma-9`, engine],
+      );
+    }
+    const page = await openPage(operatorToken, 'engine-images');
+    await page.getByRole('gridcell', { name: 'fra' }).click();
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByRole('heading', { name: 'Withdraw alma-9 fra' }).waitFor();
+    expect(await form.locator('input, select, textarea').count()).toBe(1);
+    await form.getByLabel(/to confirm/).fill('alma-9 fra');
+    await form.getByRole('button', { name: 'Withdraw' }).click();
+    await closed(page);
+    const { data } = await operator('{ engineImages { engine state } }');
+    expect(data.engineImages).toEqual([
+      { engine: 'ams', state: 'IMPORTING' },
+      { engine: 'fra', state: 'WITHDRAWING' },
+    ]);
   });
 
   it('pays once when the operator sends it again after a lost answer', async () => {
