@@ -19,6 +19,7 @@ export function consoleAt(own: string) {
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
     page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
     onTestFinished(async () => {
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
       expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);
     });

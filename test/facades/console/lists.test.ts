@@ -1,4 +1,5 @@
 /** The lists of the console show what strangers wrote, and what the service answers by mistake. */
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { consoleAt, visitPath } from '../../setup/console.ts';
@@ -6,6 +7,16 @@ import { startFreehold } from '../../setup/freehold.ts';
 
 const { graphqlUrl, newAccount, operatorToken } = await startFreehold();
 const { start, stop, open, openPage } = consoleAt(new URL(graphqlUrl).origin);
+
+/** Changes what the service answers, on the way to the page. */
+// biome-ignore lint/suspicious/noExplicitAny: the answer to any document
+const alterAnswers = (page: Page, alter: (answer: any) => void): Promise<unknown> =>
+  page.route('**/graphql', async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    alter(json);
+    await route.fulfill({ response, json });
+  });
 
 describe.runIf(hasChromium)('A list of the console', () => {
   beforeAll(start);
@@ -27,13 +38,10 @@ describe.runIf(hasChromium)('A list of the console', () => {
     for (const subject of ['first', 'second'])
       await account.rest('POST', '/v1/account/messages', { subject, body: 'x' });
     const page = await openPage(operatorToken, '');
-    await page.route('**/graphql', async (route) => {
-      const response = await route.fetch();
-      const answer = await response.json();
-      const newest = answer.data?.messages?.data[0];
+    await alterAnswers(page, ({ data }) => {
+      const newest = data?.messages?.data[0];
       // No text: `String` throws for it.
       if (newest) newest.from = { toString: null, valueOf: null };
-      return route.fulfill({ response, json: answer });
     });
     await visitPath(page, `messages?accountId=${account.id}`);
     await page.getByRole('gridcell', { name: 'first' }).waitFor();
@@ -43,11 +51,8 @@ describe.runIf(hasChromium)('A list of the console', () => {
 
   it('leaves the menu alive when it cannot show a page', async () => {
     const page = await openPage(operatorToken, '');
-    await page.route('**/graphql', async (route) => {
-      const response = await route.fetch();
-      const answer = await response.json();
-      if (answer.data?.stock?.[0]?.serviceCode) answer.data.stock = [null];
-      return route.fulfill({ response, json: answer });
+    await alterAnswers(page, ({ data }) => {
+      if (data?.stock?.[0]?.serviceCode) data.stock = [null];
     });
     await visitPath(page, 'stock');
     await page.getByText('The console cannot show this page').waitFor();
