@@ -56,6 +56,7 @@ export const builder = new SchemaBuilder<{
     MessageBody: Same<string>;
     MessageSubject: Same<string>;
     OauthParameter: Same<string>;
+    OperatorName: Same<string>;
     PageLimit: Same<number>;
     DigestNumber: Same<number>;
     Paragraph: Same<string>;

@@ -42,7 +42,7 @@ const OperatorWithTokenType = objectType<OperatorWithToken>(
 );
 
 const AddOperatorInput = inputType('AddOperatorInput', (t) => ({
-  name: t.field({ type: 'KeyName', required: true, description: 'Unique among the active operators.' }),
+  name: t.field({ type: 'OperatorName', required: true, description: 'Unique among the active operators.' }),
   role: t.field({ type: OperatorRole, required: true }),
   days: t.field({ type: 'TokenDays', defaultValue: 90, required: true }),
 }));

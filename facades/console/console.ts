@@ -1,6 +1,6 @@
 /**
  * Serves the operator's console on the internal listener: a page, its sources, and the libraries that they import. There is no
- * build: the service strips the types of the sources once. The page loads nothing from other hosts.
+ * build: the service strips the types of a source once. The page loads nothing from other hosts.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -66,18 +66,25 @@ interface File {
   compressed: Buffer;
 }
 
-let known: ReadonlyMap<string, File> | undefined;
-/** The files by their paths. The first request makes them. */
-export const consoleFiles = (): ReadonlyMap<string, File> => {
-  known ??= new Map([...ours(), ...libraries()].map(([path, text]) => [path, fileOf(path, text)]));
-  return known;
-};
+/** The texts of all files by their paths. To make them all at once would hold up the requests of others. */
+const texts: ReadonlyMap<string, () => string> = new Map([...ours(), ...libraries()]);
+/** The paths of all files. */
+export const CONSOLE_PATHS: readonly string[] = [...texts.keys()];
+
+const made = new Map<string, File>();
+/** Returns the file at a path, or undefined without one. The first request for a file makes it. */
+export function consoleFile(path: string): File | undefined {
+  const text = texts.get(path);
+  const file = made.get(path) ?? (text && fileOf(path, text()));
+  if (file) made.set(path, file);
+  return file;
+}
 
 /** Answers a request for a file of the console. @returns whether there is such a file */
 export function serveConsole({ method, url = '', headers }: IncomingMessage, response: ServerResponse): boolean {
   const path = url.split('?')[0]!;
   if (path !== '/' && !path.startsWith('/console/')) return false;
-  const file = consoleFiles().get(path === '/' ? '/index.html' : path);
+  const file = consoleFile(path === '/' ? '/index.html' : path);
   if (!file) return false;
   const isCompressed = /\bgzip\b/.test(headers['accept-encoding'] ?? '');
   const body = isCompressed ? file.compressed : file.plain;
@@ -103,25 +110,25 @@ function fileOf(path: string, text: string): File {
   return { type: TYPES[extname(path)]!, etag, plain, compressed: gzipSync(plain) };
 }
 
-function ours(): [string, string][] {
+function ours(): [string, () => string][] {
   const names = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => extname(name));
-  const sources = names.map((name): [string, string] => {
-    const text = readFileSync(join(SOURCES, name), 'utf8');
-    return [`/console/${name}`, extname(name) === '.ts' ? stripTypeScriptTypes(text) : text];
+  const sources = names.map((name): [string, () => string] => {
+    const text = () => readFileSync(join(SOURCES, name), 'utf8');
+    return [`/console/${name}`, extname(name) === '.ts' ? () => stripTypeScriptTypes(text()) : text];
   });
-  return [['/index.html', PAGE], ...sources];
+  return [['/index.html', () => PAGE], ...sources];
 }
 
 /** The modules of libraries, with the other scripts in their folders, which they import. */
-function libraries(): [string, string][] {
+function libraries(): [string, () => string][] {
   const folders = new Set(Object.values(MODULES).map((file) => file.slice(0, file.lastIndexOf('/'))));
   return [...folders].flatMap((folder) => {
     const isOurs = (name: string) =>
       Object.values(MODULES).includes(`${folder}/${name}`) || /^[\w-]+-[\w-]+\.js$/.test(name);
     const names = readdirSync(join(PACKAGES, folder)).filter(isOurs);
-    return names.map((name): [string, string] => {
-      const text = readFileSync(join(PACKAGES, folder, name), 'utf8');
-      return [`/console/lib/${folder}/${name}`, text.replace(/^\/\/# sourceMappingURL=.*$/m, '')];
+    return names.map((name): [string, () => string] => {
+      const text = () => readFileSync(join(PACKAGES, folder, name), 'utf8');
+      return [`/console/lib/${folder}/${name}`, () => text().replace(/^\/\/# sourceMappingURL=.*$/m, '')];
     });
   });
 }

@@ -28,6 +28,14 @@ scalar(
 );
 
 scalar('KeyName', 'A name of up to 120 characters, for people.', text(1, 120), { example: 'deploy' });
+/** Invisible characters would let a name pass for another one. */
+const WORD = '[^\\p{C}\\p{Z}\\p{DI}]+';
+scalar(
+  'OperatorName',
+  'A name of up to 120 characters: words of printable characters, with one space between them.',
+  text(1, 120, { pattern: `^${WORD}( ${WORD})*$` }),
+  { example: 'Jane Doe', parse: (value: string) => value.normalize('NFC') },
+);
 const NETWORKS_MAX = 20;
 scalar(
   'IpAllowlist',

@@ -37,6 +37,29 @@ it('Each root field of operators has the right that the list says', async () => 
   await expect(`${JSON.stringify(Object.fromEntries(rights), null, 2)}\n`).toMatchFileSnapshot('rights.json');
 });
 
+describe('The name of an operator', () => {
+  it.each([
+    ['a space at the end', 'operator '],
+    ['a space at the beginning', ' operator'],
+    ['two spaces', 'Jane  Doe'],
+    ['a space alone', ' '],
+    ['a space that does not break', 'Jane\u00a0Doe'],
+    ['a letter without width', 'ope\u200brator'],
+    ['a mark that turns the direction', '\u202eana'],
+    ['an invisible letter', 'jane\u3164'],
+    ['a variation selector', 'jane\ufe0f'],
+    ['a newline', 'a\nb'],
+  ])('is refused with %s', async (_, name) => {
+    const answer = await operator(ADD, { input: { name, role: 'READ_ONLY' } });
+    expect(codeOf(answer)).toBe('BAD_USER_INPUT');
+    expect(answer.errors[0].message).toContain('words of printable characters');
+  });
+
+  it.each(['Jane Doe', 'Zoë', '李雷', 'backup-tool (night)'])('is accepted as %s', async (name) => {
+    expect((await add(name, 'READ_ONLY')).id).toMatch(/^opr_/);
+  });
+});
+
 describe('A named operator', () => {
   it('does what the role permits, and hears which roles permit the rest', async () => {
     const { id } = await newAccount();

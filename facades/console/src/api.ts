@@ -52,6 +52,9 @@ const ENDED = new Set(['invalid_credential', 'expired_credential', 'revoked_cred
 
 /** Takes the token, if the service knows it. @throws Refusal */
 export async function logIn(given: string): Promise<void> {
+  // A browser sends no other characters in a header.
+  if (!/^[\x21-\x7e]+$/.test(given.trim()))
+    throw new Refusal('The token is not valid. Copy it again.', 'invalid_credential');
   token = given.trim();
   const { currentOperator } = await graphql<{ currentOperator: CurrentOperator }>(
     '{ currentOperator { name role fields } }',
@@ -67,11 +70,14 @@ export const resume = async (): Promise<void> => {
 };
 
 let stop = () => {};
+/** Ends the login. The page loads anew, so that the tab forgets the forms and rows of the operator. */
 export function logOut(): void {
+  const wasIn = operator.value !== undefined;
   sessionStorage.removeItem(KEPT);
   token = '';
   operator.value = undefined;
   stop();
+  if (wasIn) location.reload();
 }
 
 /** Whether the role of the operator may call a root field. */

@@ -2,7 +2,7 @@
 import { effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, type Row } from './api.ts';
-import { inWords } from './model.ts';
+import { inWords, memberOf, rootField } from './model.ts';
 import type { Page } from './pages/page.ts';
 import { place } from './place.ts';
 import { shown } from './values.ts';
@@ -27,12 +27,13 @@ export const followRow = (pages: readonly Page[]): (() => void) =>
     );
   });
 
-/** Shows each part under its name: a list of things, or one thing. */
-export function Parts({ id }: { id: string }) {
+/** Shows each part under its name: a list of things, or one thing. @param field the root field that gives the parts */
+export function Parts({ id, field }: { id: string; field: string }) {
   if (read.value?.id !== id) return null;
+  const { type } = rootField(field);
   return html`${Object.entries(read.value.parts).map(
     ([name, part]) => html`<section><h3>${inWords(name)}</h3><ul>
-      ${[part].flat().map((thing) => html`<li>${shown(name, thing)}</li>`)}
+      ${[part].flat().map((thing) => html`<li>${shown(name, thing, memberOf(type, name))}</li>`)}
     </ul></section>`,
   )}`;
 }

@@ -1,8 +1,19 @@
 /** The form of a mutation, made from its arguments. It shows the answer that the service gives only once. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
-import { graphql, type Row } from './api.ts';
-import { type Argument, inputsOf, inWords, isRequired, rootField, ruleOf, valuesOf, written } from './model.ts';
+import { graphql, Refusal, type Row } from './api.ts';
+import {
+  type Argument,
+  inputsOf,
+  inWords,
+  isRequired,
+  memberOf,
+  rootField,
+  ruleOf,
+  type TypeRef,
+  valuesOf,
+  written,
+} from './model.ts';
 import type { Action } from './pages/page.ts';
 import { readValue, shapeOf, shown, typed } from './values.ts';
 
@@ -13,14 +24,21 @@ interface Opened {
   name?: string | undefined;
   done: () => unknown;
 }
+/** A form that stands open. A render changes nothing of it. */
+interface Form extends Opened {
+  asked: Asked[];
+}
 interface Asked {
   argument: Argument;
   /** The argument that holds it, if it is an input object. */
   within?: string;
-  given: unknown;
+  /** The value that the form sends without asking. */
+  given?: unknown;
+  /** The first words of the field. */
+  first?: unknown;
 }
 
-const opened = signal<Opened | undefined>(undefined);
+const opened = signal<Form | undefined>(undefined);
 const problem = signal('');
 const isSending = signal(false);
 const answer = signal<Row | undefined>(undefined);
@@ -31,7 +49,8 @@ export function openForm(form: Opened): void {
   origin = document.activeElement as HTMLElement;
   problem.value = '';
   answer.value = undefined;
-  opened.value = form;
+  isSending.value = false;
+  opened.value = { ...form, asked: askedBy(form) };
 }
 function close(): void {
   opened.value = undefined;
@@ -39,17 +58,44 @@ function close(): void {
 }
 
 /** The arguments of a mutation. Those of its input object stand beside the others. */
-function askedBy({ action, row }: Opened): Asked[] {
-  const given = action.of?.(row ?? {}) ?? {};
+function askedBy(form: Opened): Asked[] {
+  const { action, row = {} } = form;
+  const [given, first] = [action.of?.(row) ?? {}, action.first?.(row) ?? {}];
   return rootField(action.mutation).args.flatMap((argument): Asked[] => {
-    if (shapeOf(argument.type) !== 'group') return [{ argument, given: given[argument.name] }];
-    const inner = given[argument.name] as Row | undefined;
-    return inputsOf(argument.type)!.map((one) => ({ argument: one, within: argument.name, given: inner?.[one.name] }));
+    const { name, type } = argument;
+    if (name === KEY) return [{ argument, given: sessionStorage.getItem(slotOf(form)) ?? newKey() }];
+    if (shapeOf(type) !== 'group') return [{ argument, given: given[name], first: first[name] }];
+    const words = (given[name] ?? {}) as Row;
+    return inputsOf(type)!.map((one) => ({
+      ...{ argument: one, within: name },
+      ...(action.destroys ? { given: words[one.name] } : { first: words[one.name] }),
+    }));
   });
 }
 
+/** The argument by which the service knows a payment that it has carried out. */
+const KEY = 'key';
+const newKey = (): string => `console ${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+/** The place of the key of a form that was sent. A form that opens anew sends the same key, until one succeeds. */
+const slotOf = ({ action, name = '' }: Opened): string => `freehold-key ${action.mutation} ${name}`;
+
+/** Sends the form, and keeps its key until the service tells what became of it. @throws as `send` does */
+async function sendOnce(form: Form, data: FormData): Promise<Row> {
+  const key = form.asked.find(({ argument }) => argument.name === KEY)?.given;
+  if (typeof key === 'string') sessionStorage.setItem(slotOf(form), key);
+  try {
+    const given = await send(form, data);
+    sessionStorage.removeItem(slotOf(form));
+    return given;
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'idempotency_key_reused')) throw error;
+    sessionStorage.removeItem(slotOf(form));
+    throw new Error(`The service carried out the values that you sent first. Look at them, and open the form again.`);
+  }
+}
+
 /** Sends the mutation. @throws Error with the field that is wrong, or Refusal */
-async function send({ action }: Opened, asked: Asked[], form: FormData): Promise<Row> {
+async function send({ action, asked }: Form, form: FormData): Promise<Row> {
   const { args, type } = rootField(action.mutation);
   const variables: Row = {};
   for (const { argument, within, given } of asked) {
@@ -70,8 +116,7 @@ async function send({ action }: Opened, asked: Asked[], form: FormData): Promise
 export function FormDialog() {
   const form = opened.value;
   if (!form) return null;
-  const asked = askedBy(form);
-  const { action, name, done } = form;
+  const { action, name, done, asked } = form;
   const onSubmit = async (event: SubmitEvent) => {
     event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
@@ -80,20 +125,23 @@ export function FormDialog() {
       return;
     }
     isSending.value = true;
+    // The person may have closed the form meanwhile, and opened another one.
+    const isOpen = () => opened.value === form;
     try {
-      const given = await send(form, asked, data);
+      const given = await sendOnce(form, data);
+      done();
+      if (!isOpen()) return;
       problem.value = '';
       if (action.shows) answer.value = given;
       else close();
-      done();
     } catch (error) {
-      problem.value = error instanceof Error ? error.message : String(error);
+      if (isOpen()) problem.value = error instanceof Error ? error.message : String(error);
     } finally {
-      isSending.value = false;
+      if (isOpen()) isSending.value = false;
     }
   };
   const visible = asked
-    .filter(({ given, within }) => given === undefined || within !== undefined)
+    .filter(({ given }) => given === undefined)
     .toSorted((one, other) => Number(isNeeded(other)) - Number(isNeeded(one)));
   return html`<dialog class="form" aria-labelledby="form-title" ref=${(element: HTMLDialogElement | null) => {
     if (element && !element.open) element.showModal();
@@ -102,7 +150,7 @@ export function FormDialog() {
     <p class="about">${rootField(action.mutation).description}</p>
     ${
       answer.value
-        ? html`<${Answer} />`
+        ? html`<${Answer} type=${rootField(action.mutation).type} />`
         : html`
       <form onSubmit=${onSubmit}>
         ${visible.map((one) => html`<${Field} asked=${one} key=${one.argument.name} />`)}
@@ -121,17 +169,17 @@ export function FormDialog() {
 }
 
 /** An answer that the service gives only once, such as a token. */
-const Answer = () => html`
+const Answer = ({ type }: { type: TypeRef }) => html`
   <p>The service shows this only once. Copy it now.</p>
-  <dl>${Object.entries(answer.value!).map(([field, value]) => html`<div><dt>${inWords(field)}</dt><dd><code>${shown(field, value)}</code></dd></div>`)}</dl>
+  <dl>${Object.entries(answer.value!).map(([field, value]) => html`<div><dt>${inWords(field)}</dt><dd><code>${shown(field, value, memberOf(type, field))}</code></dd></div>`)}</dl>
   <footer class="actions"><button class="main" onClick=${close}>I have copied it</button></footer>`;
 
 const isNeeded = ({ argument: { type, defaultValue } }: Asked): boolean => isRequired(type) && defaultValue === null;
 
-function Field({ asked: { argument, given } }: { asked: Asked }) {
+function Field({ asked: { argument, first } }: { asked: Asked }) {
   const { name, type, description, defaultValue } = argument;
-  const initial = typed(given ?? (defaultValue === null ? undefined : JSON.parse(enumless(defaultValue))));
-  const [shape, needed] = [shapeOf(type), isNeeded({ argument, given })];
+  const initial = typed(first ?? (defaultValue === null ? undefined : JSON.parse(enumless(defaultValue))));
+  const [shape, needed] = [shapeOf(type), isNeeded({ argument })];
   const id = `field-${name}`;
   const shared = { id, name, required: needed, 'aria-describedby': `${id}-rule` };
   const choices = shape === 'yes or no' ? ['true', 'false'] : valuesOf(type);

@@ -4,10 +4,12 @@ import { html } from 'htm/preact';
 import { changes, graphql, may, Refusal, type Row } from './api.ts';
 import { Parts } from './details.ts';
 import { openForm } from './form.ts';
-import { inWords, isRequired, rootField, valuesOf, written } from './model.ts';
-import type { Action, Column, Page } from './pages/page.ts';
+import { Guard } from './guard.ts';
+import { inWords, isRequired, memberOf, rootField, type TypeRef, valuesOf, written } from './model.ts';
+import { paced } from './pace.ts';
+import { type Action, type Column, nameOf, type Page } from './pages/page.ts';
 import { go, place } from './place.ts';
-import { ago, readValue, shown, toneOf, typed } from './values.ts';
+import { ago, readValue, shown, toneOf } from './values.ts';
 
 /** The height of a row in the style sheet, in pixels. */
 const ROW_PX = 40;
@@ -17,8 +19,12 @@ const SPARE = 10;
 interface Listed {
   rows: Row[];
   cursor: string | null;
+  /** The number of requests that read the rows. */
+  parts: number;
   problem?: string;
 }
+/** The rest between two readings of a long list while changes pour in, in milliseconds. */
+const LONG_REST_MS = 5_000;
 const listed = signal<Listed | undefined>(undefined);
 const scrolled = signal(0);
 /** The page with its filters that the rows belong to, and the change of the service that they show. */
@@ -31,16 +37,21 @@ async function read(page: Page, more = false): Promise<void> {
   const wanted = shownPage;
   try {
     let { rows, cursor } = await rowsOf(page, more ? before?.cursor : undefined);
-    if (more) rows = [...before!.rows, ...rows];
+    let parts = 1;
+    if (more) {
+      rows = [...before!.rows, ...rows];
+      parts += before!.parts;
+    }
     while (cursor && rows.length < (before?.rows.length ?? 0)) {
       const next = await rowsOf(page, cursor);
       rows = [...rows, ...next.rows];
       cursor = next.cursor;
+      parts++;
     }
-    if (shownPage === wanted) listed.value = { rows, cursor };
+    if (shownPage === wanted) listed.value = { rows, cursor, parts };
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    if (shownPage === wanted) listed.value = { rows: before?.rows ?? [], cursor: null, problem };
+    if (shownPage === wanted) listed.value = { rows: before?.rows ?? [], cursor: null, parts: 1, problem };
   }
 }
 
@@ -55,7 +66,7 @@ async function rowsOf(page: Page, cursor?: string | null): Promise<{ rows: Row[]
   const used = field.args.filter(({ name }) => name in given);
   const variables = used.map(({ name, type }) => `$${name}: ${written(type)}`).join(', ');
   const args = used.map(({ name }) => `${name}: $${name}`).join(', ');
-  const isPage = /Page!?$/.test(written(field.type));
+  const isPage = isPaged(field.type);
   const selection = isPage ? `data { ${page.fields} } nextCursor` : page.fields;
   const query = `query${variables && `(${variables})`} { ${page.list}${args && `(${args})`} { ${selection} } }`;
   const answer = (await graphql(query, given))[page.list];
@@ -63,6 +74,8 @@ async function rowsOf(page: Page, cursor?: string | null): Promise<{ rows: Row[]
   const { data, nextCursor } = answer as { data: Row[]; nextCursor: string | null };
   return { rows: data, cursor: nextCursor };
 }
+
+const isPaged = (type: TypeRef): boolean => /Page!?$/.test(written(type));
 
 /** The values of the filters in the address. @throws Refusal if one has no such value */
 function filtersOf(page: Page): Row {
@@ -80,21 +93,30 @@ function filtersOf(page: Page): Row {
 }
 
 /** Reads the page that the address names, whenever the address or the service changes. */
-export const followPage = (pages: readonly Page[]): (() => void) =>
-  effect(() => {
+export function followPage(pages: readonly Page[]): () => void {
+  const named = () => pages.find(({ path }) => path === place.peek().path);
+  const again = paced(
+    async () => {
+      const page = named();
+      if (page) await read(page);
+    },
+    () => ((listed.peek()?.parts ?? 1) > 1 ? LONG_REST_MS : 0),
+  );
+  return effect(() => {
     const change = changes.value;
     const { path, search } = place.value;
-    const page = pages.find((one) => one.path === path);
     const whole = `${path}?${withoutRow(search)}`;
     // To open a row needs no request.
     if (shownPage === whole && shownChange === change) return;
-    if (shownPage !== whole) {
-      listed.value = undefined;
-      scrolled.value = 0;
-    }
+    const isSame = shownPage === whole;
     [shownPage, shownChange] = [whole, change];
+    if (isSame) return again();
+    listed.value = undefined;
+    scrolled.value = 0;
+    const page = named();
     if (page) void read(page);
   });
+}
 
 const withoutRow = (search: URLSearchParams): string => {
   const rest = new URLSearchParams(search);
@@ -103,8 +125,8 @@ const withoutRow = (search: URLSearchParams): string => {
 };
 
 export function ListPage({ page }: { page: Page }) {
-  const { rows, cursor, problem } = listed.value ?? { rows: [], cursor: null };
-  const chosen = rows.find((row) => typed(row[page.key]) === place.value.search.get('row'));
+  const { rows, cursor, problem } = listed.value ?? { rows: [], cursor: null, problem: undefined };
+  const chosen = rows.find((row) => nameOf(page, row) === place.value.search.get('row'));
   return html`
     <header class="head">
       <h1>${page.title}</h1>
@@ -134,7 +156,7 @@ function Rows({ page, rows, isRead, chosen }: { page: Page; rows: Row[]; isRead:
           .slice(first, last)
           .map(
             (row, i) =>
-              html`<${Line} page=${page} row=${row} index=${first + i} isChosen=${row === chosen} key=${typed(row[page.key])} />`,
+              html`<${Line} page=${page} row=${row} index=${first + i} isChosen=${row === chosen} key=${nameOf(page, row)} />`,
           )}
         <svg class="spacer" width="1" height=${Math.max(0, rows.length - last) * ROW_PX} aria-hidden="true"></svg>
       </div>
@@ -145,7 +167,7 @@ const noteScroll = (event: Event) => {
 };
 
 function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: number; isChosen: boolean }) {
-  const name = typed(row[page.key]);
+  const name = nameOf(page, row);
   const open = () => go(page.path, { ...Object.fromEntries(place.value.search), row: isChosen ? '' : name });
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' || event.key === ' ') open();
@@ -156,7 +178,7 @@ function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: num
   };
   return html`<div class="row" role="row" tabindex="0" aria-rowindex=${index + 2} aria-selected=${isChosen}
     onClick=${open} onKeyDown=${onKeyDown}>
-    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(column)}><${Cell} column=${column} row=${row} /></div>`)}
+    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} /><//></div>`)}
   </div>`;
 }
 const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previousElementSibling') =>
@@ -164,12 +186,18 @@ const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previou
 
 const classOf = ({ as, wide }: Column): string => `cell ${as ?? ''} ${wide ? 'wide' : ''}`;
 
-function Cell({ column: { field, as }, row }: { column: Column; row: Row }) {
+/** The type of a field of the rows. */
+function typeIn({ list }: Page, field: string): TypeRef | undefined {
+  const { type } = rootField(list);
+  return memberOf(isPaged(type) ? memberOf(type, 'data') : type, field);
+}
+
+function Cell({ column: { field, as }, row, type }: { column: Column; row: Row; type: TypeRef | undefined }) {
   const value = row[field];
   if (as === 'state') return html`<${State} value=${String(value)} />`;
   if (as === 'age' && typeof value === 'string')
-    return html`<time datetime=${value} title=${shown(field, value)}>${ago(value)}</time>`;
-  const text = shown(field, value);
+    return html`<time datetime=${value} title=${shown(field, value, type)}>${ago(value)}</time>`;
+  const text = shown(field, value, type);
   return html`<span title=${text}>${as === 'day' ? text.slice(0, 10) : text}</span>`;
 }
 const State = ({ value }: { value: string }) =>
@@ -177,14 +205,16 @@ const State = ({ value }: { value: string }) =>
 
 function Details({ page, row }: { page: Page; row: Row }) {
   const fitting = (page.rowActions ?? []).filter(({ when }) => !when || when(row));
+  const name = nameOf(page, row);
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
-    <header><h2>${typed(row[page.key])}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
-    <${Buttons} actions=${fitting} row=${row} name=${typed(row[page.key])} done=${() => read(page)} />
-    <dl>${Object.entries(row).map(
-      ([field, value]) => html`<div><dt>${inWords(field)}</dt><dd>${shown(field, value)}</dd></div>`,
+    <header><h2>${name}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
+    <${Buttons} actions=${fitting} row=${row} name=${name} done=${() => read(page)} />
+    <dl>${Object.keys(row).map(
+      (field) =>
+        html`<div><dt>${inWords(field)}</dt><dd><${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//></dd></div>`,
     )}</dl>
-    ${page.details && html`<${Parts} id=${typed(row[page.key])} />`}
+    ${page.details && html`<${Parts} id=${name} field=${page.details.field} />`}
   </aside>`;
 }
 

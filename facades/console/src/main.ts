@@ -4,6 +4,7 @@ import { html, render } from 'htm/preact';
 import { connection, logIn, logOut, may, operator, resume } from './api.ts';
 import { FormDialog } from './form.ts';
 import { followRow } from './details.ts';
+import { Guard } from './guard.ts';
 import { followPage, ListPage } from './list.ts';
 import { loadModel } from './model.ts';
 import { PAGES } from './pages/index.ts';
@@ -84,7 +85,9 @@ function Shell() {
     </div>
     <${Menu} />
     <main id="main" tabindex="-1">
-      ${page ? html`<${ListPage} page=${page} />` : html`<${Today} />`}
+      <${Guard} words="The console cannot show this page" key=${place.value.path}>
+        ${page ? html`<${ListPage} page=${page} />` : html`<${Today} />`}
+      <//>
     </main>
     <${Palette} pages=${allowed()} />
     <${FormDialog} />`;
@@ -98,7 +101,8 @@ const App = () =>
   !isReady.value ? html`<p class="empty">Opening …</p>` : operator.value ? html`<${Shell} />` : html`<${Login} />`;
 
 addEventListener('keydown', (event) => {
-  const isTyping = (event.target as Element).closest?.('input, textarea, select, dialog');
+  const isTyping =
+    (event.target as Element).closest?.('input, textarea, select') || document.querySelector('dialog[open]');
   if ((event.key === 'k' && (event.metaKey || event.ctrlKey)) || (event.key === '/' && !isTyping)) {
     event.preventDefault();
     togglePalette();

@@ -25,6 +25,7 @@ interface NamedType {
   description: string | null;
   enumValues: { name: string }[] | null;
   inputFields: Argument[] | null;
+  fields: { name: string; type: TypeRef }[] | null;
 }
 
 const TYPE = 'kind name ofType { kind name ofType { kind name ofType { kind name } } }';
@@ -32,7 +33,7 @@ const VALUE = `name description defaultValue type { ${TYPE} }`;
 const QUERY = `{ __schema {
   queryType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
   mutationType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
-  types { name kind description enumValues { name } inputFields { ${VALUE} } }
+  types { name kind description enumValues { name } inputFields { ${VALUE} } fields { name type { ${TYPE} } } }
 } }`;
 
 interface Answer {
@@ -66,6 +67,9 @@ export const valuesOf = (type: TypeRef): string[] | undefined =>
 /** The fields of an input object, or undefined for another type. */
 export const inputsOf = (type: TypeRef): Argument[] | undefined =>
   types.get(innermost(type).name!)?.inputFields ?? undefined;
+/** The type of a field of an object, or undefined without such a field. */
+export const memberOf = (type: TypeRef | undefined, field: string): TypeRef | undefined =>
+  type && types.get(innermost(type).name!)?.fields?.find(({ name }) => name === field)?.type;
 /** The rule of a scalar, in words. */
 export const ruleOf = (type: TypeRef): string => {
   const { name } = innermost(type);

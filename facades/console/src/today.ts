@@ -1,8 +1,9 @@
 /** The first page: the open matters, and the way to the first sale. */
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, may, operator, type Row } from './api.ts';
 import { FirstSteps, type Lists } from './first-steps.ts';
+import { paced } from './pace.ts';
 import { place } from './place.ts';
 import { ago, toneOf } from './values.ts';
 
@@ -55,9 +56,20 @@ async function read(): Promise<void> {
   lists.value = Object.fromEntries(rows);
   matters.value = openMatters;
 }
+const isOpen = computed(() => operator.value !== undefined && place.value.path === '');
+/** The rest between two readings while changes pour in, in milliseconds. Each reading asks every gateway. */
+const REST_MS = 10_000;
+const readAgain = paced(
+  async () => {
+    if (isOpen.peek()) await read();
+  },
+  () => REST_MS,
+);
 effect(() => {
-  changes.value;
-  if (operator.value && place.value.path === '') void read().catch(() => {});
+  if (isOpen.value) void read().catch(() => {});
+});
+effect(() => {
+  if (changes.value && isOpen.peek()) readAgain();
 });
 
 export function Today() {

@@ -1,5 +1,5 @@
 /** Values between the service and people: how the console shows them, and how it reads what people type. */
-import { type Argument, innermost, inputsOf, isList, isRequired, type TypeRef, valuesOf } from './model.ts';
+import { type Argument, innermost, inputsOf, isList, isRequired, memberOf, type TypeRef, valuesOf } from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
 
 export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group';
@@ -60,18 +60,19 @@ const TIME = new Intl.DateTimeFormat('en-CA', {
   ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
   ...{ hour12: false, timeZone: 'UTC' },
 });
-const IS_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 
-/** A value as lists and details show it. `name` is its field. Times are in UTC. */
-export function shown(name: string, value: unknown): string {
+/** A value as lists and details show it. `name` is its field, and `type` the type of the field. Times are in UTC. */
+export function shown(name: string, value: unknown, type: TypeRef | undefined): string {
   if (value === null || value === undefined || value === '') return '–';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return name.endsWith('Usd') ? USD.format(value) : value.toLocaleString('en');
-  if (typeof value === 'string') return IS_TIME.test(value) ? TIME.format(new Date(value)).replace(',', '') : value;
-  if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one)).join(', ') : '–';
+  // A stranger may write a text that looks like a time.
+  if (typeof value === 'string') return type && innermost(type).name === 'DateTime' ? inUtc(value) : value;
+  if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one, type)).join(', ') : '–';
   const members = Object.entries(value as object).filter(([, member]) => member !== null);
-  return members.map(([member, inner]) => `${member} ${shown(member, inner)}`).join(' · ');
+  return members.map(([member, inner]) => `${member} ${shown(member, inner, memberOf(type, member))}`).join(' · ');
 }
+const inUtc = (time: string): string => TIME.format(new Date(time)).replace(',', '');
 
 /** How long ago a time was, in one number and unit. */
 export function ago(time: string): string {

@@ -2,10 +2,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
 import { hasChromium } from '../../setup/chromium.ts';
+import { consoleAt } from '../../setup/console.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 
@@ -13,33 +14,7 @@ const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold(
 const ORIGIN = new URL(graphqlUrl).origin;
 if (!hasChromium) say('Skipped: the console in a browser, because there is no chromium here.');
 
-let browser: Browser;
-/** Opens the console as an operator. It fails the test for an error of the page, or for a request to another host. */
-async function open(token: string, options: BrowserContextOptions = {}, origin = ORIGIN): Promise<Page> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-  context.setDefaultTimeout(240_000);
-  const page = await context.newPage();
-  const faults: string[] = [];
-  page.on('pageerror', ({ message }) => faults.push(message));
-  page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-  page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
-  onTestFinished(async () => {
-    await context.close();
-    expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);
-  });
-  await page.goto(`${origin}/`);
-  await page.getByLabel('Your operator token').fill(token);
-  await page.getByRole('button', { name: 'Open the console' }).click();
-  return page;
-}
-const openPage = async (token: string, path: string, options?: BrowserContextOptions, origin?: string) => {
-  const page = await open(token, options, origin);
-  await page.getByRole('heading', { name: 'Today' }).waitFor();
-  await page.evaluate((hash) => {
-    location.hash = hash;
-  }, path);
-  return page;
-};
+const { start, stop, open, openPage } = consoleAt(ORIGIN);
 /** Makes entries of the operator's audit log. */
 const act = async (count: number) => {
   for (let n = 0; n < count; n++) await added(`clerk ${n}`, 'READ_ONLY');
@@ -47,7 +22,7 @@ const act = async (count: number) => {
 const added = async (name: string, role: string): Promise<string> =>
   (
     await operator(
-      `mutation ($name: KeyName!, $role: OperatorRole!) {
+      `mutation ($name: OperatorName!, $role: OperatorRole!) {
       addOperator(input: { name: $name, role: $role }) { token } }`,
       { name, role },
     )
@@ -87,10 +62,8 @@ async function startWay() {
 }
 
 describe.runIf(hasChromium)('The console', () => {
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
-  });
-  afterAll(() => browser.close());
+  beforeAll(start);
+  afterAll(stop);
 
   it('refuses a wrong token in the words of the service', async () => {
     const page = await open('svc_op_wrong');

@@ -61,7 +61,8 @@ export const CATALOG: readonly Page[] = [
     empty: 'No tier yet. Add what customers can order, with its price.',
   },
   {
-    ...{ path: 'stock', group: 'Catalog', title: 'Stock', list: 'stock', key: 'serviceCode', filters: ['region'] },
+    ...{ path: 'stock', group: 'Catalog', title: 'Stock', list: 'stock', key: 'serviceCode region' },
+    filters: ['region'],
     fields: 'serviceCode region total claimed free',
     columns: [
       { field: 'serviceCode', title: 'Tier' },
@@ -72,7 +73,12 @@ export const CATALOG: readonly Page[] = [
     ],
     actions: [{ mutation: 'setStock', label: 'Set a limit' }],
     rowActions: [
-      { mutation: 'setStock', label: 'Set the limit', of: ({ region, serviceCode }) => ({ region, serviceCode }) },
+      {
+        mutation: 'setStock',
+        label: 'Set the limit',
+        of: ({ region, serviceCode }) => ({ region, serviceCode }),
+        first: ({ total }) => ({ total }),
+      },
     ],
     empty: 'No region has a limit for a tier yet. Set how many machines it sells.',
   },
@@ -103,7 +109,8 @@ export const CATALOG: readonly Page[] = [
     empty: 'No system is known.',
   },
   {
-    ...{ path: 'engine-images', group: 'Catalog', title: 'Images on engines', list: 'engineImages', key: 'code' },
+    ...{ path: 'engine-images', group: 'Catalog', title: 'Images on engines', list: 'engineImages' },
+    key: 'code engine virtualMachine',
     fields: `code engine state virtualMachine url server serverAlias sha256 fingerprint trouble troubleAt updatedAt`,
     columns: [
       { field: 'state', title: 'State', as: 'state' },

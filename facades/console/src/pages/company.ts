@@ -3,7 +3,8 @@ import { byId, is, type Page } from './page.ts';
 
 export const COMPANY: readonly Page[] = [
   {
-    ...{ path: 'operators', group: 'Company', title: 'Operators', list: 'operators', key: 'name', filters: ['state'] },
+    ...{ path: 'operators', group: 'Company', title: 'Operators', list: 'operators', key: 'name id' },
+    filters: ['state'],
     fields: 'id name role state expiresAt createdAt endedAt',
     columns: [
       { field: 'state', title: 'State', as: 'state' },

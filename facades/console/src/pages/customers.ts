@@ -55,10 +55,7 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
-      {
-        ...{ mutation: 'adjustBalance', label: 'Adjust the balance' },
-        of: ({ id }) => ({ accountId: id, key: `console ${id} ${Date.now()}` }),
-      },
+      { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',

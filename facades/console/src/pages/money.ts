@@ -26,7 +26,7 @@ export const MONEY: readonly Page[] = [
       { mutation: 'assignPayment', label: 'Assign', of: asSeen, when: is('status', 'UNMATCHED') },
       {
         ...{ mutation: 'requestReturn', label: 'Return the coins' },
-        of: ({ id }) => ({ paymentId: id, key: `return ${id}` }),
+        of: ({ id }) => ({ paymentId: id }),
         when: is('status', 'UNMATCHED'),
       },
       { mutation: 'returnPayment', label: 'Note a return', of: asSeen, when: is('status', 'UNMATCHED') },
@@ -75,7 +75,7 @@ export const MONEY: readonly Page[] = [
     empty: 'No coin has a rate yet.',
   },
   {
-    ...{ path: 'daily-totals', group: 'Money', title: 'Daily totals', list: 'dailyTotals', key: 'day' },
+    ...{ path: 'daily-totals', group: 'Money', title: 'Daily totals', list: 'dailyTotals', key: 'day kind' },
     filters: ['days'],
     fields: 'day kind transfers creditedUsd debitedUsd',
     columns: [

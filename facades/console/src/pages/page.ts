@@ -6,8 +6,13 @@ export interface Action {
   /** The mutation. Roles without its right see no button. */
   mutation: string;
   label: string;
-  /** The arguments that the row gives. Members of `input` are the first words of its form. */
+  /**
+   * The arguments that the row gives, and the form does not ask for. Members of `input` are first words instead, unless
+   * the action destroys something.
+   */
   of?: (row: Row) => Row;
+  /** The first words of arguments that the person may change. */
+  first?: (row: Row) => Row;
   /** Whether the action fits the state of the row. */
   when?: (row: Row) => boolean;
   /** The person must type the name of the row, because the action destroys something. */
@@ -37,12 +42,18 @@ export interface Page {
   columns: Column[];
   /** A root field that takes the id of a row, and the parts that its details add. */
   details?: { field: string; fields: string };
-  /** The field that names a row. */
+  /** The fields that name a row. No two rows of the list have the same values in all of them. */
   key: string;
   actions?: Action[];
   rowActions?: Action[];
   /** The words for an empty list, with the next act. */
   empty: string;
+}
+
+/** The name of a row, which no other row of its page has. A field that is true stands for itself. */
+export function nameOf({ key }: Page, row: Row): string {
+  const parts = key.split(' ').map((field) => (typeof row[field] === 'boolean' ? row[field] && field : row[field]));
+  return parts.filter((part) => part !== false).join(' ');
 }
 
 /** Whether a field of the row has one of the values. */

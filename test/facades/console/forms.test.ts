@@ -1,0 +1,154 @@
+/** The forms of the console act on the row that the operator sees, and once. */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../setup/chromium.ts';
+import { consoleAt, logIn, visitPath } from '../../setup/console.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+
+const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
+const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
+
+const stockOf = async (): Promise<{ serviceCode: string; region: string; total: number }[]> =>
+  (await operator('{ stock { serviceCode region total } }')).data.stock;
+
+/** Loses the first answer to a mutation. The service has carried it out. */
+async function loseAnswer(page: Page, mutation: string): Promise<void> {
+  let isLost = false;
+  await page.route('**/graphql', async (route) => {
+    const { query = '' } = route.request().postDataJSON() ?? {};
+    if (isLost || !query.startsWith('mutation') || !query.includes(mutation)) return route.continue();
+    isLost = true;
+    await route.fetch();
+    return route.abort('connectionreset');
+  });
+}
+
+async function adjust(page: Page, amount: string): Promise<void> {
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Amount').fill(amount);
+  await form.getByLabel('Reason').fill('Goodwill');
+  await form.getByRole('button', { name: 'Adjust the balance' }).click();
+}
+const openAdjustment = (page: Page) => page.getByRole('button', { name: 'Adjust the balance' }).click();
+const closed = (page: Page) => page.getByRole('dialog').waitFor({ state: 'detached' });
+
+describe.runIf(hasChromium)('A form of the console', () => {
+  beforeAll(start);
+  afterAll(stop);
+
+  it('changes the row that the operator chose, and no other row of the same tier', async () => {
+    const before = (await stockOf()).filter(({ serviceCode }) => serviceCode === 'vps-1');
+    const { region, total } = before[1]!;
+    const page = await openPage(operatorToken, 'stock');
+    await page
+      .getByRole('row')
+      .filter({ has: page.getByRole('gridcell', { name: 'vps-1', exact: true }) })
+      .filter({ has: page.getByRole('gridcell', { name: region, exact: true }) })
+      .click();
+    await page.getByRole('complementary').getByText(region).first().waitFor();
+    await page.getByRole('button', { name: 'Set the limit' }).click();
+    const field = page.getByRole('dialog').getByLabel('Total');
+    expect(await field.inputValue()).toBe(String(total));
+    await field.fill('7');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set the limit' }).click();
+    await closed(page);
+    const after = (await stockOf()).filter(({ serviceCode }) => serviceCode === 'vps-1');
+    expect(after).toEqual(before.map((one) => (one.region === region ? { ...one, total: 7 } : one)));
+  });
+
+  it('destroys what its title names, and asks for nothing but that name', async () => {
+    for (const engine of ['fra', 'ams']) {
+      await db.query(
+        `insert into engine (name, kinds, needs_hosts, simulated, product, state)
+         values ($1, '{VPS}', true, false, 'LXD', 'DRAINED')`,
+        [engine],
+      );
+      await db.query(
+        `insert into engine_image (name, engine, code, alias, virtual_machine, server, server_alias)
+         values ($1, $2, 'alma-9', 'alma-9', false, 'https://images.example.org', 'alma')`,
+        [`${engine}/alma-9`, engine],
+      );
+    }
+    const page = await openPage(operatorToken, 'engine-images');
+    await page.getByRole('gridcell', { name: 'fra' }).click();
+    await page.getByRole('button', { name: 'Withdraw' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByRole('heading', { name: 'Withdraw alma-9 fra' }).waitFor();
+    expect(await form.locator('input, select, textarea').count()).toBe(1);
+    await form.getByLabel(/to confirm/).fill('alma-9 fra');
+    await form.getByRole('button', { name: 'Withdraw' }).click();
+    await closed(page);
+    const { data } = await operator('{ engineImages { engine state } }');
+    expect(data.engineImages).toEqual([
+      { engine: 'ams', state: 'IMPORTING' },
+      { engine: 'fra', state: 'WITHDRAWING' },
+    ]);
+  });
+
+  it('pays once when the operator sends it again after a lost answer', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await loseAnswer(page, 'adjustBalance');
+    await openAdjustment(page);
+    await adjust(page, '25');
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await account.balance()).toBe(25);
+    await adjust(page, '25');
+    await closed(page);
+    expect(await account.balance()).toBe(25);
+  });
+
+  it('pays once when the operator opens it again after a lost answer, and again when that one has succeeded', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await loseAnswer(page, 'adjustBalance');
+    await openAdjustment(page);
+    await adjust(page, '25');
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.reload();
+    await openAdjustment(page);
+    await adjust(page, '25');
+    await closed(page);
+    expect(await account.balance()).toBe(25);
+    await openAdjustment(page);
+    await adjust(page, '25');
+    await closed(page);
+    expect(await account.balance()).toBe(50);
+  });
+
+  it('tells the operator who sends other values after a lost answer that the service carried out the first ones', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await loseAnswer(page, 'adjustBalance');
+    await openAdjustment(page);
+    await adjust(page, '25');
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await adjust(page, '30');
+    await page.getByText('The service carried out the values that you sent first.').waitFor();
+    expect(await account.balance()).toBe(25);
+    await page.keyboard.press('Escape');
+    await openAdjustment(page);
+    await adjust(page, '5');
+    await closed(page);
+    expect(await account.balance()).toBe(30);
+  });
+
+  it('ends with the login, and so does the token that it shows', async () => {
+    const added = await operator(
+      'mutation { addOperator(input: { name: "leaver", role: OWNER }) { token operator { id } } }',
+    );
+    const { token, operator: leaver } = added.data.addOperator;
+    const page = await openPage(token, 'operators');
+    await page.getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByLabel('Name').fill('successor');
+    await page.getByLabel('Role').selectOption('SUPPORT');
+    await page.getByRole('dialog').getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByText(/^svc_op_/).waitFor();
+    await operator(`mutation { endOperator(id: "${leaver.id}") { state } }`);
+    await visitPath(page, 'audit');
+    await page.getByLabel('Your operator token').waitFor();
+    await logIn(page, operatorToken);
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+    expect(await page.getByText(/^svc_op_/).count()).toBe(0);
+  });
+});

@@ -1,0 +1,51 @@
+/** The console in a real browser (Debian's chromium), as an operator opens it. */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
+
+/** Returns the ways to the console of a service. `start` launches the browser, and `stop` ends it. */
+export function consoleAt(own: string) {
+  let browser: Browser;
+  const start = async () => {
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+  };
+
+  /** Opens the console as an operator. It fails the test for an error of the page, or for a request to another host. */
+  async function open(token: string, options: BrowserContextOptions = {}, origin = own): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    context.setDefaultTimeout(240_000);
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', ({ message }) => faults.push(message));
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+    page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
+    onTestFinished(async () => {
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.close();
+      expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);
+    });
+    await page.goto(`${origin}/`);
+    await logIn(page, token);
+    return page;
+  }
+
+  /** Opens a page of the console by its path, with its filters. */
+  async function openPage(token: string, path: string, options?: BrowserContextOptions, origin?: string) {
+    const page = await open(token, options, origin);
+    await page.getByRole('heading', { name: 'Today' }).waitFor();
+    await visitPath(page, path);
+    return page;
+  }
+  return { start, stop: () => browser.close(), open, openPage };
+}
+
+/** Types the token into the login. */
+export async function logIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Your operator token').fill(token);
+  await page.getByRole('button', { name: 'Open the console' }).click();
+}
+
+/** Goes to a page of the open console. */
+export const visitPath = (page: Page, path: string): Promise<void> =>
+  page.evaluate((hash) => {
+    location.hash = hash;
+  }, path);
