@@ -37,10 +37,10 @@ export const OauthClient = entity('oauth_client', {
 });
 export type OauthClient = RowOf<typeof OauthClient>;
 
-/** Notes that the client $1 got a token. No row: the client was deleted, or has expired. */
+/** Notes that the client $1 with the secret of the digest $2 gets a token. No row: it may get none any more. */
 export const NOTE_CLIENT_USE = statement({ id: column.key() })`
   update oauth_client set last_used_at = date_trunc('minute', now())
-    where id = $1 and (expires_at is null or expires_at > now()) returning id`;
+    where id = $1 and secret_digest = $2 and (expires_at is null or expires_at > now()) returning id`;
 
 /** Replaces the secret of the client $1 by the digest $2. $3 the digest before, or null for any. No row: it is another. */
 export const REPLACE_SECRET = statement({ id: column.key() })`

@@ -14,8 +14,7 @@ import { found } from '../../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../../pages.ts';
 import { lockOwnAccount, requireOpen } from '../account.ts';
 import { endSessions } from '../auth/sessions.ts';
-import { authenticateClient } from './client.ts';
-import { sourceOf } from './token.ts';
+import { authenticateClient, sourceOf } from './client.ts';
 
 /** Lists the clients, newest first; the operator reads the clients of all accounts. */
 export const listOauthClients = (context: Context, request: PageRequest): Promise<Page<OauthClient>> =>
