@@ -2,7 +2,7 @@
 import { FIND_LOGIN } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import { type Context, isLogin } from '../../context.ts';
+import type { Context } from '../../context.ts';
 import { proofOf } from './scope.ts';
 import { useSecondFactor } from './second-factor.ts';
 
@@ -31,7 +31,7 @@ async function askedCode(
   code: string | null | undefined,
 ): Promise<(() => Promise<void>) | undefined> {
   const { db, viewer, logins, address } = context;
-  if (!viewer || !isLogin(viewer)) return undefined;
+  if (!viewer?.isLogin) return undefined;
   const login = await FIND_LOGIN.first(db, [viewer.credentialId, RECENT_SECONDS]);
   if (!login?.totpEnabled || (login.isRecent && !code)) return undefined;
   if (!code) throw new ApiError('step_up_required');

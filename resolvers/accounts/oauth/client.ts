@@ -45,10 +45,12 @@ export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => 
 /**
  * Notes that a client gets a token, and checks it once more. Another request may have ended it, or replaced its secret, since
  * its authentication. The caller holds the lock of the account.
+ * @returns whether the client is the way into its account
  * @throws ApiError invalid_client
  */
-export async function noteClientUse(context: Context, tx: Transaction, client: OauthClient): Promise<void> {
-  if (await NOTE_CLIENT_USE.first(tx, [client.id, client.secretDigest])) return;
+export async function noteClientUse(context: Context, tx: Transaction, client: OauthClient): Promise<boolean> {
+  const noted = await NOTE_CLIENT_USE.first(tx, [client.id, client.secretDigest]);
+  if (noted) return noted.isWayIn;
   noteRefusal(context, client, 'refused');
   throw new ApiError('invalid_client', 'The client was deleted, has expired, or has another secret by now.');
 }

@@ -52,10 +52,11 @@ async function granted(context: Context, client: OauthClient, { scope }: TokenRe
   const tokens = await context.db.transaction(async (tx) => {
     // Under the lock of the account no request deletes the client, or replaces its secret.
     await lockAccount(tx, accountId);
-    await noteClientUse(context, tx, client);
+    const isLogin = await noteClientUse(context, tx, client);
     const opened = await openSession(context, tx, accountId, sourceOf(client), {
       scope: narrowed,
       endsBy: client.expiresAt,
+      isLogin,
     });
     // The client does not get the refresh token, so that token must not keep the session open.
     if (!renewable) await DROP_REFRESH_TOKEN.all(tx, [opened.tokenId]);
