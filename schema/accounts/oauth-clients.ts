@@ -97,7 +97,8 @@ builder.mutationFields((t) => ({
   resetClient: t.field({
     type: RotatedOauthClient,
     scope: 'operator',
-    right: 'support',
+    // Its holder acts for the customer from then on.
+    right: 'owner',
     creates: 'tokens',
     description:
       'Gives an OAuth client a new secret, and ends its tokens and all that it created. Hand the secret to the owner.',
