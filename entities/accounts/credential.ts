@@ -59,7 +59,7 @@ export const IS_OPEN = `revoked_at is null
 export const isWayInSql = (client: string): string => `(${client}.limited_by is null
   and exists (select from account where account.id = ${client}.account_id and password_hash is null))`;
 /** A condition: a session is a login, of a person or of such a client. */
-const isLoginSql = (session: string) => `(${session}.source not like 'oauth:%' or exists (
+export const isLoginSql = (session: string): string => `(${session}.source not like 'oauth:%' or exists (
     select from oauth_client as way where way.id = substr(${session}.source, 7) and ${isWayInSql('way')}))`;
 /** When the login of a session was. A refresh makes it no newer. */
 const beginSql = (session: string) => `(select created_at from session as first where first.id = ${session}.family_id)`;
