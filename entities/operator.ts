@@ -15,7 +15,7 @@ export const ROLES_WITH = {
   support: ['OWNER', 'SUPPORT'],
   /** Moves money. */
   billing: ['OWNER', 'BILLING'],
-  /** Changes the installation: engines, hosts, the catalog, the canary, the operators. */
+  /** Changes the installation: engines, hosts, the catalog, the canary, the operators. Makes credentials of customers. */
   owner: ['OWNER'],
 } as const satisfies Record<string, readonly OperatorRole[]>;
 export type OperatorRight = keyof typeof ROLES_WITH;

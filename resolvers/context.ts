@@ -25,7 +25,9 @@ export interface Viewer {
   /** The role of an operator. A customer has none. */
   role?: OperatorRole;
   expiresAt: Date | null;
-  /** The API key, or the OAuth client of a token; null for a login. It has the limits, and spends. */
+  /** Whether it is a login: of a person, or of the client that is the way into an account without a password. */
+  isLogin?: boolean;
+  /** The API key, or the OAuth client of a token; null for a token of a person. It has the limits, and spends. */
   holder?: string | null;
   /** The limits of the holder. Absent: it has none. */
   limits?: Limits | undefined;
@@ -83,11 +85,12 @@ export function requireAccount({ viewer }: Context, asked: string | null | undef
   if (asked && viewer?.accountId && asked !== viewer.accountId) throw new ApiError('not_found');
 }
 
-/** Whether the credential is a login: neither an API key nor a token of an OAuth client. */
-export const isLogin = (viewer: Viewer): boolean => viewer.kind === 'access_token' && !viewer.holder;
-
-/** The name under which a credential counts: the API key, the OAuth client, or the refresh family of a login. */
+/** The name under which a credential counts: the API key, the OAuth client, or the refresh family of a token. */
 export const countedAs = ({ holder, family, credentialId }: Viewer): string => holder ?? family ?? credentialId;
+
+/** The name under which its calls count. Each login has its own, so a stolen one uses up no calls of the others. */
+export const callsCountAs = (viewer: Viewer): string =>
+  countedAs(viewer.isLogin ? { ...viewer, holder: null } : viewer);
 
 /** The account of a call, or the network of a caller without a credential. */
 export const groupOf = (viewer: Viewer | null, address: string | null): string =>

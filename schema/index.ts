@@ -62,9 +62,9 @@ export { isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../enti
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
-export { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
+export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling, Turns } from '../resolvers/ceiling.ts';
-export { atTurnOf, type Context, countedAs, groupOf, isLogin, turnOf, type Viewer } from '../resolvers/context.ts';
+export { atTurnOf, callsCountAs, type Context, countedAs, groupOf, turnOf, type Viewer } from '../resolvers/context.ts';
 export { faultOf, suggestion } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

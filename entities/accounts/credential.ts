@@ -52,6 +52,18 @@ export type Session = RowOf<typeof Session>;
 export const IS_OPEN = `revoked_at is null
   and (expires_at > now() or (refresh_digest is not null and refresh_expires_at > now()))`;
 
+/**
+ * A condition: an OAuth client is the way into its account, as the password is elsewhere. The account has no password, and
+ * the client depends on no other credential.
+ */
+export const isWayInSql = (client: string): string => `(${client}.limited_by is null
+  and exists (select from account where account.id = ${client}.account_id and password_hash is null))`;
+/** A condition: a session is a login, of a person or of such a client. */
+export const isLoginSql = (session: string): string => `(${session}.source not like 'oauth:%' or exists (
+    select from oauth_client as way where way.id = substr(${session}.source, 7) and ${isWayInSql('way')}))`;
+/** When the login of a session was. A refresh makes it no newer. */
+const beginSql = (session: string) => `(select created_at from session as first where first.id = ${session}.family_id)`;
+
 /** A page of the open sessions of the account $1, newest first, before the id $2, at most $3. */
 export const LIST_OPEN_SESSIONS = statement(Session.columns)`
   select ${columnsOf(Session)} from session
@@ -62,8 +74,8 @@ export const FIND_LOGIN_CHANGE = statement({ id: column.key() })`
     where access_digest = any($1) and event.created_at > session.created_at
       and type in ('account.password_changed', 'account.totp_enabled', 'account.totp_disabled') limit 1`;
 /** The open sessions of the account $1, those first that were unused for longest. */
-export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.text() })`
-  select id, source from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;
+export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.text(), isLogin: column.boolean() })`
+  select id, source, ${isLoginSql('session')} as is_login from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;
 /**
  * Writes a session, and returns the seconds of its tokens. $1 to $8 are columns. $9 is the end of its family; null for a new
  * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family. $13 is the latest end of a new family, or null.
@@ -83,12 +95,12 @@ export const READ_SESSION = statement({ ...Session.columns, isOver: column.boole
 export const ROTATE_SESSION = statement({})`
   update session set rotated_at = now(), revoked_at = now(), user_agent = null where id = $1`;
 /**
- * Whether the session $1 may end the session $2 of the account $3. It may end tokens of OAuth clients, and logins that are not newer.
- * A login begins a family, so a refresh makes it no newer. Null as $1: the caller has no login.
+ * Whether the login $1 may end the session $2 of the account $3. It may end all that are no logins, and logins that are not
+ * newer. Null as $1: the caller has no login.
  */
 export const MAY_END_SESSION = statement({ allowed: column.boolean() })`
-  select source like 'oauth:%' or coalesce(family_expires_at <=
-      (select family_expires_at from session where id = $1 and account_id = $3), false) as allowed
+  select not ${isLoginSql('session')} or coalesce(${beginSql('session')} <=
+      (select ${beginSql('own')} from session as own where id = $1 and account_id = $3), false) as allowed
     from session where id = $2 and account_id = $3`;
 /** Ends the open sessions of the account $1 in the families of the sessions $2. A refresh replaces a session. */
 export const END_SESSIONS = statement({ id: column.key() })`
@@ -183,7 +195,9 @@ const CREDENTIAL = {
   scope: column.text(),
   expiresAt: nullable(column.timestamp()),
   revokedAt: nullable(column.timestamp()),
-  /** The API key itself, or the OAuth client of a token; null for a login. The limits are those of the holder. */
+  /** Whether it is a login. */
+  isLogin: column.boolean(),
+  /** The API key itself, or the OAuth client of a token; null for a token of a person. The limits are those of the holder. */
   holder: nullable(column.text()),
   ipAllowlist: column.textArray(),
   spendLimitMicros: nullable(column.bigint()),
@@ -207,7 +221,7 @@ const SUSPENDED_FOR = '(select suspended_for from account where account.id = fou
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement({ ...CREDENTIAL, ...STATUS })`
   ${used('api_key', 'digest', `found.status = 'ACTIVE' and cardinality(found.ip_allowlist) = 0`)}
-  select account_id, id as credential_id, name, scope, expires_at, revoked_at, status, id as holder, ip_allowlist,
+  select account_id, id as credential_id, name, scope, expires_at, revoked_at, status, false as is_login, id as holder, ip_allowlist,
     spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
 const noteUse = (table: string) => statement({})`
   update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;
@@ -220,7 +234,7 @@ const FROM_ANYWHERE = `not exists (
 export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
   ${used('session', 'access_digest', FROM_ANYWHERE)}
   select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
-    client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
+    ${isLoginSql('found')} as is_login, client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
     client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
     rotated_at is not null as is_rotated
   from found left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;

@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { isLoginSql } from './credential.ts';
 
 export const MESSAGE_SENDERS = ['OPERATOR', 'CUSTOMER'] as const;
 export type MessageSender = (typeof MESSAGE_SENDERS)[number];
@@ -19,26 +20,32 @@ export const Message = entity('message', {
   /** The kind of the thing that the message is about, and its id or order number. Both are null, or none is. */
   relatedType: nullable(column.oneOf(...RELATED_TYPES)),
   relatedId: nullable(column.text()),
+  /** The API key or session that wrote it. Null: the operator did, or the message is older than the column. */
+  credentialId: nullable(column.text()),
   createdAt: column.now(),
   /** When the recipient marked it as read. */
   readAt: nullable(column.timestamp()),
 });
 export type Message = RowOf<typeof Message>;
 
-/** Inserts messages of the sender $3 with the ids $1 to the accounts $2. $4 title, $5 body, $6 and $7 what they are about. */
+/** Inserts messages of the sender $3 with the ids $1 to the accounts $2. $4 title, $5 body, $6 and $7 what they are about, $8 the credential. */
 export const INSERT_MESSAGES = statement(Message.columns)`
-  insert into message (id, account_id, sender, title, body, related_type, related_id)
-  select id, account_id, $3, $4, $5, $6, $7 from unnest($1::text[], $2::text[]) as given(id, account_id)
+  insert into message (id, account_id, sender, title, body, related_type, related_id, credential_id)
+  select id, account_id, $3, $4, $5, $6, $7, $8 from unnest($1::text[], $2::text[]) as given(id, account_id)
   returning ${columnsOf(Message)}`;
 
 /** Marks the message $1 as read. The first time stays. */
 export const MARK_READ = statement(Message.columns)`
   update message set read_at = coalesce(read_at, now()) where id = $1 returning ${columnsOf(Message)}`;
 
-/** Seconds until the $2th newest message of the customer $1 is a day old; no row if it is older. */
+/**
+ * Seconds until the $2th newest message of the customer $1 is a day old; no row if it is older. With $3, messages of logins do
+ * not count.
+ */
 export const SECONDS_TO_A_DAY_OLD = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 day' - now())::float8 as seconds from message
   where account_id = $1 and sender = 'CUSTOMER' and created_at > now() - interval '1 day'
+    and not ($3::boolean and exists (select from session where session.id = credential_id and ${isLoginSql('session')}))
   order by id desc offset $2::int - 1 limit 1`;
 
 /** The oldest $1 messages of customers that the operator has not read. */

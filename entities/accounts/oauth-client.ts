@@ -3,7 +3,7 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
 import { DEPOSIT_ADDRESS_SECONDS } from '../payments/top-up.ts';
-import { LIMITS } from './credential.ts';
+import { isWayInSql, LIMITS } from './credential.ts';
 
 export const GRANT_TYPES = ['client_credentials', 'refresh_token'] as const;
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
@@ -37,10 +37,11 @@ export const OauthClient = entity('oauth_client', {
 });
 export type OauthClient = RowOf<typeof OauthClient>;
 
-/** Notes that the client $1 got a token. No row: the client was deleted, or has expired. */
-export const NOTE_CLIENT_USE = statement({ id: column.key() })`
+/** Notes that the client $1 with the secret of the digest $2 gets a token. No row: it may get none any more. */
+export const NOTE_CLIENT_USE = statement({ isWayIn: column.boolean() })`
   update oauth_client set last_used_at = date_trunc('minute', now())
-    where id = $1 and (expires_at is null or expires_at > now()) returning id`;
+    where id = $1 and secret_digest = $2 and (expires_at is null or expires_at > now())
+    returning ${isWayInSql('oauth_client')} as is_way_in`;
 
 /** Replaces the secret of the client $1 by the digest $2. $3 the digest before, or null for any. No row: it is another. */
 export const REPLACE_SECRET = statement({ id: column.key() })`
@@ -50,6 +51,9 @@ export const REPLACE_SECRET = statement({ id: column.key() })`
 export const HAS_OTHER_WAY_IN = statement({ other: column.boolean() })`
   select exists (select from account where id = $1 and password_hash is not null)
     or exists (select from oauth_client where account_id = $1 and id <> $2 and limited_by is null) as other`;
+/** The clients that are ways into the account $1, which has no password. */
+export const FIND_WAYS_IN = statement({ id: column.key() })`
+  select id from oauth_client where account_id = $1 and ${isWayInSql('oauth_client')}`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /**

@@ -24,7 +24,9 @@ const REVOKE_API_KEYS = moveStatement(
   `${CHOSEN} and (expires_at is null or expires_at > now())`,
   { revokedAt: expression('now()') },
 );
-const DELETE_CLIENTS = statement({ id: column.key() })`delete from oauth_client where ${CHOSEN} returning id`;
+/** Keeps the clients $3. */
+const DELETE_CLIENTS = statement({ id: column.key() })`
+  delete from oauth_client where ${CHOSEN} and id <> all($3::text[]) returning id`;
 /** Ends the sessions of the account $1 from the OAuth clients $2. */
 const END_CLIENT_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and substr(source, 7) = any($2::text[]) and source like 'oauth:%'
@@ -42,17 +44,19 @@ export interface RevokedCredentials {
  * Revokes API keys, deletes OAuth clients, and ends the sessions of these clients, at once. The credentials that they
  * created end with them, their webhooks stop, and their SSH keys leave. The caller holds the lock of the account.
  * @param ids of API keys and OAuth clients, or null for all of the account
+ * @param kept OAuth clients among them that stay with their sessions. Their creations end
  */
 export async function revokeCredentials(
   tx: Transaction,
   accountId: string,
   ids: readonly string[] | null,
   actor: Actor,
+  kept: readonly string[] = [],
 ): Promise<RevokedCredentials> {
   const apiKeys = await REVOKE_API_KEYS.all(tx, [accountId, ids]);
-  const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids])).map(({ id }) => id);
+  const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids, kept])).map(({ id }) => id);
   const sessions = (await END_CLIENT_SESSIONS.all(tx, [accountId, clients])).map(({ id }) => id);
-  const creators = [accountId, [...apiKeys.map(({ id }) => id), ...clients]];
+  const creators = [accountId, [...apiKeys.map(({ id }) => id), ...clients, ...kept]];
   const webhooks = await DISABLE_CREATED.all(tx, creators);
   await NOTE_CREATOR_REVOKED.all(tx, creators);
   const sshKeys = await DELETE_CREATED_SSH_KEYS.all(tx, creators);

@@ -1,5 +1,5 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
-import { ApiError, type Context, countedAs, requireStepUp } from '../../schema/index.ts';
+import { ApiError, type Context, countedAs, requireRepeatedStepUp, requireStepUp } from '../../schema/index.ts';
 import { aliasing, isRecord } from '../compile/inputs.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
@@ -117,7 +117,7 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     );
     // The run ended the sharing before this commit.
     endSharing(operation);
-    if (replayed && code && !sameCode) await requireStepUp(context, code);
+    if (replayed && code) await requireRepeatedStepUp(context, code, sameCode);
     const answer = readStored(stored);
     if (replayed) for (const [header, value] of Object.entries(answer.headers)) context.setHeader?.(header, value);
     return { answer: answer.body, replayed };

@@ -1,6 +1,6 @@
 /** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError, Ceiling, countedAs, type FieldError, groupOf, isLogin, type Viewer } from '../../schema/index.ts';
+import { ApiError, Ceiling, callsCountAs, type FieldError, groupOf, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -126,7 +126,7 @@ function toolOf(
 
 /** The name under which a call counts. Urgent calls of a login count apart, so no other credential of the account holds them up. */
 const countedWith = ({ urgent }: Operation, viewer: Viewer | null, address: string | null): string =>
-  urgent && viewer && isLogin(viewer) ? `urgent ${countedAs(viewer)}` : groupOf(viewer, address);
+  urgent && viewer?.isLogin ? `urgent ${callsCountAs(viewer)}` : groupOf(viewer, address);
 
 const resultOf = (content: Readonly<Values>, text = jsonOf(content)): CallToolResult => ({
   content: [{ type: 'text', text }],

@@ -1,13 +1,13 @@
 /**
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family or of an OAuth client count as one credential. A login makes a few urgent calls beside the full limit of its
+ * refresh family count as one credential. So do those of an OAuth client, if they are no logins. A login makes a few urgent calls beside the full limit of its
  * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
  * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key
  * every hour. Reads without a credential and each kind of public change count apart. Many callers may share an address, so a
  * stranger's reads must not keep a customer from logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { atTurnOf, countedAs, isCircuit, isLogin, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
+import { atTurnOf, callsCountAs, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
@@ -162,7 +162,7 @@ export class RateLimits {
 
   #ownLimitOf(viewer: Viewer): Limit {
     const { keyPerMinute, keyPerHour } = this.#quotas;
-    return { name: countedAs(viewer), perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
+    return { name: callsCountAs(viewer), perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
   }
 
   /** The limits of a login whose account has no calls left. */
@@ -170,7 +170,7 @@ export class RateLimits {
     const ofAccount = { minute: 'urgent_account', hour: 'urgent_account_hour' };
     return [
       this.#ownLimitOf(viewer),
-      { name: `urgent ${countedAs(viewer)}`, ...URGENT, minute: 'urgent', hour: 'urgent_hour' },
+      { name: `urgent ${callsCountAs(viewer)}`, ...URGENT, minute: 'urgent', hour: 'urgent_hour' },
       { name: `urgent ${viewer.accountId}`, ...URGENT_OF_ACCOUNT, ...ofAccount },
     ];
   }
@@ -244,7 +244,7 @@ export class RateLimits {
   }
 }
 
-const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer !== null && isLogin(viewer);
+const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer?.isLogin ?? false;
 
 function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
   const now = Date.now();

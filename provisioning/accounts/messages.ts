@@ -20,7 +20,9 @@ export async function writeMessages(
   actor: Actor,
 ): Promise<Message[]> {
   const ids = accountIds.map(() => newId('msg'));
-  const written = await INSERT_MESSAGES.all(tx, [ids, accountIds, sender, title, body, relatedType, relatedId]);
+  const credential = sender === 'CUSTOMER' ? actor.id : null;
+  const letter = [title, body, relatedType, relatedId, credential];
+  const written = await INSERT_MESSAGES.all(tx, [ids, accountIds, sender, ...letter]);
   await recordAll(
     tx,
     written.map(({ id, accountId }) => ({ accountId, subject: id, type: 'message.created', actor })),

@@ -33,6 +33,8 @@ export { MESSAGE_SENDERS, RELATED_TYPES } from '../../entities/accounts/message.
 /** The messages of a customer in 24 hours, and those of an account that never paid. */
 const PER_DAY = 20;
 const UNPAID_PER_DAY = 5;
+/** The part of these that is kept for logins. So a thief of an API key does not keep the owner from writing. */
+const KEPT_PART = 0.3;
 
 type RelatedType = (typeof RELATED_TYPES)[number];
 /** The table of each related thing, and the column that callers name. An incident belongs to no account. */
@@ -82,7 +84,7 @@ export async function listMessages(
 export async function writeMessage(context: Context, given: GivenMessage): Promise<Message> {
   return context.db.transaction(async (tx) => {
     const accountId = await lockOwnAccount(tx, context, 'while suspended');
-    await requireRoom(tx, accountId);
+    await requireRoom(tx, accountId, context.viewer?.isLogin ?? false);
     const letter = await letterOf(tx, given, accountId);
     const [message] = await writeMessages(tx, 'CUSTOMER', [accountId], letter, actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, message!.id, { type: 'message.received', actor: actorOf(context) });
@@ -137,18 +139,19 @@ export async function sendMessage(
 const senderTo = ({ viewer }: Context): MessageSender => (viewer?.accountId ? 'OPERATOR' : 'CUSTOMER');
 
 /** @throws ApiError rate_limited */
-async function requireRoom(tx: Transaction, accountId: string): Promise<void> {
+async function requireRoom(tx: Transaction, accountId: string, isLogin: boolean): Promise<void> {
   const { paid } = (await HAS_PAID.first(tx, [accountId]))!;
   const most = paid ? PER_DAY : UNPAID_PER_DAY;
-  const oldest = await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most]);
+  const kept = isLogin ? 0 : Math.ceil(most * KEPT_PART);
+  const oldest =
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, false])) ??
+    (kept && (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most - kept, true])));
   if (!oldest) return;
   const before = paid ? '' : ' before its first payment';
   throw new ApiError(
     'rate_limited',
-    `An account sends at most ${most} messages in 24 hours${before}. Wait for retry_after.`,
-    {
-      retryAfter: Math.max(1, Math.ceil(oldest.seconds)),
-    },
+    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${Math.ceil(most * KEPT_PART)} of these. Wait for retry_after.`,
+    { retryAfter: Math.max(1, Math.ceil(oldest.seconds)) },
   );
 }
 

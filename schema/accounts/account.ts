@@ -169,7 +169,7 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description:
-      'Ends all sessions, API keys and OAuth clients of an account, and replaces the secrets of its webhooks. Its owner logs in again. An account without a password is refused: see resetClient.',
+      'Ends all sessions, API keys and OAuth clients of an account, and replaces the secrets of its webhooks. Its owner logs in again. An account without a password keeps the client that is its way in, with its secret. If that leaked, see resetClient.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),

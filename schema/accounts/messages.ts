@@ -23,6 +23,11 @@ export const MessageType = objectType<Message>('Message', 'A message between the
   id: t.exposeID('id'),
   accountId: t.exposeID('accountId', { description: 'The customer.' }),
   from: t.expose('sender', { type: MessageSender }),
+  credentialId: t.exposeID('credentialId', {
+    nullable: true,
+    description:
+      'The API key or session of the customer that wrote it. Null: the operator did, or it is from an earlier version.',
+  }),
   subject: t.exposeString('title'),
   body: t.exposeString('body'),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),

@@ -87,7 +87,7 @@ builder.mutationFields((t) => ({
     whileSuspended: true,
     creates: 'tokens',
     description:
-      'Replaces the secret of an OAuth client of the account. The caller proves the present one. Other tokens of the client end at once.',
+      'Replaces the secret of an OAuth client of the account. The caller proves the present one. Other tokens of the client end at once. If the client is the only way into the account, all that it created ends, too.',
     args: {
       clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }),
       input: t.arg({ type: RotateInput, required: true }),
@@ -97,9 +97,11 @@ builder.mutationFields((t) => ({
   resetClient: t.field({
     type: RotatedOauthClient,
     scope: 'operator',
-    right: 'support',
+    // Its holder acts for the customer from then on.
+    right: 'owner',
     creates: 'tokens',
-    description: 'Gives an OAuth client a new secret, and ends its tokens. Hand the secret to the owner.',
+    description:
+      'Gives an OAuth client a new secret, and ends its tokens and all that it created. Hand the secret to the owner.',
     args: {
       clientId: t.arg({ type: 'ID', required: true, description: 'The client.' }),
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),

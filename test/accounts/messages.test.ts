@@ -6,6 +6,7 @@ import { circularTask, messageProcess } from '../../provisioning/accounts/messag
 import type { LeasedTask } from '../../provisioning/tasks/tasks.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
+import { restClient } from '../setup/spawn.ts';
 import { callTool } from '../setup/tool.ts';
 
 const { db, newAccount, operator, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
@@ -179,6 +180,25 @@ describe('A customer', () => {
     expect(await sent()).toMatchObject({ count: 15, body: { code: 'rate_limited' } });
     await db.query(`update message set created_at = now() - interval '1 day' where account_id = $1`, [account.id]);
     expect((await ask(account)).status).toBe(200);
+  });
+
+  it('still writes after an API key used up its part of the day, and the operator sees which wrote what', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'full' });
+    const thief = { ...account, rest: restClient(publicUrl, key.plaintext) };
+    for (let i = 0; i < 3; i++) expect((await ask(thief)).status).toBe(200);
+    expect((await ask(thief)).body).toMatchObject({
+      ...{ code: 'rate_limited', detail: expect.stringContaining('logins'), retry_after: expect.any(Number) },
+    });
+    for (let i = 0; i < 2; i++) expect((await ask(account)).status).toBe(200);
+    expect((await ask(account)).body.code).toBe('rate_limited');
+    const { data } = await operator(
+      `query ($accountId: ID) { messages(accountId: $accountId) { data { credentialId } } }`,
+      { accountId: account.id },
+    );
+    const wrote = data.messages.data.map(({ credentialId }: { credentialId: string }) => credentialId);
+    const login = expect.stringMatching(/^tok_/);
+    expect(wrote).toEqual([login, login, key.key_id, key.key_id, key.key_id]);
   });
 
   it('may write and read messages while the account is suspended', async () => {

@@ -61,6 +61,15 @@ describe('The name of an operator', () => {
 });
 
 describe('A named operator', () => {
+  it('of support gets no credential of a customer', async () => {
+    const { rest } = await newAccount();
+    const { body } = await rest('POST', '/v1/oauth/register', { scope: 'full' });
+    const reset = 'mutation ($id: ID!) { resetClient(clientId: $id, reason: "Lost") { clientSecret } }';
+    const { call } = await add('sid', 'SUPPORT');
+    expect(codeOf(await call(reset, { id: body.client_id }))).toBe('insufficient_scope');
+    expect((await operator(reset, { id: body.client_id })).data.resetClient.clientSecret).toMatch(/^svc_cs_/);
+  });
+
   it('does what the role permits, and hears which roles permit the rest', async () => {
     const { id } = await newAccount();
     const [billing, support, reader] = [

@@ -165,6 +165,7 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   name: found.name,
   scopes: expandScopes(found.scope),
   expiresAt: found.expiresAt,
+  isLogin: found.isLogin,
   holder: found.holder,
   limits: limitsOf(found),
   family: found.family,

@@ -3,6 +3,7 @@
  * that a thief has the token, so the service ends all sessions of the same login.
  */
 import { END_FAMILY, READ_SESSION, ROTATE_SESSION, Session } from '../../../entities/accounts/credential.ts';
+import type { OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -10,6 +11,7 @@ import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
+import { noteClientUse, sourceOf } from '../oauth/client.ts';
 import { insertSession, type TokenPair } from './session.ts';
 
 export interface Refreshed {
@@ -23,18 +25,18 @@ type Refusal = (typeof REFUSALS)[number];
 /**
  * Replaces the pair of a refresh token, and ends the old access token at once. The new refresh token lives for 30 days,
  * but not longer than 90 days after the login.
- * @param source the OAuth client that has authenticated, and accepts only its own tokens. Absent: a caller without a secret,
+ * @param client the OAuth client that has authenticated, and accepts only its own tokens. Absent: a caller without a secret,
  * who renews no token of a client (RFC 6749, section 6)
- * @throws ApiError invalid_, expired_ or revoked_credential, refresh_token_reused, or rate_limited for an account that never paid
+ * @throws ApiError invalid_, expired_ or revoked_credential, refresh_token_reused, invalid_client, or rate_limited for an account that never paid
  */
-export async function refresh(context: Context, refreshToken: string, source?: `oauth:${string}`): Promise<Refreshed> {
+export async function refresh(context: Context, refreshToken: string, client?: OauthClient): Promise<Refreshed> {
   if (credentialKind(refreshToken) === 'at')
     throw new ApiError('invalid_credential', 'This is an access token. Send the refresh token that came with it.');
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
   const found = await find(context.db, Session, { refreshDigest });
-  if (!found || (source && found.source !== source)) throw new ApiError('invalid_credential');
-  if (!source && found.source.startsWith('oauth:')) throw ofClient();
+  if (!found || (client && found.source !== sourceOf(client))) throw new ApiError('invalid_credential');
+  if (!client && found.source.startsWith('oauth:')) throw ofClient();
   // A second use counts nothing. So a thief who used up the limit does not delay its discovery.
   if (!found.revokedAt) await context.countUnpaid(found.accountId, context.address, 'refresh');
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {
@@ -54,6 +56,7 @@ export async function refresh(context: Context, refreshToken: string, source?: `
       return 'revoked_credential';
     }
     if (session.isOver) return 'expired_credential';
+    if (client) await noteClientUse(context, tx, client);
     return rotate(context, tx, session);
   });
   // The throw is outside the transaction, so that the end of a family is committed.

@@ -1,6 +1,7 @@
 /** Ends all credentials of an account: by its owner with a new password, or by the operator. */
 import { Account } from '../../../entities/accounts/account.ts';
 import { FIND_OPEN_SESSIONS } from '../../../entities/accounts/credential.ts';
+import { FIND_WAYS_IN } from '../../../entities/accounts/oauth-client.ts';
 import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
@@ -32,32 +33,37 @@ export interface Revoked {
 
 /**
  * Ends all credentials of an account for the operator, also those of its owner, who logs in again. The event has the reason.
- * @throws ApiError not_found, or validation_failed for an account without a password, which could not log in again
+ * An account without a password keeps the OAuth client that is its way in, with its secret. The tokens of the client end.
+ * @throws ApiError not_found
  */
 export async function revokeAccount(context: Context, id: string, reason: string): Promise<Revoked> {
   if (!isId('acct', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, id);
-    const { passwordHash } = found(await find(tx, Account, { id }));
-    if (!passwordHash)
-      throw new ApiError(
-        'validation_failed',
-        'The account has no password, so its OAuth client is its only way in. Give that a new secret by resetClient.',
-      );
+    found(await find(tx, Account, { id }));
+    const kept = (await FIND_WAYS_IN.all(tx, [id])).map((client) => client.id);
     // The webhooks hear of it before the replacement of their secrets disables them.
     await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
     await remove(tx, PendingLogin, { accountId: id });
     const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
-    const logins = open.filter(({ source }) => !source.startsWith('oauth:')).map((session) => session.id);
+    const logins = open.filter(({ isLogin }) => isLogin).map((session) => session.id);
     const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
-    const revoked = await revokeEverything(context, tx, id);
+    const revoked = await revokeEverything(context, tx, id, kept);
     return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
   });
 }
 
-/** Ends API keys and OAuth clients with their tokens, and replaces the secrets of webhooks. The caller holds the lock of the account. */
-export async function revokeEverything(context: Context, tx: Transaction, accountId: string): Promise<Revoked> {
-  const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context));
+/**
+ * Ends API keys and OAuth clients with their tokens, and replaces the secrets of webhooks. The caller holds the lock of the account.
+ * @param kept OAuth clients that stay with their tokens
+ */
+export async function revokeEverything(
+  context: Context,
+  tx: Transaction,
+  accountId: string,
+  kept: readonly string[] = [],
+): Promise<Revoked> {
+  const { apiKeys, clients, sessions } = await revokeCredentials(tx, accountId, null, actorOf(context), kept);
   return {
     sessionsRevoked: sessions.length,
     apiKeysRevoked: apiKeys.length,

@@ -2,7 +2,7 @@
 import type { RequiredScope } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { type OperatorRight, type OperatorRole, ROLES_WITH } from '../../../entities/operator.ts';
-import { countedAs, isLogin, type Viewer } from '../../context.ts';
+import { callsCountAs, type Viewer } from '../../context.ts';
 import type { Proof } from './throttle.ts';
 
 /** @throws ApiError missing_credential or insufficient_scope (RFC 6750) */
@@ -37,5 +37,5 @@ export function requireActive(viewer: Pick<Viewer, 'suspendedFor'> | null): void
  */
 export const proofOf = (viewer: Viewer | null): Proof | undefined => {
   if (!viewer?.scopes.has('full')) return undefined;
-  return isLogin(viewer) ? `login ${countedAs(viewer)}` : 'credential';
+  return viewer.isLogin ? `login ${callsCountAs(viewer)}` : 'credential';
 };

@@ -42,9 +42,16 @@ export type SessionSource = 'register' | 'login' | `oauth:${string}`;
 export const findSession = (db: Queryable, kind: 'at' | 'rt', token: string): Promise<Session | undefined> =>
   find(db, Session, { [kind === 'at' ? 'accessDigest' : 'refreshDigest']: digest(token) });
 
+interface Opening {
+  scope?: string;
+  endsBy?: Date | null;
+  isLogin?: boolean;
+}
+
 /**
  * Opens a session. At the limit of the account or of the client, the session that was unused for longest ends. A login may
  * end any session, and an OAuth client only its own.
+ * @param isLogin whether the session is a login; by default, those of OAuth clients are none
  * @throws ApiError session_limit_reached if there is no session to end, or rate_limited for an account that never paid
  */
 export async function openSession(
@@ -52,11 +59,11 @@ export async function openSession(
   tx: Transaction,
   accountId: string,
   source: SessionSource,
-  { scope = 'full', endsBy }: { scope?: string; endsBy?: Date | null } = {},
+  { scope = 'full', endsBy, isLogin = !isOfClient(source) }: Opening = {},
 ): Promise<TokenPair> {
   await lockAccount(tx, accountId);
-  await refuseHaste(context, tx, accountId, isOfClient(source));
-  await makeRoom(context, tx, accountId, source);
+  await refuseHaste(context, tx, accountId, source, isLogin);
+  await makeRoom(context, tx, accountId, source, isLogin);
   const tokens = await insertSession(context, tx, { accountId, source, scope, endsBy });
   const actor = { type: 'access_token', id: tokens.tokenId, name: source, requestId: context.requestId } as const;
   await record(tx, accountId, tokens.tokenId, { type: 'session.created', actor });
@@ -71,9 +78,16 @@ const HASTE_MS = 62 * 60_000;
  * Each session leaves entries that stay, and a registration is free. All OAuth clients count together, apart from logins. So
  * no client keeps the owner out.
  */
-async function refuseHaste({ limits }: Context, tx: Transaction, accountId: string, ofClient: boolean): Promise<void> {
+async function refuseHaste(
+  { limits }: Context,
+  tx: Transaction,
+  accountId: string,
+  source: SessionSource,
+  isLogin: boolean,
+): Promise<void> {
   const most = limits.unpaidSessionsPerHour;
-  const counted = [accountId, ofClient, most, idFloor('aud', Date.now() - HASTE_MS)];
+  const client = isLogin ? source : 'oauth:%';
+  const counted = [accountId, isOfClient(source) ? client : null, most, idFloor('aud', Date.now() - HASTE_MS)];
   const seconds = (await SECONDS_TO_AN_HOUR_OLD_SESSION.first(tx, counted))?.seconds ?? 0;
   if (seconds <= 0 || (await HAS_PAID.first(tx, [accountId]))!.paid) return;
   const detail = `An account that never paid opens ${most} sessions in an hour. Use one of them, pay, or wait.`;
@@ -83,11 +97,17 @@ async function refuseHaste({ limits }: Context, tx: Transaction, accountId: stri
 /** The most sessions of one OAuth client, so that it cannot take all those of the account. */
 const CLIENT_SESSIONS_MAX = 25;
 
-async function makeRoom(context: Context, tx: Transaction, accountId: string, source: SessionSource): Promise<void> {
+async function makeRoom(
+  context: Context,
+  tx: Transaction,
+  accountId: string,
+  source: SessionSource,
+  isLogin: boolean,
+): Promise<void> {
   const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
-  const isClient = isOfClient(source);
-  const endable = isClient ? open.filter((session) => session.source === source) : open;
-  const above = isClient ? endable.length + 1 - CLIENT_SESSIONS_MAX : 0;
+  const own = open.filter((session) => session.source === source);
+  const above = isOfClient(source) ? own.length + 1 - CLIENT_SESSIONS_MAX : 0;
+  const endable = isLogin && above <= 0 ? open : own;
   const tooMany = Math.max(above, open.length + 1 - context.limits.sessions);
   if (tooMany <= 0) return;
   if (endable.length < tooMany) throw new ApiError('session_limit_reached');

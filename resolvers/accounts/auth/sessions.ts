@@ -13,7 +13,7 @@ import { ApiError } from '../../../entities/errors.ts';
 import type { Actor } from '../../../entities/history/audit.ts';
 import { record, recordAll } from '../../../entities/history/record.ts';
 import { isId } from '../../../entities/ids.ts';
-import { accountOf, actorOf, type Context, isLogin } from '../../context.ts';
+import { accountOf, actorOf, type Context } from '../../context.ts';
 import { found } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 import { lockOwnAccount } from '../account.ts';
@@ -26,7 +26,7 @@ export async function listSessions(context: Context, request: PageRequest): Prom
 
 /**
  * Ends a session and its refresh token at once, and the session that replaced it after a refresh. An API key or a token of an
- * OAuth client ends no login, and a login ends no newer one. So a thief cannot end each next login of the owner.
+ * OAuth client ends no login, and a login ends no newer one. Tokens of the client that is the way in are logins. So a thief cannot end each next login of the owner.
  * @throws ApiError not_found, or insufficient_scope for such a login
  */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
@@ -41,12 +41,12 @@ export async function revokeSession(context: Context, id: string): Promise<{ tok
 
 /** @throws ApiError not_found or insufficient_scope */
 async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId: string, id: string): Promise<void> {
-  const own = viewer && isLogin(viewer) ? viewer.credentialId : null;
+  const own = viewer?.isLogin ? viewer.credentialId : null;
   if (found(await MAY_END_SESSION.first(tx, [own, id, accountId])).allowed) return;
   const reason = own ? 'This login is newer than yours.' : 'An API key or a token of an OAuth client ends no login.';
   throw new ApiError(
     'insufficient_scope',
-    `${reason} Log in at POST /v1/auth/login, and end it with the new access token.`,
+    `${reason} Log in at POST /v1/auth/login, and end it with the new access token. An account without a password logs in by its OAuth client at POST /v1/oauth/token.`,
   );
 }
 

@@ -1,7 +1,8 @@
 /** Authentication at the OAuth endpoints: a client sends its secret (RFC 6749, section 2.3.1), or a caller a token. */
 import { timingSafeEqual } from 'node:crypto';
-import { OauthClient } from '../../../entities/accounts/oauth-client.ts';
+import { NOTE_CLIENT_USE, OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { isId } from '../../../entities/ids.ts';
 import { allowedBy } from '../../../entities/networks.ts';
@@ -36,6 +37,22 @@ export async function authenticateClient(context: Context, credentials: ClientCr
     throw new ApiError('ip_not_allowed');
   }
   return client;
+}
+
+/** The source of a client's sessions. */
+export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => `oauth:${id}`;
+
+/**
+ * Notes that a client gets a token, and checks it once more. Another request may have ended it, or replaced its secret, since
+ * its authentication. The caller holds the lock of the account.
+ * @returns whether the client is the way into its account
+ * @throws ApiError invalid_client
+ */
+export async function noteClientUse(context: Context, tx: Transaction, client: OauthClient): Promise<boolean> {
+  const noted = await NOTE_CLIENT_USE.first(tx, [client.id, client.secretDigest]);
+  if (noted) return noted.isWayIn;
+  noteRefusal(context, client, 'refused');
+  throw new ApiError('invalid_client', 'The client was deleted, has expired, or has another secret by now.');
 }
 
 /** Tells the owner of a client. */

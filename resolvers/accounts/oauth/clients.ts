@@ -14,8 +14,7 @@ import { found } from '../../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../../pages.ts';
 import { lockOwnAccount, requireOpen } from '../account.ts';
 import { endSessions } from '../auth/sessions.ts';
-import { authenticateClient } from './client.ts';
-import { sourceOf } from './token.ts';
+import { authenticateClient, sourceOf } from './client.ts';
 
 /** Lists the clients, newest first; the operator reads the clients of all accounts. */
 export const listOauthClients = (context: Context, request: PageRequest): Promise<Page<OauthClient>> =>
@@ -55,8 +54,10 @@ export interface RotatedClient {
 
 /**
  * Replaces the secret of a client of the caller's account, who proves the present one. The tokens of the client end at once,
- * but for the caller's. So the caller can repeat a request whose answer was lost.
- * @throws ApiError invalid_client, ip_not_allowed, or not_found for a client of another account
+ * but for the caller's. So the caller can repeat a request whose answer was lost. The creations of the only
+ * way into the account end, too. Otherwise a thief of one token would stay.
+ * @throws ApiError invalid_client, ip_not_allowed, not_found for a client of another account, or validation_failed
+ * without a token of the only way in
  */
 export async function rotateClientSecret(context: Context, id: string, present: string): Promise<RotatedClient> {
   const accountId = accountOf(context);
@@ -64,16 +65,35 @@ export async function rotateClientSecret(context: Context, id: string, present: 
   const client = await authenticateClient(context, { clientId: id, clientSecret: present });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context, 'while suspended');
-    return replaceSecret(context, tx, client, { expected: client.secretDigest });
+    const isOnly = !(await HAS_OTHER_WAY_IN.first(tx, [accountId, id]))!.other;
+    if (isOnly && context.viewer?.holder !== id) throw notByCreated();
+    const rotated = await replaceSecret(context, tx, client, { expected: client.secretDigest });
+    if (isOnly) await revokeCreated(context, tx, client);
+    return rotated;
   });
 }
 
-/** Gives a client a new secret for the operator, and ends all its tokens. The event has the reason. @throws ApiError not_found */
+const notByCreated = () =>
+  new ApiError(
+    'validation_failed',
+    'The creations of the client end with its secret, and so would this credential. Request a token of the client at POST /v1/oauth/token, and repeat this request with it.',
+  );
+
+/** Ends the credentials, webhooks and SSH keys that a client created, and those that they created in turn. */
+const revokeCreated = (context: Context, tx: Transaction, { id, accountId }: OauthClient) =>
+  revokeCredentials(tx, accountId, [id], actorOf(context), [id]);
+
+/**
+ * Gives a client a new secret for the operator, and ends all its tokens and all that it created. The event has the reason.
+ * @throws ApiError not_found
+ */
 export async function resetClient(context: Context, id: string, reason: string): Promise<RotatedClient> {
   const client = found(isId('cl', id) && (await find(context.db, OauthClient, { id })));
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, client.accountId);
-    return replaceSecret(context, tx, client, { expected: null, reason });
+    const reset = await replaceSecret(context, tx, client, { expected: null, reason });
+    await revokeCreated(context, tx, client);
+    return reset;
   });
 }
 

@@ -5,8 +5,7 @@ import { credentialKind } from '../../../entities/secrets.ts';
 import type { Context } from '../../context.ts';
 import { findSession } from '../auth/session.ts';
 import { endSessions } from '../auth/sessions.ts';
-import { authenticateClient, bearerOf, type ClientCredentials } from './client.ts';
-import { sourceOf } from './token.ts';
+import { authenticateClient, bearerOf, type ClientCredentials, sourceOf } from './client.ts';
 
 export interface RevocationRequest extends ClientCredentials {
   token?: string | null | undefined;

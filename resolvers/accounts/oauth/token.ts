@@ -1,12 +1,12 @@
 /** The token endpoint (RFC 6749, section 3.2): clients exchange their secret for access tokens, and renew them. */
 import { DROP_REFRESH_TOKEN } from '../../../entities/accounts/credential.ts';
-import { GRANT_TYPES, NOTE_CLIENT_USE, type OauthClient } from '../../../entities/accounts/oauth-client.ts';
+import { GRANT_TYPES, type OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { ApiError, apiErrorOf } from '../../../entities/errors.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import type { Context } from '../../context.ts';
 import { refresh } from '../auth/refresh.ts';
 import { findSession, openSession, type TokenPair } from '../auth/session.ts';
-import { authenticateClient, type ClientCredentials, noteRefusal } from './client.ts';
+import { authenticateClient, type ClientCredentials, noteClientUse, sourceOf } from './client.ts';
 import { narrowedScope, readScope } from './scope.ts';
 
 export interface TokenRequest extends ClientCredentials {
@@ -21,9 +21,6 @@ export type IssuedToken = Pick<TokenPair, 'accessToken' | 'expiresIn' | 'scope'>
   /** Only for clients that registered the grant. */
   refreshToken: string | null;
 };
-
-/** The source of a client's sessions. */
-export const sourceOf = ({ id }: Pick<OauthClient, 'id'>): `oauth:${string}` => `oauth:${id}`;
 
 /** The resources of the tokens: the public addresses of the API and of the MCP endpoint. */
 export const resourcesOf = ({ publicUrl }: Context): string[] => [
@@ -49,20 +46,17 @@ export async function issueOauthToken(context: Context, request: TokenRequest): 
 }
 
 async function granted(context: Context, client: OauthClient, { scope }: TokenRequest): Promise<IssuedToken> {
-  const { id, accountId, grantTypes } = client;
+  const { accountId, grantTypes } = client;
   const renewable = grantTypes.includes('refresh_token');
   const narrowed = narrowedScope(client.scope, scope);
   const tokens = await context.db.transaction(async (tx) => {
-    // Under the lock of the account no request deletes the client.
+    // Under the lock of the account no request deletes the client, or replaces its secret.
     await lockAccount(tx, accountId);
-    const isKnown = await NOTE_CLIENT_USE.first(tx, [id]);
-    if (!isKnown) {
-      noteRefusal(context, client, 'refused');
-      throw new ApiError('invalid_client', 'The client was deleted, or has expired.');
-    }
+    const isLogin = await noteClientUse(context, tx, client);
     const opened = await openSession(context, tx, accountId, sourceOf(client), {
       scope: narrowed,
       endsBy: client.expiresAt,
+      isLogin,
     });
     // The client does not get the refresh token, so that token must not keep the session open.
     if (!renewable) await DROP_REFRESH_TOKEN.all(tx, [opened.tokenId]);
@@ -77,15 +71,12 @@ const REUSED = 'The refresh token was used before, so the service ended all toke
 async function renewed(context: Context, client: OauthClient, request: TokenRequest): Promise<IssuedToken> {
   const { refreshToken, scope } = request;
   if (!refreshToken) throw new ApiError('invalid_request', 'refresh_token is required.');
-  const source = sourceOf(client);
-  if (scope) await requireSameScope(context, scope, refreshToken, source);
+  if (scope) await requireSameScope(context, scope, refreshToken, sourceOf(client));
   try {
-    const { tokens } = await refresh(context, refreshToken, source);
-    await NOTE_CLIENT_USE.first(context.db, [client.id]);
-    return tokens;
+    return (await refresh(context, refreshToken, client)).tokens;
   } catch (error) {
     const refused = apiErrorOf(error);
-    if (refused?.extensions.status !== 401) throw error;
+    if (refused?.extensions.status !== 401 || refused.code === 'invalid_client') throw error;
     const reason = refused.code === 'refresh_token_reused' ? REUSED : refused.message;
     throw new ApiError('invalid_grant', `${reason} Request a new one by the grant type client_credentials.`);
   }

@@ -91,14 +91,4 @@ describe('The operator', () => {
     ]);
     expect(events).toEqual([{ data: { reason: 'A thief is in it.' } }]);
   });
-
-  it('cannot end those of an account without a password, which could not log in again', async () => {
-    const client = await newClient({ scope: 'full' });
-    const { body } = await restClient(publicUrl, await tokenOf(client))('GET', '/v1/account');
-    const { errors } = await operator(REVOKE, { id: body.account_id ?? body.id });
-    expect([errors[0].extensions.code, errors[0].message]).toEqual([
-      'validation_failed',
-      expect.stringContaining('resetClient'),
-    ]);
-  });
 });

@@ -129,7 +129,7 @@ describe('A refresh token', () => {
     const tokens = await login(account);
     expect((await rotate(tokens.access_token)).body.code).toBe('invalid_credential');
     const context = { db, requestId: 'req', userAgent: null } as never;
-    await expect(refresh(context, tokens.refresh_token, 'oauth:cl_1')).rejects.toMatchObject({
+    await expect(refresh(context, tokens.refresh_token, { id: 'cl_1' } as never)).rejects.toMatchObject({
       code: 'invalid_credential',
     });
     expect((await rotate(tokens.refresh_token)).status).toBe(200);

@@ -137,6 +137,17 @@ describe('The second factor of a request', () => {
   });
 });
 
+it('The code of a kept answer is not to be guessed', async () => {
+  const account = await withTotp();
+  await age(account);
+  const create = (totp_code: string) =>
+    account.rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read', totp_code }, { 'idempotency-key': 'k' });
+  const code = await account.code();
+  expect((await create(code)).status).toBe(200);
+  for (let i = 0; i < 3; i++) expect(refusal(await create('abcd-efgh'))).toEqual([401, 'invalid_totp']);
+  expect(refusal(await create(code))).toEqual([429, 'login_throttled']);
+});
+
 describe('A webhook with a code and an idempotency key', () => {
   it('lets other changes of the account go on while a slow nameserver answers', async () => {
     const account = await withTotp();

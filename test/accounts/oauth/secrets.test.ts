@@ -1,12 +1,14 @@
 /** The secret of an OAuth client is replaced, and an agent does not lose its only way in. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { startFreehold } from '../../setup/freehold.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { digest } from '../../../entities/secrets.ts';
+import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { oauthRequests, type TestClient } from './requests.ts';
 
-const { anonymous, newAccount, operator, publicUrl } = await startFreehold();
-const { newClient, requestToken, tokenOf } = oauthRequests(anonymous);
+const { anonymous, db, newAccount, operator, publicUrl } = await startFreehold();
+const { form, newClient, requestToken, tokenOf } = oauthRequests(anonymous);
 const RESET = `mutation ($id: ID!) { resetClient(clientId: $id, reason: "A thief has the secret.") {
   clientId clientSecret tokensRevoked } }`;
 
@@ -61,6 +63,43 @@ describe('The secret of an OAuth client', () => {
     const log = '/v1/account/audit-log?action=oauth_client.secret_rotated';
     const { body } = await restClient(publicUrl, mine)('GET', log);
     expect(body.data).toMatchObject([{ actor: { type: 'operator' }, resource: { id: client.client_id } }]);
+  });
+});
+
+/** Sends a request that waits for the lock of the account, and replaces the client's secret under the lock. */
+async function whileReplaced<T>({ client_id: id }: TestClient, ask: () => Promise<T>): Promise<T> {
+  const [client] = await db.query<{ accountId: string }>(
+    `select account_id as "accountId" from oauth_client where id = $1`,
+    [id],
+  );
+  const { answer } = await db.transaction(async (tx) => {
+    await lockAccount(tx, client!.accountId);
+    const answer = ask();
+    await eventually(async () => {
+      const waiting = await db.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return waiting.length > 0;
+    });
+    await tx.query('update oauth_client set secret_digest = $2 where id = $1', [id, digest('svc_cs_new')]);
+    return { answer };
+  });
+  return answer;
+}
+
+describe('A secret that is replaced while a request with it waits', () => {
+  it('gets no token', async () => {
+    const client = await newClient();
+    const { status, body } = await whileReplaced(client, () => requestToken(client));
+    expect([status, body.error]).toEqual([401, 'invalid_client']);
+  });
+
+  it('renews no token', async () => {
+    const client = await newClient({ grant_types: ['client_credentials', 'refresh_token'] });
+    const { refresh_token } = (await requestToken(client)).body;
+    const renewal = { grant_type: 'refresh_token', ...client, refresh_token };
+    const { status, body } = await whileReplaced(client, () => form('/v1/oauth/token', renewal));
+    expect([status, body.error]).toEqual([401, 'invalid_client']);
   });
 });
 

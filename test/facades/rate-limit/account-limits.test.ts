@@ -109,6 +109,22 @@ describe('A login whose account has no calls left', () => {
   });
 });
 
+describe('The client of an agent without a password', () => {
+  it('ends a key although keys and another token of it used up all calls', async () => {
+    const client = await newClient({ scope: 'full' });
+    const stolen = await tokenOf(client);
+    const make = { name: 'stolen', scope: 'full' };
+    const { body: key } = await restClient(generous.publicUrl, stolen)('POST', '/v1/auth/api-keys', make);
+    for (const credential of [stolen, key.plaintext]) {
+      const call = () => restClient(publicUrl, credential)('GET', '/v1/account');
+      await Promise.all(Array.from({ length: 20 }, call));
+    }
+    const agent = restClient(publicUrl, await tokenOf(client));
+    expect((await agent('GET', '/v1/account')).body.detail).toContain('"account"');
+    expect((await agent('DELETE', `/v1/auth/api-keys/${key.key_id}`)).status).toBe(200);
+  });
+});
+
 describe('An OAuth client', () => {
   it('has one count for all its tokens', async () => {
     const { rest } = await generous.newAccount();
