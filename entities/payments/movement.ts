@@ -5,6 +5,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type Row, type RowOf } from '../database/table.ts';
+import { IS_LASTING_SQL } from './payment.ts';
 
 export const Movement = entity('movement', {
   id: column.key(),
@@ -40,18 +41,13 @@ const IS_REMOVED_SQL = '(height is not null and block_hash is null)';
 /** Whether the coins of a payment are in its gateway. Writing off an unmatched payment moves no coins. The chain took removed ones. */
 const IS_HELD_SQL = `(status = 'FINAL' or not ${IS_REMOVED_SQL} and (status in ('CREDITED', 'ASSIGNED', 'UNMATCHED')
   or status = 'WRITTEN_OFF' and reversals = 0 and missing_since is null))`;
-/** Whether the operator returned a payment by hand, without a payout. */
-const IS_RETURNED_BY_HAND_SQL = `(status = 'RETURNED'
-  and not exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))`;
-/**
- * A payment that waits for its payout is still there. The operator may also have returned one by hand. Coins that were written
- * off cost nothing.
- */
+/** Whether a payout sends the coins of a payment back, so that they leave with it. The operator may also return them by hand. */
+const HAS_PAYOUT_SQL = `exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED')`;
+/** A payment that waits for its payout is still there. Coins that were written off cost nothing. */
 const ALL_HOLDINGS = `
   select name, coin, sum(units)::text as units, sum(micros)::bigint as cost_micros from (
     select ${GATEWAY_SQL} as name, coin, units::numeric, case status when 'WRITTEN_OFF' then 0 else credited_micros end as micros
-      from payment where ${IS_HELD_SQL}
-        or (status = 'RETURNED' and exists (select from payout where payment_id = payment.id and payout.status <> 'CANCELLED'))
+      from payment where ${IS_HELD_SQL} or status = 'RETURNED' and ${HAS_PAYOUT_SQL}
     union all select source, coin, -units::numeric, -amount_micros from movement
     union all select target, coin, units::numeric, amount_micros from movement where target like '%:%') as legs
   group by name, coin`;
@@ -69,14 +65,11 @@ export const LIST_GATEWAYS = statement({
  */
 export const FIND_PAYABLE_UNITS = statement({ units: column.text() })`
   select coalesce(sum(units), 0)::text as units from (
-    select ${GATEWAY_SQL} as name, coin, units::numeric from payment where status = 'FINAL' and missing_since is null
+    select ${GATEWAY_SQL} as name, coin, units::numeric
+      from payment where ${IS_LASTING_SQL} or status = 'RETURNED' and ${HAS_PAYOUT_SQL}
     union all select target, coin, units::numeric from movement
     union all select source, coin, -units::numeric from movement where payout_id is null
-    union all select source, payout.coin, -payout.units::numeric
-      from payout left join payment on payment.id = payment_id
-      -- The coins of a returned payment do not count as final above.
-      where payout.status <> 'CANCELLED'
-        and (payment.status is distinct from 'RETURNED' or source <> ${GATEWAY_SQL})) as legs
+    union all select source, coin, -units::numeric from payout where status <> 'CANCELLED') as legs
   where name = $1 and coin = $2`;
 
 /**
@@ -92,7 +85,7 @@ export const overdrawnSql = (where: string): string => `
     union all select target, coin, units::numeric, true from movement
     union all select source, coin, -units::numeric, false from movement where payout_id is null
     union all select source, coin, -units::numeric, true from payout where status <> 'CANCELLED'
-    union all select ${GATEWAY_SQL}, coin, -units::numeric, true from payment where ${IS_RETURNED_BY_HAND_SQL}) as legs
+    union all select ${GATEWAY_SQL}, coin, -units::numeric, true from payment where status = 'RETURNED' and not ${HAS_PAYOUT_SQL}) as legs
   where name like 'gateway:%' and ${where}
   group by name, coin having sum(units) < 0 or sum(units) filter (where lasts) < 0`;
 /** The ledger account $1, if it is a gateway and overdrawn in the coin $2. */

@@ -7,19 +7,24 @@ import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { ADJUSTMENT, BONUS, REVENUE } from './ledger.ts';
-import { Payment } from './payment.ts';
+import { IS_IN_BALANCE_SQL, IS_LASTING_SQL, Payment } from './payment.ts';
+import type { Payout } from './payout.ts';
 import { UNFINAL_PAYMENTS_SQL } from './withheld.ts';
 
-/** The available money of an account, less what a chain may take back, and less unspent bonuses. Withheld money covers those first. */
-const payableSql = (bonuses: string) =>
-  `greatest(0, available_micros - greatest(0, ${UNFINAL_PAYMENTS_SQL} + ${bonuses} - withheld_micros))::bigint`;
-/** The least that may be payable. It counts all bonuses as unspent, less those that reversals and payouts took back. */
-export const LEAST_PAYABLE_SQL = payableSql(`(
+/** The money that payouts leave to an account: payments that a chain may take back, and bonuses. */
+const unfinalSql = (bonuses: string) => `(${UNFINAL_PAYMENTS_SQL} + ${bonuses})`;
+/** The available money of an account, less the other money. Withheld money covers that first. */
+const payableSql = (unfinal: string) =>
+  `greatest(0, available_micros - greatest(0, ${unfinal} - withheld_micros))::bigint`;
+/** The most that payouts leave. It counts all bonuses as unspent, less those that reversals and payouts took back. */
+export const MOST_UNFINAL_SQL = unfinalSql(`(
   select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
   from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`);
+/** The least that may be payable. */
+export const LEAST_PAYABLE_SQL = payableSql(MOST_UNFINAL_SQL);
 /** The payable micro-USD of the account $1, which has $2 of unspent bonuses. */
 const FIND_PAYABLE = statement({ micros: column.bigint() })`
-  select ${payableSql('$2::bigint')} as micros from balance where account_id = $1`;
+  select ${payableSql(unfinalSql('$2::bigint'))} as micros from balance where account_id = $1`;
 
 const MOMENT = {
   /** The change of all money of the account. */
@@ -81,31 +86,36 @@ const FIND_ADDED = statement({ micros: column.bigint() })`
     - (select coalesce(sum(amount_micros - taken), 0) from payout cross join lateral (
         select coalesce(sum((part ->> 'micros')::bigint), 0) as taken from jsonb_array_elements(taken_from) as part) as parts
       where account_id = $1 and payment_id is null and status <> 'CANCELLED' and id is distinct from $2))::bigint as micros`;
+type Taking = Pick<Payout, 'accountId' | 'paymentId' | 'amountMicros'> & { id?: string | null };
 const PART = { paymentId: Payment.columns.id, orderNumber: nullable(column.text()), micros: column.bigint() };
 /** A part of a payment that a payout takes, with the order of the payment. */
 export type PaidOutPart = Row<typeof PART>;
-/** Takes $2 micro-USD out of the final payments of the account $1, or as much as there is. It takes the newest one first. */
+/**
+ * Takes $2 micro-USD out of the payment $3, and then out of the final payments of the account $1. It takes the newest one first, and
+ * at most as much as there is.
+ */
 const TAKE_OUT = statement(PART)`
   with locked as (
-      select * from payment where account_id = $1 and status = 'FINAL' and missing_since is null and credited_micros > paid_out_micros order by id for update),
+      select *, id is not distinct from $3 as is_first from payment
+      where account_id = $1 and credited_micros > paid_out_micros and (${IS_LASTING_SQL} or id = $3 and ${IS_IN_BALANCE_SQL})
+      order by id for update),
     rest as (
       select id, credited_micros - paid_out_micros as micros, sum(credited_micros - paid_out_micros) over (
-          order by coalesce(credited_at, created_at) desc, id desc rows unbounded preceding) as until from locked),
+          order by is_first desc, coalesce(credited_at, created_at) desc, id desc rows unbounded preceding) as until from locked),
     part as (select id, least(micros, $2::bigint - until + micros)::bigint as micros from rest where until - micros < $2::bigint)
   update payment set paid_out_micros = paid_out_micros + part.micros from part where payment.id = part.id
     returning payment.id as payment_id, order_number, part.micros`;
 /**
- * Takes a payout out of the additions by the operator, and then out of the final payments.
- * @param payoutId the payout, if it has a row already
+ * Takes a payout from the balance out of the additions by the operator, and then out of the final payments. The coins of a
+ * returned payment count as that payment, and no addition covers them.
+ * @param id the payout, if it has a row already
  */
 export async function takeOut(
   db: Queryable,
-  accountId: string,
-  micros: bigint,
-  payoutId: string | null = null,
+  { id = null, accountId, paymentId, amountMicros }: Taking,
 ): Promise<PaidOutPart[]> {
-  const { micros: added } = (await FIND_ADDED.first(db, [accountId, payoutId]))!;
-  return added < micros ? TAKE_OUT.all(db, [accountId, micros - added]) : [];
+  const added = paymentId === null ? (await FIND_ADDED.first(db, [accountId, id]))!.micros : 0n;
+  return added < amountMicros ? TAKE_OUT.all(db, [accountId, amountMicros - added, paymentId]) : [];
 }
 /** Gives the parts $1, a JSON array, back to their payments. */
 export const PUT_BACK = statement(PART)`

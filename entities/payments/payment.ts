@@ -107,6 +107,14 @@ export const PAYMENT_LIFECYCLE: Lifecycle<Payment, PaymentStatus> = {
 export const isInBalance = ({ status }: Pick<Payment, 'status'>): boolean =>
   status === 'CREDITED' || status === 'ASSIGNED' || status === 'FINAL';
 
+/** The same for a row of `payment`. */
+export const IS_IN_BALANCE_SQL = `payment.status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
+/** Whether a payment in the balance is there for good. Its gateway still reports it. */
+export const IS_LASTING_SQL = `(payment.status = 'FINAL' and payment.missing_since is null)`;
+/** Whether a payment in the balance may still go. Indexes have these payments. */
+export const IS_UNFINAL_SQL = `(payment.status in ('CREDITED', 'ASSIGNED')
+  or payment.status = 'FINAL' and payment.missing_since is not null)`;
+
 /** The ledger account of the coins of a payment. With x402 it equals the income of the payee on that network. */
 export const gatewayOf = ({ mode, network }: Pick<Payment, 'mode' | 'network'>): string =>
   gateway(mode === 'X402' ? `x402:${network}` : network);
@@ -124,8 +132,8 @@ export const cameToSql = (topUp: string): string =>
 /** Whether a payment to the address of the top-up $1 is unconfirmed, or may still go. */
 export const HAS_UNFINAL_PAYMENT = statement({ unfinal: column.boolean() })`
   select exists (select from payment where ${cameToSql('$1')}
-    and (status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED') or status = 'UNMATCHED' and final_at is null
-      or status in ('UNMATCHED', 'FINAL') and missing_since is not null)) as unfinal`;
+    and (status in ('OBSERVED', 'CONFIRMING') or ${IS_UNFINAL_SQL}
+      or status = 'UNMATCHED' and (final_at is null or missing_since is not null))) as unfinal`;
 /** Locks the payments to the address of the top-up $1 in the order of their ids. */
 export const LOCK_PAYMENTS = statement({})`
   with locked as (select id from payment where ${cameToSql('$1')} order by id for update)

@@ -101,10 +101,15 @@ export const HAS_OTHER_PAYOUT = statement({ found: column.boolean() })`
   select exists (select from payout where payment_id = $1 and id <> $2 and status <> 'CANCELLED') as found`;
 
 const TOUCHED = `(id = any($1) or account_id = any($2) and status = 'FINAL')`;
-/** Locks the payments $1 and the final payments of the accounts $2, and then their top-ups. */
+/** Locks the payments $1 and the final payments of the accounts $2, and then their authorizations and their top-ups. */
 export const LOCK_TOUCHED = [
   statement({})`
     with locked as (select id from payment where ${TOUCHED} order by id for update)
+    select where (select count(*) from locked) >= 0`,
+  statement({})`
+    with locked as (
+      select payment_id from x402_authorization where payment_id in (select id from payment where ${TOUCHED})
+      order by payment_id for update)
     select where (select count(*) from locked) >= 0`,
   statement({})`
     with locked as (

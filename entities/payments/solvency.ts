@@ -5,7 +5,9 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { LEAST_PAYABLE_SQL } from './payable.ts';
+import { BONUS } from './ledger.ts';
+import { LEAST_PAYABLE_SQL, MOST_UNFINAL_SQL } from './payable.ts';
+import { IS_IN_BALANCE_SQL } from './payment.ts';
 
 /**
  * The accounts whose used money differs from the given money. The rest of the balance and the spending, less the debt, are
@@ -25,7 +27,7 @@ export const FIND_INSOLVENT = statement({
       select account_id, case when credit = 'payouts' then amount_micros else -amount_micros end
       from transfer where 'payouts' in (debit, credit) and ('available:' || account_id in (debit, credit) or 'owed:' || account_id in (debit, credit))),
     given as (
-      select account_id, credited_micros as micros from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL')
+      select account_id, credited_micros as micros from payment where ${IS_IN_BALANCE_SQL}
       union all
       select account_id, bonus_micros - reversed_bonus_micros from top_up where status = 'CONFIRMED'
       union all
@@ -40,18 +42,24 @@ export const FIND_INSOLVENT = statement({
 /** The accounts of `FIND_INSOLVENT`. */
 export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.text}) as insolvent`;
 
+/** The debts that an account ever had, but for bonuses that were taken back. */
+const DEBTS_SQL = `(
+  select coalesce(sum(amount_micros), 0) from transfer
+  where transfer.account_id = balance.account_id and debit = 'owed:' || balance.account_id and credit <> '${BONUS}')`;
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
- * operator are. Bonuses are not, because no coins came for them. Debts cover
- * what a payout took before its payment went. The proof counts spent bonuses as unspent. So it reads no
- * histories, and sees less payable money than a payout. It finds each payout that took too much.
+ * operator are. Bonuses are not, because no coins came for them. Debts cover what a payout took before its payment went. They
+ * do so also when bonuses, or payments that are not final, have paid them. The proof counts spent bonuses as unspent. So it
+ * reads no histories, and sees less payable money than a payout. It finds each payout that took too much.
  */
 export const OVERDRAWN_ACCOUNTS_SQL = `
   select account_id as row
   from (
-    select account_id, ${LEAST_PAYABLE_SQL} as micros from balance
-    union all select account_id, amount_micros from payout where payment_id is null and status <> 'CANCELLED'
+    select account_id, ${LEAST_PAYABLE_SQL} - greatest(owed_micros, least(owed_micros + ${MOST_UNFINAL_SQL}, ${DEBTS_SQL})) as micros
+      from balance
+    -- A return takes parts of payments only from a balance.
+    union all select account_id, amount_micros from payout
+      where (payment_id is null or taken_from <> '[]') and status <> 'CANCELLED'
     union all select account_id, -credited_micros from payment where status = 'FINAL'
-    union all select account_id, -owed_micros from balance
     union all select account_id, -amount_micros from transfer where debit = 'adjustment') as legs
   group by account_id having sum(micros) > 0`;

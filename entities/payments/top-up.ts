@@ -97,10 +97,10 @@ export const WATCH_TOP_UPS = statement(TopUp.columns)`
   order by id limit 1000`;
 const isLive = `status in ('OBSERVED', 'CONFIRMING', 'CREDITED', 'ASSIGNED', 'FINAL')`;
 const isOpen = `status in ('OBSERVED', 'CONFIRMING')`;
-const isCredited = `status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
+const isCredited = `payment.status in ('CREDITED', 'ASSIGNED', 'FINAL')`;
 const isRemoved = `(status = 'UNMATCHED' or status in ('REVERSED', 'WRITTEN_OFF') and reversals > 0)`;
 /** The part of a payment that no payout took. */
-const STAYING = '(payment.credited_micros - paid_out_micros)';
+export const STAYING = '(payment.credited_micros - paid_out_micros)';
 /** Transactions that a top-up shows. */
 const TX_IDS_MAX = 100;
 /** The sums of the payments of a top-up in its coin. Live ones wait for confirmations, or are in the balance. */
@@ -191,20 +191,8 @@ export const LOCK_PAID_TOP_UP = statement({ ...TopUp.columns, paidMicros: column
   select ${columnsOf(TopUp, 'locked')}, (
       select coalesce(sum(${STAYING}), 0) from payment
       where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')
-        and payment.status in ('CREDITED', 'ASSIGNED', 'FINAL'))::bigint as paid_micros
+        and ${isCredited})::bigint as paid_micros
     from locked`;
-
-/** The part of the bonus of a confirmed row of `top_up` that its final payments do not earn by themselves. */
-export const UNFINAL_BONUS_SQL = `(
-  select case when count(*) filter (where status in ('CREDITED', 'ASSIGNED')) = 0 then 0
-      else greatest(0, bonus_micros - reversed_bonus_micros - case
-        when sum(paid) >= amount_micros then bonus_micros
-        else least(bonus_micros, floor(sum(paid) * (case ${BONUS_TIERS.toReversed()
-          .map(({ minMicros, bonusPercent }) => `when sum(paid) >= ${minMicros} then ${bonusPercent}`)
-          .join(' ')} else 0 end) / 100)) end) end::bigint
-  from (
-    select status, case when status = 'FINAL' and (coin = crypto or payment.mode = 'X402') then ${STAYING} else 0 end as paid
-    from payment where payment.order_number = top_up.order_number) as own)`;
 
 export function bonusMicros(amountMicros: bigint): bigint {
   const tier = BONUS_TIERS.findLast(({ minMicros }) => amountMicros >= minMicros);

@@ -21,12 +21,24 @@ import {
   Transfer,
   withheld,
 } from './ledger.ts';
-import { UNFINAL_BONUS_SQL } from './top-up.ts';
+import { IS_LASTING_SQL, IS_UNFINAL_SQL } from './payment.ts';
+import { BONUS_TIERS, STAYING } from './top-up.ts';
 
-const UNFINAL = `from payment where payment.account_id = balance.account_id
-  and (payment.status in ('CREDITED', 'ASSIGNED') or payment.status = 'FINAL' and payment.missing_since is not null)`;
+const UNFINAL = `from payment where payment.account_id = balance.account_id and ${IS_UNFINAL_SQL}`;
 /** The sum of the payments of an account that are not final, or that their gateway reports no more. */
 export const UNFINAL_PAYMENTS_SQL = `(select coalesce(sum(credited_micros), 0) ${UNFINAL})`;
+/** The part of the bonus of a confirmed row of `top_up` that its lasting payments do not earn by themselves. */
+const UNFINAL_BONUS_SQL = `(
+  select case when count(*) filter (where goes) = 0 then 0
+      else greatest(0, bonus_micros - reversed_bonus_micros - case
+        when sum(paid) >= amount_micros then bonus_micros
+        else least(bonus_micros, floor(sum(paid) * (case ${BONUS_TIERS.toReversed()
+          .map(({ minMicros, bonusPercent }) => `when sum(paid) >= ${minMicros} then ${bonusPercent}`)
+          .join(' ')} else 0 end) / 100)) end) end::bigint
+  from (
+    select ${IS_UNFINAL_SQL} as goes,
+      case when ${IS_LASTING_SQL} and (coin = crypto or payment.mode = 'X402') then ${STAYING} else 0 end as paid
+    from payment where payment.order_number = top_up.order_number) as own)`;
 const UNFINAL_BONUSES_SQL = `(select coalesce(sum(${UNFINAL_BONUS_SQL}), 0) from top_up
     where status = 'CONFIRMED' and order_number in (select payment.order_number ${UNFINAL}))`;
 /** The same, with the bonus that depends on them. */

@@ -3,12 +3,15 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../entities/history/audit.ts';
 import { newId } from '../../entities/ids.ts';
 import { FIND_PAYABLE_UNITS } from '../../entities/payments/movement.ts';
 import { type Payout, payoutSentence } from '../../entities/payments/payout.ts';
 import { FIND_INSOLVENT } from '../../entities/payments/solvency.ts';
 import { faultOfAddress } from '../../provisioning/index.ts';
 import { exportedPayouts } from '../../provisioning/payments/wallet/export.ts';
+import { importSent } from '../../provisioning/payments/wallet/import.ts';
+import { exportPayouts } from '../../provisioning/payments/wallet/payouts.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { MACHINE } from '../setup/spawn.ts';
@@ -199,12 +202,8 @@ describe('A payout of an unmatched payment', () => {
     );
     return id;
   }
-  /** Imports the transaction of a payout. */
-  async function sent(payoutId: string): Promise<void> {
-    const file = join(dataDir, `${payoutId}.txt`);
-    writeFileSync(file, `${payoutId},${payoutId}\n`);
-    expect(await command('payouts', 'import', file)).toMatchObject({ code: 0 });
-  }
+  const sent = (id: string) => importSent(db, [{ id, txId: id }], SYSTEM);
+  const payable = async () => BigInt((await FIND_PAYABLE_UNITS.first(db, ['gateway:bitcoin', 'LTC']))!.units);
 
   it('sends the payment back from suspense, and puts it there again when the operator cancels it', async () => {
     const id = await unmatched((await newAccount()).id);
@@ -234,13 +233,12 @@ describe('A payout of an unmatched payment', () => {
     const [owner, other] = [await newAccount(), await newAccount()];
     const id = await unmatched(owner.id);
     const payout = (await mutate(RETURN, { id, key: id })) as { id: string };
-    await command('payouts', 'export');
+    await exportPayouts(db, SYSTEM);
     await mutate('($id: ID!) { cancelPayout(id: $id, reason: "Not yet") { id } }', { id: payout.id });
     const accountId = left ? other.id : owner.id;
     const ASSIGN =
       '($id: ID!, $accountId: ID!) { assignPayment(id: $id, accountId: $accountId, reason: "Hers") { id } }';
     if (isAssigned) await mutate(ASSIGN, { id, accountId });
-    const payable = async () => BigInt((await FIND_PAYABLE_UNITS.first(db, ['gateway:bitcoin', 'LTC']))!.units);
     const before = await payable();
     await sent(payout.id);
     expect(before - (await payable())).toBe(isAssigned ? 5_000_000n : 0n);
@@ -251,6 +249,25 @@ describe('A payout of an unmatched payment', () => {
     await prove();
   });
 
+  it('takes the coins of others if another payout has sent the payment back', async () => {
+    const { id: owner } = await newAccount();
+    const [id] = [await unmatched(owner), await unmatched(owner)];
+    const before = await payable();
+    const first = (await mutate(RETURN, { id, key: `${id} one` })) as { id: string };
+    await exportPayouts(db, SYSTEM);
+    await mutate('($id: ID!) { cancelPayout(id: $id, reason: "Not yet") { id } }', { id: first.id });
+    const second = (await mutate(RETURN, { id, key: `${id} other` })) as { id: string };
+    await exportPayouts(db, SYSTEM);
+    await sent(second.id);
+    expect(before - (await payable())).toBe(0n);
+    await sent(first.id);
+    expect(before - (await payable())).toBe(5_000_000n);
+    for (const payout of [first, second])
+      await mutate('($id: ID!) { finishPayout(id: $id) { status } }', { id: payout.id });
+    expect(before - (await payable())).toBe(5_000_000n);
+    await prove();
+  });
+
   it('takes an addition by the operator again, and no money of a top-up, if it was cancelled and sent', async () => {
     const account = await newAccount();
     await account.fund(50);
@@ -258,7 +275,7 @@ describe('A payout of an unmatched payment', () => {
       '($id: ID!) { adjustBalance(accountId: $id, amountUsd: 50, reason: "A gift", key: "gift") { balanceUsd } }';
     await mutate(ADD, { id: account.id });
     const { id } = await request({ accountId: account.id, amountUsd: 50, key: 'gift', coin: 'USDC-BASE' });
-    await command('payouts', 'export');
+    await exportPayouts(db, SYSTEM);
     await mutate('($id: ID!) { cancelPayout(id: $id, reason: "Not yet") { id } }', { id });
     await sent(id);
     const parts = await db.query('select 1 from payment where account_id = $1 and paid_out_micros > 0', [account.id]);

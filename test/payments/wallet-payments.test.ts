@@ -202,6 +202,21 @@ describe('The worker asks about a top-up after its month', () => {
     expect(await isWatched(topUp)).toBe(false);
   });
 
+  it('until its wallet reports a missing payment again', async () => {
+    const [, topUp] = await open();
+    const payment = paid(topUp, 60);
+    wallet.payments = [payment];
+    await watch();
+    wallet.payments = [];
+    await watch();
+    await age(topUp);
+    await watch();
+    expect(await isWatched(topUp)).toBe(true);
+    wallet.payments = [payment];
+    await watch();
+    expect([await stored(payment.txId), await isWatched(topUp)]).toMatchObject([{ missingSince: null }, false]);
+  });
+
   it('until a held payment is final, so that the operator can return it', async () => {
     const { context, topUp, payment, id } = await held();
     await age(topUp);

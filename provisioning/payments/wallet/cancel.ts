@@ -18,10 +18,10 @@ export async function bookCancelled(tx: Transaction, payout: Payout): Promise<vo
   if (payout.exportedAt === null)
     throw refuse('id', 'wrong_state', `No list to sign had the payout ${id}, and it is CANCELLED. Request a new one.`);
   const payment = paymentId === null ? undefined : (await lock(tx, Payment, { id: paymentId }))!;
-  const parts = payment ? [] : await takeOut(tx, accountId, amountMicros, id);
+  const origin = await originAgain(tx, payout, payment);
+  const parts = origin === owed(accountId) ? await takeOut(tx, payout) : [];
   await update(tx, Payout, { id }, { takenFrom: partsOf(parts) });
   const bonuses = await keepBonuses(tx, parts, `payout-bonus-again:${id}`);
-  const origin = await originAgain(tx, payout, payment);
   await post(tx, accountId, posting(payout, [origin, PAYOUTS], amountMicros, 'payout-again'), ...bonuses);
 }
 

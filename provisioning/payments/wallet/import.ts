@@ -64,7 +64,7 @@ export async function importSent(
     });
     for (const payout of replaced) await requireUnpaid(tx, payout, earlier.get(payout.id)!);
     const paymentIds = kept.flatMap(({ paymentId }) => paymentId ?? []);
-    const accountIds = cancelled.flatMap(({ paymentId, accountId }) => (paymentId === null ? accountId : []));
+    const accountIds = cancelled.map(({ accountId }) => accountId);
     for (const locking of LOCK_TOUCHED) await locking.all(tx, [paymentIds, accountIds]);
     for (const payout of cancelled) await bookCancelled(tx, payout);
     for (const { paymentId, txId } of kept)

@@ -101,7 +101,7 @@ export async function requestPayout(tx: Transaction, given: RequestedPayout, act
       const most = `The account can get ${usdFromMicros(micros)} USD.`;
       throw new ApiError('insufficient_balance', `${most} Payouts leave out bonuses, and payments that are not final.`);
     }
-    parts = await takeOut(tx, accountId, amountMicros);
+    parts = await takeOut(tx, given);
   }
   const few = refuse('source', 'too_few', `${source} has fewer final coins. Move some there, or name a wallet.`);
   if (source.startsWith('gateway:') && source !== (payment && gatewayOf(payment))) {

@@ -29,7 +29,8 @@ export async function fail(
 
 /**
  * Fails an order that the worker could not deliver. A dedicated order whose machine ran keeps its hold until its host is wiped.
- * Otherwise one price would take host after host.
+ * Otherwise one price would take host after host. No customer can make an installation fail. So an order whose machine never ran
+ * holds nothing, although its host stays claimed until the wipe.
  * @param machine the data of its task, if the machine gave no proof
  */
 export async function undeliverable(tx: Transaction, server: Server, machine: MachineTime = {}): Promise<void> {

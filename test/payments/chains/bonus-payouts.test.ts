@@ -10,7 +10,7 @@ import { FIND_INSOLVENT, OVERDRAWN_ACCOUNTS_SQL } from '../../../entities/paymen
 import { refund } from '../../../entities/payments/withheld.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { adjustBalance } from '../../../resolvers/payments/adjustments.ts';
-import { assign } from '../../../resolvers/payments/payments.ts';
+import { assign, writeOff } from '../../../resolvers/payments/payments.ts';
 import { cancel, refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
@@ -232,4 +232,35 @@ it('A payout takes its bonus back from refunds that wait, right after their paym
       { withheldMicros: usd(890) - usd(26.4), owedMicros: 0n },
     ],
   );
+});
+
+it('A refund waits for a final payment that its gateway reports no more, and for the bonus of that payment', async () => {
+  const accountId = await shop.account(0n);
+  await topUpFinally(1_000, accountId);
+  await spend(accountId, 1_060);
+  const miss = (since: string) =>
+    db.query(`update payment set missing_since = ${since} where account_id = $1`, [accountId]);
+  await miss('now()');
+  await giveBack(accountId, 1_060);
+  expect(await stateOf(accountId)).toEqual([0, 0]);
+  await miss('null');
+  await shop.tick('renewals');
+  expect(await stateOf(accountId)).toEqual([1_060, 1_000]);
+});
+
+it.each([
+  ['a payment that is not final', 90, 3, 114],
+  ['a bonus', 202, 101, 2],
+])('The proof of the books stays right when %s pays the debt of a payout', async (_, lost, blocks, left) => {
+  await topUpFinally(1_000, await shop.account(0n));
+  const accountId = await shop.account(0n);
+  const context = await topUpFinally(lost, accountId);
+  await payOut(context, accountId, usd(lost));
+  const [payment] = await db.query<{ id: string }>('select id from payment where account_id = $1', [accountId]);
+  await writeOff(context, payment!.id, 'A node lied', 'FINAL');
+  const [, { walletAddress }] = await open(usd(200), accountId);
+  chain.pay(walletAddress!, USD * 200n);
+  chain.mine(blocks);
+  await sync();
+  expect(await stateOf(accountId)).toEqual([left, 0]);
 });

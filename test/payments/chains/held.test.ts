@@ -1,11 +1,16 @@
 /** Payments above the limit of their gateway, which wait in suspense until the operator decides. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import { FIND_INSOLVENT } from '../../../entities/payments/solvency.ts';
+import { importSent } from '../../../provisioning/payments/wallet/import.ts';
+import { cancelPayout, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { findTopUp } from '../../../resolvers/payments/billing.ts';
 import { assign, giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { refundInCoin, returnInCoin } from '../../../resolvers/payments/payouts.ts';
+import { reportsOf } from '../../setup/lock-order.ts';
 import { openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, driver, sync, open, suspense } = await openSyncedShop();
@@ -140,4 +145,81 @@ it('The pending balance has what came and lacks confirmations, and neither the r
   await sync();
   expect([await pending(), await shop.balance(accountId)]).toEqual([0n, 50_000_001n]);
   await balanced();
+});
+
+describe('A return of a held payment that was cancelled, and sent all the same', () => {
+  /** Cancels the exported return of a held payment. */
+  async function cancelled() {
+    const one = await held();
+    chain.mine(101);
+    await sync();
+    const given = { paymentId: one.payment.id, key: one.payment.id, address: 'sender', reason: 'Too much' };
+    const { id } = await returnInCoin(one.context, given);
+    await exportPayouts(db, SYSTEM);
+    await db.transaction((tx) => cancelPayout(tx, id, 'The coins are real', SYSTEM));
+    const send = () => importSent(db, [{ id, txId: chain.pay('sender', UNITS).txId }], SYSTEM);
+    const moneyOf = async () => {
+      const { availableMicros, owedMicros } = await findBalance(one.context);
+      return [availableMicros, owedMicros];
+    };
+    return { ...one, accountId: one.topUp.accountId, send, moneyOf };
+  }
+  /** Also gives the payment to its account. */
+  async function assigned() {
+    const one = await cancelled();
+    expect((await assign(one.context, one.payment.id, { reason: 'Hers' })).status).toBe('FINAL');
+    return one;
+  }
+
+  it('takes the payment and its bonus', async () => {
+    const { send, moneyOf, topUp, context } = await assigned();
+    expect(await moneyOf()).toEqual([204_000_000n, 0n]);
+    await send();
+    expect(await moneyOf()).toEqual([0n, 0n]);
+    expect(await findTopUp(context, topUp.orderNumber)).toMatchObject({ creditedMicros: 200_000_000n });
+    await balanced();
+  });
+
+  it('takes other payments of the account as far as a payout had taken that one', async () => {
+    const { send, moneyOf, context, accountId } = await assigned();
+    const [, { walletAddress }] = await open(120_000_000n, accountId);
+    chain.pay(walletAddress!, 1_20000000n);
+    chain.mine(101);
+    await sync();
+    await db.query(`update payment set credited_at = credited_at - interval '1 day' where units = '120000000'`);
+    const given = {
+      accountId,
+      coin: 'TST',
+      amountUsd: 40_000_000n,
+      address: 'customer',
+      reason: 'Some',
+      key: accountId,
+    };
+    await refundInCoin(context, given);
+    // The rests of 160 and 120 USD earn 2% each.
+    expect(await moneyOf()).toEqual([(160_000_000n * 102n + 120_000_000n * 102n) / 100n, 0n]);
+    await send();
+    expect(await moneyOf()).toEqual([80_000_000n, 0n]);
+    await balanced();
+  });
+
+  it('locks its rows in the one order, also if the payment came by x402', async () => {
+    const { send, accountId, payment } = await cancelled();
+    const [, { walletAddress }] = await open(50_000_000n, accountId);
+    chain.pay(walletAddress!, 50000000n);
+    chain.mine(101);
+    await sync();
+    const cameBy = (mode: string, position: number | null) =>
+      db.query('update payment set mode = $2, position = $3 where id = $1', [payment.id, mode, position]);
+    await cameBy('X402', null);
+    await db.query(
+      `insert into x402_authorization (payment_id, payer, nonce, asset, valid_before, signature_digest, sealed_payment, lease_until, sends)
+        values ($1, 'payer', 'nonce', 'asset', now(), '', '', now(), 1)`,
+      [payment.id],
+    );
+    expect(await reportsOf(send)).toEqual([]);
+    expect(await db.query('select sealed_payment from x402_authorization')).toEqual([{ sealedPayment: null }]);
+    await cameBy('CRYPTO', payment.position);
+    await balanced();
+  });
 });

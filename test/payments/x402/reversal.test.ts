@@ -9,7 +9,7 @@ import { X402Authorization, type X402Payment } from '../../../entities/payments/
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
 import { accountOf } from '../../../resolvers/context.ts';
 import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
-import { giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
+import { assign, giveBack, writeOff } from '../../../resolvers/payments/payments.ts';
 import { cancel, refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { receiptOfTopUp } from '../../../resolvers/payments/receipts.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
@@ -253,5 +253,27 @@ it('A payment in suspense that its chain has removed leaves the gateway when the
   for (let i = 0; i < 2; i++) expect((await off()).status).toBe('WRITTEN_OFF');
   const holding = await FIND_HOLDING.first(shop.db, ['gateway:x402:eip155:84532', 'USDC-BASE']);
   expect(holding?.units ?? '0').toBe('0');
+  expect((await proveBooks(shop.db)).firstFault).toBeNull();
+});
+
+it('A payment that another operator assigns while its chain is asked is not written off', async ({
+  onTestFinished,
+}) => {
+  const shop = await openX402Shop(onTestFinished);
+  const payment = await paymentForOrder(shop.context);
+  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
+  await refusalOf(orderServer(shop.context, ORDER, payment));
+  const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];
+  const observe = shop.chain.observe.bind(shop.chain);
+  shop.chain.observe = async (signed) => {
+    shop.chain.observe = observe;
+    const settlement = await observe(signed);
+    await assign(shop.context, id, { accountId: shop.accountId, reason: 'Hers' });
+    await reconcile(shop, 'FINAL');
+    return settlement;
+  };
+  const refused = await refusalOf(writeOff(shop.context, id, 'A node lied', 'FINAL'));
+  expect(refused.message).toBe('The payment is FINAL meanwhile. Look at it again.');
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });

@@ -4,6 +4,7 @@ import { hourlyMicros } from '../../../entities/money.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import type { MachineTime } from '../../../provisioning/servers/billing/unproven.ts';
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
+import { cancelServer } from '../../../provisioning/servers/steps/cancel.ts';
 import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
@@ -233,6 +234,17 @@ describe('A dedicated order that the customer deletes before its delivery', () =
     expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
     await worker.stop();
     expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
+  });
+
+  it('gets its money back when its host is free, too, if the operator cancels it after its machine ran', async () => {
+    const { shop, order, ran, wiped, money } = await openWipingShop(1n);
+    const orderNumber = await order();
+    await ran(orderNumber);
+    await shop.db.transaction((tx) => cancelServer(tx, orderNumber));
+    expect(await money()).toEqual({ availableMicros: 0n, pendingMicros: DEDICATED_PRICE });
+    await wiped();
+    await eventually(async () => (await money()).pendingMicros === 0n);
+    expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
   });
 
   it('pays the hours of its failure and none of its wipe, if another order of the day was free', async () => {

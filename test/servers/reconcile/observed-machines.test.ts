@@ -88,19 +88,28 @@ describe('The machine of a suspended server', () => {
 
   it('is reported if the worker cannot turn it off for an hour, or not on in time', async () => {
     const suspended = { ...SUSPENDED, suspendedAt: new Date(Date.now() - 2 * HOUR_MS) };
-    const [on, off] = [await shop.server(accountId, suspended), await shop.server(accountId, suspended)];
+    const [on, off, undone] = [
+      await shop.server(accountId, suspended),
+      await shop.server(accountId, suspended),
+      await shop.server(accountId, suspended),
+    ];
+    const all = [on, off, undone];
     const task = serverTask({ kind: 'VPS', accountId, host: null, orderNumber: on });
     await db.transaction((tx) => startTask(tx, task));
-    await db.query(`update server set change = $2, failure_code = 'resume_failed' where order_number = $1`, [
-      off,
-      JSON.stringify({ id: 'chg_1', operation: 'resume', from: 'RUNNING', heldMicros: '1' }),
-    ]);
+    const resume = { id: 'chg_1', operation: 'resume', from: 'RUNNING', heldMicros: '1' };
+    const resuming = (order: string, failureCode: string, change: object) =>
+      db.query('update server set failure_code = $2, change = $3 where order_number = $1', [
+        ...[order, failureCode, JSON.stringify(change)],
+      ]);
+    await resuming(off, 'resume_failed', resume);
+    // The worker undoes an earlier change at the same time, whose failure stays.
+    await resuming(undone, 'resize_failed', { ...resume, reported: true });
     await look();
     await look();
-    expect(await findings()).toEqual([on, off].map((order) => `POWER ${order} open`).toSorted());
+    expect(await findings()).toEqual(all.map((order) => `POWER ${order} open`).toSorted());
     await db.query('delete from task where subject = $1', [on]);
-    await db.query('update server set change = null where order_number = $1', [off]);
+    await db.query('update server set change = null where order_number = any($1)', [[off, undone]]);
     await look();
-    expect(await findings()).toEqual([on, off].map((order) => `POWER ${order} resolved`).toSorted());
+    expect(await findings()).toEqual(all.map((order) => `POWER ${order} resolved`).toSorted());
   });
 });
