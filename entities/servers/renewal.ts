@@ -11,19 +11,22 @@ export const SUSPENDED_DAYS = 7;
 /** The end of a month that begins now. */
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
-const { orderNumber, accountId, kind, host } = Server.columns;
+const { orderNumber, accountId, kind, host, paidUntil } = Server.columns;
 /**
- * The paid time of a machine has ended. A rebuild without money ends first, since half a system cannot resume. A resize ends
+ * The paid time of a machine has ended. A rebuild that its account cannot pay for ends first, since half a system cannot resume. A resize ends
  * first because its machine is off, and its price changes.
  */
 const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING') and paid_until <= now()
-  and (status <> 'REBUILDING' or (auto_renew and price_month_micros <=
-    (select available_micros from balance where balance.account_id = server.account_id)))`;
+  and (status <> 'REBUILDING' or (auto_renew and price_month_micros <= (
+    select available_micros from balance join account on account.id = balance.account_id
+      where account.id = server.account_id and account.suspended_at is null)))`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
-/** The first $1 servers whose paid time has ended. */
-export const FIND_DUE_SERVERS = statement({ orderNumber, accountId })`
-  select order_number, account_id from server where ${IS_DUE} order by paid_until, id limit $1::int`;
+/** The first $1 servers whose paid time has ended, after the server with the paid time $2 and the order number $3. */
+export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil })`
+  select order_number, account_id, paid_until from server
+  where ${IS_DUE} and ($2::timestamptz is null or (paid_until, order_number) > ($2, $3))
+  order by paid_until, order_number limit $1::int`;
 /** Locks those that are still due, without the ones that other transactions have locked. $1 order numbers. */
 export const LOCK_DUE_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
