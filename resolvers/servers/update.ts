@@ -15,6 +15,7 @@ import {
   STABLE,
   USER_DATA,
 } from '../../entities/servers/server.ts';
+import { requireRight } from '../accounts/auth/scope.ts';
 import { refuseRenewals } from '../accounts/auth/spend-limit.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';
@@ -40,13 +41,18 @@ export interface UpdatedServer {
   rootPassword: string | null;
 }
 
-/** Applies the whole update, or nothing. @throws ApiError not_found, or the reason of a refusal */
+/**
+ * Applies the whole update, or nothing. An operator needs the right to move money for a resize and for automatic renewal.
+ * @throws ApiError not_found, or the reason of a refusal
+ */
 export async function updateServer(
   context: Context,
   orderNumber: string,
   update: ServerUpdate,
 ): Promise<UpdatedServer> {
   const operation = operationOf(update);
+  // Both spend the money of the customer.
+  if (operation === 'resize' || update.autoRenew) requireRight(context.viewer, 'support', 'billing');
   return context.db.transaction(async (tx) => {
     const server = await lockServer(tx, context, orderNumber);
     const set = fieldsOf(server, update);
