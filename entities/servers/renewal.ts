@@ -58,6 +58,16 @@ export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`;
+/** Locks the servers of an account that resume. $1 account id. */
+export const LOCK_RESUMING = statement(Server.columns)`
+  select ${columnsOf(Server)} from server
+  where account_id = $1 and status = 'SUSPENDED' and change is not null
+  order by order_number for update`;
+/** Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. */
+export const END_RESUMES = statement({})`
+  update server set change = null, updated_at = now(), failure_code = nullif(failure_code, $2),
+    failure_message = case when failure_code is distinct from $2 then failure_message end
+  where order_number = any($1)`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
 export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
 /** Notes that a server could not resume. $1 order number, $2 code, $3 message. */

@@ -15,7 +15,7 @@ import type { Server } from '../../entities/servers/server.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
-import { retrySuspended } from './billing/resume.ts';
+import { endResumes, retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
 import { IMAGE_LANE, IMAGE_PROCESS, imageProcess } from './images/process.ts';
@@ -160,5 +160,10 @@ export class Servers implements WorkerPart {
   /** Starts a task for the suspended servers of an account, after its balance grew or automatic renewal was turned on. */
   retrySuspended(tx: Transaction, accountId: string): Promise<void> {
     return retrySuspended(tx, [accountId], RESUME_TASK);
+  }
+
+  /** Gives up the resumptions of an account that is suspended now, and releases their months. */
+  endResumes(tx: Transaction, accountId: string): Promise<void> {
+    return endResumes(tx, accountId);
   }
 }

@@ -76,6 +76,7 @@ async function changeSuspension(context: Context, id: string, reason: string | n
     // Under this lock, no new or rotated credential misses the change.
     await lockAccount(tx, id);
     await setSuspension(tx, id, reason, actorOf(context));
+    if (reason !== null) await context.provisioning.servers.endResumes(tx, id);
     return found(await find(tx, Account, { id }));
   });
 }
