@@ -96,9 +96,9 @@ export const LIST_REPLACED = statement({
     from payout cross join lateral unnest(replaced_tx_ids) as replaced (tx_id)
     where replaced_tx_ids <> '{}' order by id, replaced.tx_id`;
 
-/** Whether another payout than $2 sends the payment $1 back. */
-export const HAS_OTHER_PAYOUT = statement({ found: column.boolean() })`
-  select exists (select from payout where payment_id = $1 and id <> $2 and status <> 'CANCELLED') as found`;
+/** A payout but $2 that sends the payment $1 back, or has done so. */
+export const FIND_OTHER_PAYOUT = statement({ txId: Payout.columns.txId })`
+  select tx_id from payout where payment_id = $1 and id <> $2 and status <> 'CANCELLED' order by id limit 1`;
 
 const TOUCHED = `(id = any($1) or account_id = any($2) and status = 'FINAL')`;
 /** Locks the payments $1 and the final payments of the accounts $2, and then their authorizations and their top-ups. */

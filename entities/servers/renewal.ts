@@ -15,22 +15,25 @@ export const SUSPENDED_DAYS = 7;
 /** The end of a month that begins now. */
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
-const { orderNumber, accountId, kind, host, priceMonthMicros } = Server.columns;
+const { orderNumber, accountId, kind, host, paidUntil, priceMonthMicros } = Server.columns;
 /** The price of a month of a server that begins at a time, given as an expression. */
 export const priceAtSql = (time: string): string =>
   `case when next_price_from <= ${time} then next_price_micros else price_month_micros end`;
 /**
- * The paid time of a machine has ended. A rebuild without money ends first, since half a system cannot resume. A resize ends
+ * The paid time of a machine has ended. A rebuild that its account cannot pay for ends first, since half a system cannot resume. A resize ends
  * first because its machine is off, and its price changes.
  */
 const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING') and paid_until <= now()
-  and (status <> 'REBUILDING' or (auto_renew and ${priceAtSql('paid_until')} <=
-    (select available_micros from balance where balance.account_id = server.account_id)))`;
+  and (status <> 'REBUILDING' or (auto_renew and ${priceAtSql('paid_until')} <= (
+    select available_micros from balance join account on account.id = balance.account_id
+      where account.id = server.account_id and account.suspended_at is null)))`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
-/** The first $1 servers whose paid time has ended. */
-export const FIND_DUE_SERVERS = statement({ orderNumber, accountId })`
-  select order_number, account_id from server where ${IS_DUE} order by paid_until, id limit $1::int`;
+/** The first $1 servers whose paid time has ended, after the server with the paid time $2 and the order number $3. */
+export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil })`
+  select order_number, account_id, paid_until from server
+  where ${IS_DUE} and ($2::timestamptz is null or (paid_until, order_number) > ($2, $3))
+  order by paid_until, order_number limit $1::int`;
 /** Locks those that are still due, without the ones that other transactions have locked. $1 order numbers. */
 export const LOCK_DUE_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
@@ -108,6 +111,16 @@ export const FIND_ASTRAY = statement({ accountId })`
   union select account_id from server join account on account.id = account_id
     where not servers_off and account_id > $2 and ${IS_KEPT_OFF}
   order by 1 limit $1::int`;
+/** Locks the servers of an account that resume. $1 account id. */
+export const LOCK_RESUMING = statement(Server.columns)`
+  select ${columnsOf(Server)} from server
+  where account_id = $1 and status = 'SUSPENDED' and change is not null
+  order by order_number for update`;
+/** Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. */
+export const END_RESUMES = statement({})`
+  update server set change = null, updated_at = now(), failure_code = nullif(failure_code, $2),
+    failure_message = case when failure_code is distinct from $2 then failure_message end
+  where order_number = any($1)`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */
 export const BEGIN_CHANGE = statement({})`update server set change = $2::jsonb where order_number = $1`;
 /** Notes that a server could not resume. $1 order number, $2 code, $3 message. */

@@ -19,7 +19,7 @@ import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
-import { retrySuspended } from './billing/resume.ts';
+import { endResumes, retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
 import { IMAGE_LANE, IMAGE_PROCESS, imageProcess } from './images/process.ts';
@@ -177,5 +177,10 @@ export class Servers implements WorkerPart {
   /** Turns the servers of an account off or on, after its suspension changed. */
   followSuspension(tx: Transaction, accountId: string, actor: Actor): Promise<void> {
     return followSuspension(tx, accountId, actor);
+  }
+
+  /** Gives up the resumptions of an account that is suspended now, and releases their months. */
+  endResumes(tx: Transaction, accountId: string): Promise<void> {
+    return endResumes(tx, accountId);
   }
 }

@@ -27,8 +27,9 @@ export const deleteServer = (context: Context, orderNumber: string): Promise<Del
   destroyServer(context, orderNumber, { refund: true });
 
 /**
- * Deletes a server for the operator, with or without the refund of its unused hours. Its delete protection does not hold. An
- * order that never ran gets its money back always. The event has the reason.
+ * Deletes a server for the operator, with or without the refund of its unused hours. Its delete protection does not hold. With
+ * the refund, an undelivered order gets all its money back at once. Otherwise it pays as if its customer deleted it. The event has
+ * the reason.
  * @throws ApiError not_found
  */
 export const removeServer = (
@@ -42,19 +43,22 @@ interface Terms {
   reason?: string;
 }
 
+/** Whether the operator gives an undelivered order all its money back. */
+const isForgiven = ({ refund, reason }: Terms): boolean => refund && reason !== undefined;
+
 async function destroyServer(context: Context, orderNumber: string, terms: Terms): Promise<DeletedServer> {
   const { refund: isRefunded, reason } = terms;
   return context.db.transaction(async (tx) => {
     const present = await lockServer(tx, context, orderNumber, 'while suspended');
     if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
     if (present.deleteProtection && !reason) throw new ApiError('delete_protected');
-    // A host may need a wipe of hours. Its order would otherwise take the next host with the same money.
-    const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING';
+    // A host may need a wipe of hours. Its customer would otherwise take the next host with the same money.
+    const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING' && !isForgiven(terms);
     const set = { ...ERASED, ...(keepsHold && { unprovenAt: expression('now()') }) };
     const data = reason ? { reason, refunded: isRefunded } : {};
     const move = { actor: actorOf(context), set, data };
     const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
-    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server, isRefunded);
+    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server, terms);
     if (keepsHold) tx.changed({ kind: 'balance', accountId: server.accountId, id: server.accountId });
     await context.provisioning.servers.destroy(tx, server);
     return { server, refundedMicros };
@@ -65,14 +69,15 @@ async function destroyServer(context: Context, orderNumber: string, terms: Terms
 async function refundServer(
   tx: Transaction,
   server: Server & { previousState: Server['status'] },
-  isRefunded: boolean,
+  terms: Terms,
 ): Promise<bigint> {
   if (server.previousState === 'FAILED') return 0n; // the failure gave it back, or the wipe of its host does
   if (!server.paidUntil) {
+    if (isForgiven(terms)) return releaseHold(tx, server);
     const task = await find(tx, Task, { subject: server.orderNumber });
     return releaseHold(tx, server, await chargeUnproven(tx, server, task?.data ?? {}));
   }
-  if (!isRefunded) return releaseChange(tx, server);
+  if (!terms.refund) return releaseChange(tx, server);
   const amountMicros = refundMicros(server.priceMonthMicros, server.paidUntil, server.updatedAt);
   const give = server.kind === 'DEDICATED' ? keepRefund : refund;
   await give(tx, server.accountId, {

@@ -15,6 +15,7 @@ import {
   STABLE,
   USER_DATA,
 } from '../../entities/servers/server.ts';
+import { requireRight } from '../accounts/auth/scope.ts';
 import { refuseRenewals } from '../accounts/auth/spend-limit.ts';
 import { actorOf, type Context } from '../context.ts';
 import { lockServer } from './find.ts';
@@ -40,7 +41,10 @@ export interface UpdatedServer {
   rootPassword: string | null;
 }
 
-/** Applies the whole update, or nothing. @throws ApiError not_found, or the reason of a refusal */
+/**
+ * Applies the whole update, or nothing. An operator needs the right to move money for a resize and for automatic renewal.
+ * @throws ApiError not_found, or the reason of a refusal
+ */
 export const updateServer = (context: Context, orderNumber: string, update: ServerUpdate): Promise<UpdatedServer> =>
   context.db.transaction((tx) => changeServer(tx, context, orderNumber, update));
 
@@ -52,6 +56,8 @@ export async function changeServer(
   update: ServerUpdate,
 ): Promise<UpdatedServer> {
   const operation = operationOf(update);
+  // Both spend the money of the customer.
+  if (operation === 'resize' || update.autoRenew) requireRight(context.viewer, 'support', 'billing');
   const server = await lockServer(tx, context, orderNumber);
   const set = fieldsOf(server, update);
   if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context, 'begin');

@@ -92,6 +92,28 @@ describe('A named operator', () => {
       expect(codeOf(await call(ADD, { input: { name: 'eve', role: 'OWNER' } }))).toBe('insufficient_scope');
   });
 
+  it('resizes a server and turns its renewal on only as an owner, since both spend the money of its customer', async () => {
+    const { rest, fund, balance } = await newAccount();
+    await fund(50);
+    const order = { service_code: 'vps-1', auto_renew: false };
+    const { order_number: number } = (await rest('POST', '/v1/servers', order)).body;
+    const { call } = await add('ned', 'SUPPORT');
+    const update = (by: typeof call, input: object) =>
+      by(
+        'mutation ($number: ID!, $input: UpdateServerInput!) { updateServer(orderNumber: $number, input: $input) { chargedUsd } }',
+        { number, input },
+      );
+    await eventually(async () => (await rest('GET', `/v1/servers/${number}`)).body.status === 'running');
+    expect(codeOf(await update(call, { powerState: 'OFF' }))).toBeUndefined();
+    await eventually(async () => (await rest('GET', `/v1/servers/${number}`)).body.status === 'stopped');
+    const before = await balance();
+    for (const input of [{ serviceCode: 'vps-4' }, { autoRenew: true }])
+      expect((await update(call, input)).errors[0].message).toContain('Ask an operator with the role OWNER.');
+    expect(await balance()).toBe(before);
+    expect(codeOf(await update(call, { autoRenew: false }))).toBeUndefined();
+    expect((await update(operator, { serviceCode: 'vps-4' })).data.updateServer.chargedUsd).toBeGreaterThan(0);
+  });
+
   it('reads no root password of a job without the right to do it', async () => {
     const JOBS = '{ manualJobs { id spec { rootPassword } } }';
     expect(codeOf(await (await add('rita', 'READ_ONLY')).call(JOBS))).toBe('insufficient_scope');

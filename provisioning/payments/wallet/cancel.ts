@@ -5,7 +5,7 @@ import { refuse } from '../../../entities/errors.ts';
 import { EXCHANGE, owed, PAYOUTS, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
 import { takeOut } from '../../../entities/payments/payable.ts';
 import { isInBalance, movePayment, Payment } from '../../../entities/payments/payment.ts';
-import { HAS_OTHER_PAYOUT, Payout } from '../../../entities/payments/payout.ts';
+import { FIND_OTHER_PAYOUT, Payout } from '../../../entities/payments/payout.ts';
 import { FINAL_BY_NOW } from '../suspense.ts';
 import { keepBonuses, partsOf, posting } from './payouts.ts';
 
@@ -27,13 +27,17 @@ export async function bookCancelled(tx: Transaction, payout: Payout): Promise<vo
 }
 
 /** @returns the ledger account that pays. The operator bears a payment that neither suspense nor this account has any more */
-async function originAgain(tx: Transaction, { id, accountId }: Payout, payment: Payment | undefined): Promise<string> {
+async function originAgain(
+  tx: Transaction,
+  { id, accountId, txId }: Payout,
+  payment: Payment | undefined,
+): Promise<string> {
   if (!payment) return owed(accountId);
   if (payment.status === 'UNMATCHED') {
-    await movePayment(tx, payment, 'RETURNED', { finalAt: FINAL_BY_NOW });
+    await movePayment(tx, payment, 'RETURNED', { returnTxId: txId, finalAt: FINAL_BY_NOW });
     return SUSPENSE;
   }
-  if (payment.status === 'RETURNED' && !(await HAS_OTHER_PAYOUT.first(tx, [payment.id, id]))!.found)
+  if (payment.status === 'RETURNED' && !(await FIND_OTHER_PAYOUT.first(tx, [payment.id, id])))
     throw refuse(
       'id',
       'wrong_state',

@@ -52,23 +52,24 @@ export async function importSent(
   return db.transaction(async (tx) => {
     const replaced: Payout[] = [];
     const cancelled: Payout[] = [];
+    const returning: Payout[] = [];
     const kept = await withPayouts(tx, [...txIds.keys()], async (payout) => {
       const txId = txIds.get(payout.id)!;
       if (payout.txId !== null && isSameTxId(payout.txId, txId)) return payout;
-      if (payout.status === 'CANCELLED') cancelled.push(payout);
-      if (payout.status !== 'BROADCAST') return move(tx, payout, 'BROADCAST', actor, { txId });
-      if (payout.txId !== earlier.get(payout.id)?.txId)
+      const isSent = payout.status === 'BROADCAST';
+      if (isSent && payout.txId !== earlier.get(payout.id)?.txId)
         throw refuse('txId', 'wrong_state', `The payout ${payout.id} has got another transaction meanwhile.`);
-      replaced.push(payout);
-      return replace(tx, payout, txId, actor);
+      if (isSent) replaced.push(payout);
+      const moved = await (isSent ? replace(tx, payout, txId, actor) : move(tx, payout, 'BROADCAST', actor, { txId }));
+      (payout.status === 'CANCELLED' ? cancelled : returning).push(moved);
+      return moved;
     });
     for (const payout of replaced) await requireUnpaid(tx, payout, earlier.get(payout.id)!);
     const paymentIds = kept.flatMap(({ paymentId }) => paymentId ?? []);
     const accountIds = cancelled.map(({ accountId }) => accountId);
     for (const locking of LOCK_TOUCHED) await locking.all(tx, [paymentIds, accountIds]);
     for (const payout of cancelled) await bookCancelled(tx, payout);
-    for (const { paymentId, txId } of kept)
-      if (paymentId !== null) await update(tx, Payment, { id: paymentId, status: 'RETURNED' }, { returnTxId: txId });
+    for (const payout of returning) await nameReturn(tx, payout, earlier.get(payout.id));
     return kept;
   });
 }
@@ -97,6 +98,14 @@ async function findEarlier(
     earlier.set(id, { txId: payout.txId!, seen });
   }
   return earlier;
+}
+
+/** Names the transaction of a payout in its payment, unless another payout has returned that. */
+async function nameReturn(tx: Transaction, payout: Payout, replaced?: Earlier): Promise<void> {
+  const { paymentId, txId } = payout;
+  if (paymentId === null) return;
+  const named = replaced && { returnTxId: replaced.txId };
+  await update(tx, Payment, { id: paymentId, status: 'RETURNED', ...named }, { returnTxId: txId });
 }
 
 async function replace(tx: Transaction, payout: Payout, txId: string, actor: Actor): Promise<Payout> {

@@ -1,7 +1,7 @@
 /** Moves of payouts, each in one transaction with its transfers, its event and its audit entry. */
 
 import type { Database } from '../../../entities/database/database.ts';
-import { find, insert, lock } from '../../../entities/database/table.ts';
+import { find, insert, lock, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
@@ -23,7 +23,13 @@ import {
 import { costOf, FIND_HOLDING, FIND_PAYABLE_UNITS, Movement } from '../../../entities/payments/movement.ts';
 import { type PaidOutPart, PUT_BACK, payableMicros, takeOut } from '../../../entities/payments/payable.ts';
 import { gatewayOf, movePayment, Payment } from '../../../entities/payments/payment.ts';
-import { LIST_UNSENT, PAYOUT_LIFECYCLE, Payout, type PayoutStatus } from '../../../entities/payments/payout.ts';
+import {
+  FIND_OTHER_PAYOUT,
+  LIST_UNSENT,
+  PAYOUT_LIFECYCLE,
+  Payout,
+  type PayoutStatus,
+} from '../../../entities/payments/payout.ts';
 import { type AccountPosting, FINAL_BY_NOW, keepEarned, requireReported } from '../suspense.ts';
 import { isOverdrawn } from './movements.ts';
 
@@ -161,17 +167,22 @@ export async function move(
   return moved;
 }
 
-/** Gives the money back to where it was, unless the operator may have sent the coins. */
+/**
+ * Gives the money back to where it was, unless the operator may have sent the coins. If another payout has sent the payment back,
+ * the payment stays RETURNED. The account `exchange` had paid for the other one, and gets the money.
+ */
 export async function cancelPayout(tx: Transaction, id: string, reason: string, actor: Actor): Promise<Payout> {
   const [cancelled] = await withPayouts(tx, [id], async (payout) => {
     if (payout.status === 'CANCELLED') return payout;
     const cancelled = await move(tx, payout, 'CANCELLED', actor, { reason });
     const { accountId, paymentId, amountMicros, takenFrom } = payout;
     const payment = paymentId === null ? undefined : await lock(tx, Payment, { id: paymentId });
-    if (payment) await movePayment(tx, payment, 'UNMATCHED');
+    const other = payment && (await FIND_OTHER_PAYOUT.first(tx, [payment.id, id]));
+    if (other) await update(tx, Payment, { id: payment.id }, { returnTxId: other.txId });
+    else if (payment) await movePayment(tx, payment, 'UNMATCHED');
     const parts = await PUT_BACK.all(tx, [exactJson(takenFrom)]);
     const bonuses = await keepBonuses(tx, parts, `payout-bonus-cancel:${id}`);
-    const back = posting(payout, [PAYOUTS, originOf(payout)], amountMicros, 'payout-cancel');
+    const back = posting(payout, [PAYOUTS, other ? EXCHANGE : originOf(payout)], amountMicros, 'payout-cancel');
     await post(tx, accountId, back, ...bonuses);
     return cancelled;
   });

@@ -15,7 +15,7 @@ import {
   FIND_UNPAID_SERVERS,
   LOCK_DUE_SERVERS,
 } from '../../../entities/servers/renewal.ts';
-import { CHANGING } from '../../../entities/servers/server.ts';
+import { CHANGING, type Server } from '../../../entities/servers/server.ts';
 import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from './change.ts';
@@ -31,6 +31,13 @@ const TICK_SECONDS = 60;
 const CHUNK = 200;
 const HOUR_MS = 3_600_000;
 
+type Due = Pick<Server, 'orderNumber' | 'accountId' | 'paidUntil'>;
+/** The data of the task during a round. */
+interface Round {
+  /** The last server of the previous chunk. Null: the round begins with the first one. */
+  after?: { orderNumber: string; paidUntil: Date | string | null } | null;
+}
+
 /** The task that resumes the suspended servers of one account. */
 export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step: 'resume-account' } as const;
 
@@ -40,10 +47,13 @@ export const RESUME_TASK = { lane: PERIODIC_LANE, process: RENEWAL_PROCESS, step
  */
 export function renewalProcess(db: Database): Process {
   return periodic({
-    start: async () => {
-      const due = await FIND_DUE_SERVERS.all(db, [CHUNK + 1]);
-      if (!due.length) return hop('resume');
-      return hop(due.length > CHUNK ? 'start' : 'resume', { commit: renewDue });
+    start: async ({ data }) => {
+      const { paidUntil = null, orderNumber = null } = (data as Round).after ?? {};
+      const due = await FIND_DUE_SERVERS.all(db, [CHUNK + 1, paidUntil, orderNumber]);
+      const chunk = due.slice(0, CHUNK);
+      const commit = (tx: Transaction) => renewDue(tx, chunk);
+      const after = due.length > CHUNK ? chunk.at(-1)! : null;
+      return hop(after ? 'start' : 'resume', { commit, data: { after } satisfies Round });
     },
     resume: async () => {
       const accounts = await FIND_SOLVENT_ACCOUNTS.all(db, [CHUNK, RESUME_SUBJECT]);
@@ -77,9 +87,8 @@ export function renewalProcess(db: Database): Process {
   });
 }
 
-/** Renews or suspends the servers that are due first. A server that another transaction has locked waits for the next round. */
-async function renewDue(tx: Transaction): Promise<void> {
-  const found = await FIND_DUE_SERVERS.all(tx, [CHUNK]);
+/** Renews or suspends those servers that are still due. A server that another transaction has locked waits for the next round. */
+async function renewDue(tx: Transaction, found: readonly Due[]): Promise<void> {
   await lockAccount(tx, ...new Set(found.map(({ accountId }) => accountId)));
   const locked = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
   const due = await withStartedPrices(tx, locked, 'ofRenewals');

@@ -10,7 +10,9 @@ import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
   BEGIN_CHANGE,
+  END_RESUMES,
   FIND_ACCOUNTS_WITH_SUSPENDED,
+  LOCK_RESUMING,
   LOCK_SUSPENDED_SERVERS,
   NOTE_FAILURE,
   PAID_UNTIL,
@@ -21,7 +23,7 @@ import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
 import { move } from '../move.ts';
 import { serverTask, UNDO } from '../task.ts';
 import { byDueTime, byOrderNumber, chooseAffordable, withStartedPrices } from './charge.ts';
-import { transferHeld } from './hold.ts';
+import { releaseChange, transferHeld } from './hold.ts';
 
 type Resume = Extract<ServerChange, { operation: 'resume' }>;
 
@@ -64,6 +66,18 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
     await transferHeld(tx, server, change, 'renewal');
   }
   for (const server of affordable.toSorted(byOrderNumber)) await startTask(tx, serverTask(server));
+}
+
+/**
+ * Gives up the resumptions of an account that is suspended now, and releases their months. The workers turn the machines off
+ * again. The caller has locked the account.
+ */
+export async function endResumes(tx: Transaction, accountId: string): Promise<void> {
+  const resuming = await LOCK_RESUMING.all(tx, [accountId]);
+  await END_RESUMES.all(tx, [resuming.map(({ orderNumber }) => orderNumber), FAILED.code]);
+  for (const server of resuming) await releaseChange(tx, server);
+  for (const server of resuming) await startTask(tx, serverTask(server));
+  tx.changed(...resuming.map(({ orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })));
 }
 
 /** Ends the resumption when the engine reports the machine as wanted. The engine's word suffices: a customer who closes the SSH port would have the machine without paying. */

@@ -1,7 +1,7 @@
 /** Checks of the caller's credential before a field resolves. */
 import type { RequiredScope } from '../../../entities/accounts/credential.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { type OperatorRight, type OperatorRole, ROLES_WITH } from '../../../entities/operator.ts';
+import { OPERATOR_ROLES, type OperatorRight, type OperatorRole, ROLES_WITH } from '../../../entities/operator.ts';
 import { callsCountAs, type Viewer } from '../../context.ts';
 import type { Proof } from './throttle.ts';
 
@@ -18,11 +18,12 @@ export function requireScope(viewer: Viewer | null, scope: RequiredScope): void 
 export const mayCall = (role: OperatorRole, right: OperatorRight): boolean =>
   (ROLES_WITH[right] as readonly OperatorRole[]).includes(role);
 
-/** Operators need a right beside the scope. @throws ApiError insufficient_scope, with the roles that have the right */
-export function requireRight(viewer: Viewer | null, right: OperatorRight): void {
+/** Operators need all these rights beside the scope. @throws ApiError insufficient_scope, with the roles that have them */
+export function requireRight(viewer: Viewer | null, ...rights: OperatorRight[]): void {
   if (viewer?.kind !== 'operator') return;
-  if (viewer.role && mayCall(viewer.role, right)) return;
-  const detail = `The role ${viewer.role} may not do this. Ask an operator with the role ${ROLES_WITH[right].join(' or ')}.`;
+  const roles = OPERATOR_ROLES.filter((role) => rights.every((right) => mayCall(role, right)));
+  if (viewer.role && roles.includes(viewer.role)) return;
+  const detail = `The role ${viewer.role} may not do this. Ask an operator with the role ${roles.join(' or ')}.`;
   throw new ApiError('insufficient_scope', detail, { requiredScope: 'operator' });
 }
 

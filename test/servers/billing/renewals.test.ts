@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
-import type { ServerStatus } from '../../../entities/servers/server.ts';
+import type { Server, ServerStatus } from '../../../entities/servers/server.ts';
+import { suspendAccount } from '../../../resolvers/accounts/account.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
@@ -220,6 +221,32 @@ describe('Many servers that are due at once', () => {
     ]);
     expect(await shop.balanced()).toBe(true);
   }
+  /** Servers of one account, more than a round renews at once, and a later one that its account cannot pay for. */
+  async function before(set: Partial<Server>) {
+    const accountId = await shop.account(250n * PRICE);
+    await shop.server(accountId, { ...set, paidUntil: ago(2) });
+    await shop.copies(200);
+    return { accountId, last: await shop.server(await shop.account(0n), { paidUntil: ago(1) }) };
+  }
+
+  it('do not delay later ones while a suspended account has them rebuilt', async () => {
+    const { accountId, last } = await before({ status: 'REBUILDING' });
+    await suspendAccount(contextOf(shop, accountId), accountId, 'Abuse', 'RUN');
+    await tick();
+    expect((await shop.read(last)).status).toBe('SUSPENDED');
+  });
+
+  it('do not delay later ones while another transaction has them locked', async () => {
+    const { last } = await before({});
+    await shop.db.transaction(async (tx) => {
+      await tx.query('select from server where order_number <> $1 for update', [last]);
+      await tick();
+    });
+    expect((await shop.read(last)).status).toBe('SUSPENDED');
+    await tick();
+    expect(await shop.db.query(`select 1 from server where status = 'RUNNING' and paid_until <= now()`)).toEqual([]);
+  });
+
   const finished = async () =>
     (await shop.db.query(`select 1 from server where paid_until <= now() and status <> 'SUSPENDED'`)).length === 0;
 

@@ -6,7 +6,7 @@ import type { MachineTime } from '../../../provisioning/servers/billing/unproven
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
 import { cancelServer } from '../../../provisioning/servers/steps/cancel.ts';
 import { findBalance } from '../../../resolvers/accounts/account.ts';
-import { deleteServer } from '../../../resolvers/servers/delete.ts';
+import { deleteServer, removeServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { watchBalance } from '../../../resolvers/subscriptions.ts';
 import { FUNDS_MICROS, finish, openCustomerShop, startWorker } from '../../setup/customer-shop.ts';
@@ -107,6 +107,14 @@ describe('An order whose machine runs without proof', () => {
     shop.driver.create = async (...given) => ({ ...(await create(...given)), ...seen });
     Object.assign(seen, { phase: 'incomplete' });
     for (let i = 0; i < 2; i++) await failing();
+    expect(await balance()).toBe(FUNDS_MICROS);
+  });
+
+  it('is free when the operator removes it with a refund, and the next one of the day is free, too', async () => {
+    const { shop, ran, failing, balance } = await openSilentShop();
+    const terms = { orderNumber: await ran(90), refund: true, reason: 'The rack is dead' };
+    expect((await removeServer(shop.context, terms)).refundedMicros).toBe(PRICE);
+    await failing();
     expect(await balance()).toBe(FUNDS_MICROS);
   });
 
@@ -272,5 +280,16 @@ describe('A dedicated order that the customer deletes before its delivery', () =
     const orderNumber = await order();
     await failed(orderNumber);
     expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
+  });
+
+  it('gets all its money back at once if the operator removes it with a refund, and leaves the next one free', async () => {
+    const { shop, order, ran, deleted, wiped, money } = await openWipingShop(2n);
+    const orderNumber = await order();
+    await ran(orderNumber);
+    const terms = { orderNumber, refund: true, reason: 'The rack is dead' };
+    expect((await removeServer(shop.context, terms)).refundedMicros).toBe(DEDICATED_PRICE);
+    await wiped(orderNumber, await deleted());
+    expect(await money()).toEqual({ availableMicros: 2n * DEDICATED_PRICE, pendingMicros: 0n });
+    expect(await proveBooks(shop.db)).toMatchObject({ balanced: true, firstFault: null });
   });
 });
