@@ -1,40 +1,14 @@
 /** The LXC driver and an engine that is busy, or answers oddly. */
-import { createServer, type ServerResponse } from 'node:http';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { turns } from '../../../provisioning/servers/drivers/driver.ts';
 import { send } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
 import { newSpec } from '../../engine/machine.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { codeOf } from './contract.ts';
+import { listen } from './engine-socket.ts';
 
 const NEVER = new AbortController().signal;
-
-/** Listens on a socket. @returns its path */
-async function listen(
-  answer: (request: string, response: ServerResponse, body: string, url: URL) => void,
-): Promise<string> {
-  const folder = newFolder();
-  onTestFinished(() => removeFolder(folder));
-  const socketPath = join(folder, 'engine.socket');
-  const server = createServer(async (request, response) => {
-    const { method, url } = request;
-    answer(
-      `${method} ${url!.split('?')[0]}`,
-      response,
-      Buffer.concat(await request.toArray()).toString(),
-      new URL(url!, 'http://engine'),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return socketPath;
-}
 
 /** An engine with one machine that is off, and that the engine moves until the second question. */
 async function openBusy() {
@@ -209,33 +183,4 @@ it('A call that waits for its turn ends with its signal, and the next one has it
   await expect(waiting).rejects.toThrow('over');
   finish('first');
   expect(await Promise.all([running, next])).toEqual(['first', 'third']);
-});
-
-it('A list that is too long for one answer is read in parts', async () => {
-  const names = Array.from({ length: 310 }, (_, index) => `srv-${index}-1`);
-  const userData = 'x'.repeat(220 * 2 ** 10);
-  const lists: number[] = [];
-  const shown = (name: string) => ({
-    ...{ name, status: 'Stopped', location: 'none', devices: {} },
-    config: { 'user.freehold-order': name, 'user.freehold-generation': '1', 'cloud-init.user-data': userData },
-  });
-  const answers: Record<string, (query: URLSearchParams) => unknown> = {
-    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
-    'GET /1.0/projects/freehold': () => ({ config: {} }),
-    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
-    'GET /1.0/instances': (query) => {
-      if (!query.has('recursion')) return names.map((name) => `/1.0/instances/${name}?project=freehold`);
-      const asked = query.get('filter')?.match(/srv-[\w-]+/g) ?? names;
-      lists.push(asked.length);
-      return asked.map(shown);
-    },
-  };
-  const socketPath = await listen((request, response, _, url) => {
-    const metadata = answers[request]?.(url.searchParams);
-    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
-  });
-  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  const seen = await new LxcDriver({ endpoints: [{ socketPath }], ...place }).list(NEVER);
-  expect(seen.map(({ order }) => order)).toEqual(names);
-  expect(lists).toEqual([310, ...Array(7).fill(40), 30]);
 });
