@@ -89,7 +89,7 @@ const isSound = ({ epoch, ...key }: Reading): boolean => isSoundKey(key) && isSt
 
 /** A reading without counters that the database cannot store. Root in a virtual machine can make them up. */
 function withoutOdd(reading: Reading): Reading {
-  const { order, generation, epoch, portMbps, isDisguised, ...counters } = reading;
+  const { order, generation, epoch, portMbps, isDisguised, isUnread, ...counters } = reading;
   const sound = (most: number) => (value: number | null) =>
     value !== null && Number.isSafeInteger(value) && value >= 0 && value <= most ? value : null;
   const kept = Object.entries(counters).map(([name, value]) => [name, sound(Number.MAX_SAFE_INTEGER)(value)]);
@@ -97,6 +97,8 @@ function withoutOdd(reading: Reading): Reading {
 }
 
 const HIDDEN = 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.';
+const UNREAD =
+  'Root in the machine has made its state too long for the engine to show. The service cannot count its traffic.';
 const DISGUISED =
   'Several cards of the machine pass for its network card. The service counts the traffic of all of them.';
 
@@ -107,7 +109,9 @@ async function count(
   answers: Answer[],
   at: Date,
 ): Promise<void> {
-  const given = answers.flatMap(({ of: { engine }, readings }) => readings.map((one) => ({ ...one, engine })));
+  const given = answers.flatMap(({ of: { engine }, readings }) =>
+    readings.filter(({ isUnread }) => !isUnread).map((one) => ({ ...one, engine })),
+  );
   const counted = await COUNT_READINGS.all(tx, [JSON.stringify(given), at, kind]);
   await LOCK_FINDINGS.all(tx, [answers.map(({ of }) => of.name)]);
   for (const { of, readings } of answers) {
@@ -121,6 +125,8 @@ async function count(
       ].filter(Boolean);
       return details.length ? [{ kind: 'TRAFFIC', order, generation, detail: details.join(' ') }] : [];
     });
+    for (const { order, generation, isUnread } of readings)
+      if (isUnread) found.push({ kind: 'TRAFFIC', order, generation, detail: UNREAD });
     await report(tx, of.name, found);
     // Machines that are on and did not count belong to servers of the other kind.
     const [read, quiet] = [new Set(readings.map(nameOf)), new Set(ofEngine.map(nameOf))];

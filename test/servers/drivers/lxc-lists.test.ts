@@ -37,7 +37,8 @@ async function openListed(instances: readonly Instance[], { clustered = false } 
       const found = query.has('filter') ? fitting(instances, query.get('filter')!) : instances;
       if (!query.has('recursion')) return found.map(({ name }) => `/1.0/instances/${name}?project=freehold`);
       lists.push([query.get('recursion')!, found.length]);
-      return found;
+      // Only recursion 2 tells states.
+      return query.get('recursion') === '2' ? found : found.map((one) => ({ ...one, state: undefined }));
     },
     ...Object.fromEntries(instances.map((one) => [`GET /1.0/instances/${one.name}`, () => one])),
   };
@@ -90,5 +91,16 @@ it('A list that is too long for one answer is read in parts', async () => {
     }),
   );
   expect((await driver.list(NEVER)).map(({ order }) => order)).toEqual(orders);
-  expect(lists.map(([, length]) => length)).toEqual([310, ...Array(7).fill(40), 30]);
+  expect(lists.map(([, length]) => length)).toEqual([310, ...Array(15).fill(20), 10]);
+});
+
+it('A machine whose state is too long for an answer keeps no other one from its reading', async () => {
+  const running = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
+  const long = { ...running[17]!, state: { pid: 7, note: 'x'.repeat(17 * 2 ** 20) } };
+  const { driver, lists } = await openListed(running.with(17, long));
+  const readings = await driver.meter(NEVER);
+  const ofLong = { order: 'SRV-00000000017', generation: 1, isUnread: true };
+  expect(readings.filter(({ cpuNs }) => cpuNs === 5)).toHaveLength(29);
+  expect(readings.filter(({ isUnread }) => isUnread)).toMatchObject([ofLong]);
+  expect(lists.at(-1)).toEqual(['2', 10]);
 });
