@@ -10,7 +10,7 @@ import { FIND_DUE_TRAFFIC, FIND_WRONG_SPEEDS } from '../../../entities/servers/m
 import type { Server } from '../../../entities/servers/server.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { DriverError, INT_MAX, isSoundKey, isStorable, type Reading } from '../drivers/driver.ts';
+import { INT_MAX, isSoundKey, isStorable, type Reading } from '../drivers/driver.ts';
 import type { ConnectedEngine, Engines } from '../engines.ts';
 import { type Found, nameOf, report, resolve } from '../reconcile/findings.ts';
 import { chargeTraffic } from './traffic.ts';
@@ -39,16 +39,20 @@ interface Answer {
 
 export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: MeterOptions): Process => {
   const ours = async () => (await engines.all()).filter(({ kinds }) => kinds.includes(kind));
+  /** The names of engines whose counters did not come in the last minute. The log has each of them once. */
+  const silent = new Set<string>();
   return periodic({
     start: async ({ aborted, now }) => {
       const at = now();
       const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
         const readings = await of.driver().meter?.(within(aborted));
+        silent.delete(of.name);
         return readings ? [{ of, readings: readings.filter(isSound).map(withoutOdd) }] : [];
       };
       const skip = (of: ConnectedEngine) => (error: unknown) => {
         aborted.throwIfAborted();
-        if (!isOutage(error)) log(`The engine ${of.name} was not metered. ${error}`);
+        if (!silent.has(of.name)) log(`The engine ${of.name} is not metered, until its counters come again. ${error}`);
+        silent.add(of.name);
         return [];
       };
       const answers = (await Promise.all((await ours()).map((of) => ask(of).catch(skip(of))))).flat();
@@ -79,10 +83,6 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
 };
 
 const within = (aborted: AbortSignal) => AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
-
-/** Whether an engine failed or is silent. Its counters wait. */
-const isOutage = (error: unknown): boolean =>
-  error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError');
 
 /** Whether the database can store the names of a reading. A single other one would fail those of all engines. */
 const isSound = ({ epoch, ...key }: Reading): boolean => isSoundKey(key) && isStorable(epoch);

@@ -11,19 +11,20 @@ import { listen } from './engine-socket.ts';
 const NEVER = new AbortController().signal;
 
 /** An engine with one machine that is off, and that the engine moves until the second question. */
-async function openBusy() {
+async function openBusy(type = 'container') {
   const spec = newSpec();
   const path = `/1.0/instances/${nameOf(spec)}`;
   const config = {
     ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
   };
   const asked: string[] = [];
+  const changes: object[] = [];
   const operations = [{ class: 'task', resources: { instances: [path] } }];
   const answers: Record<string, () => unknown> = {
     'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
     'GET /1.0/projects/freehold': () => ({ config: {} }),
     'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
-    [`GET ${path}`]: () => ({ name: nameOf(spec), status: 'Stopped', location: 'none', config, devices: {} }),
+    [`GET ${path}`]: () => ({ name: nameOf(spec), type, status: 'Stopped', location: 'none', config, devices: {} }),
     'GET /1.0/operations': () => {
       const running = operations.splice(0, 1);
       return { running: [...running, { class: 'websocket', resources: { instances: [path] } }] };
@@ -31,14 +32,15 @@ async function openBusy() {
     [`PUT ${path}/state`]: () => ({}),
     [`PATCH ${path}`]: () => ({}),
   };
-  const socketPath = await listen((request, response) => {
+  const socketPath = await listen((request, response, body) => {
     const found = answers[request];
+    if (request.startsWith('PATCH')) changes.push(JSON.parse(body).config);
     if (found && !/networks|projects|GET \/1.0$/.test(request)) asked.push(request.replace(path, 'machine'));
     const metadata = found?.();
     response.end(JSON.stringify(found ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
   });
   const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  return { spec, asked, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
+  return { spec, asked, changes, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
 }
 
 it('A start and a resize wait until the engine has moved the machine', async () => {
@@ -49,6 +51,17 @@ it('A start and a resize wait until the engine has moved the machine', async () 
     const act = asked.findIndex((one) => /^(PUT|PATCH)/.test(one));
     expect(act).toBeGreaterThan(0);
     expect(asked.slice(0, act).filter((one) => one === 'GET /1.0/operations')).toHaveLength(2);
+  }
+});
+
+it('A start takes the counters of an older virtual machine from its host, and not from its agent', async () => {
+  for (const [type, wanted] of [
+    ['virtual-machine', [{ 'security.agent.metrics': 'false' }]],
+    ['container', []],
+  ] as const) {
+    const { spec, changes, driver } = await openBusy(type);
+    await driver.power(spec, 'on', 'change-1', NEVER);
+    expect(changes).toEqual(wanted);
   }
 });
 

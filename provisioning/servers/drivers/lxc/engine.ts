@@ -15,7 +15,7 @@ import {
   type Place,
   presentOf,
 } from './instance.ts';
-import { ROOT, rootOf, TRAITS } from './limits.ts';
+import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
 import { listInstances } from './list.ts';
 import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
@@ -216,11 +216,13 @@ export class LxcEngine {
     });
   }
 
-  /** Gives a machine that is off all filters. A machine that is on would lose its network for a moment. */
+  /** Gives a machine that is off what older versions did not. A machine that is on would lose its network for a moment. */
   async tighten(name: string, signal: AbortSignal): Promise<void> {
-    const { status, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    const { status, type, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    if (status !== 'Stopped') return;
     const nic = devices?.[NIC];
-    if (status === 'Stopped' && nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
+    if (nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
+    if (type === 'virtual-machine') await this.mark(name, HOST_COUNTERS, signal);
   }
 
   /** The disk and the network card of a machine after a resize. The card keeps its addresses. */

@@ -5,7 +5,6 @@ import { EGRESS, NIC, ratesOf } from './network.ts';
 
 /** `GET /1.0/instances?recursion=2`. */
 export interface StatedInstance extends Instance {
-  type: string;
   /** Null: its member does not answer. Missing: it is too long for an answer. */
   state?: {
     /** Of its init, or of the emulator; 0 if it is off. */
@@ -46,7 +45,7 @@ export function readingOf(instance: StatedInstance): Reading[] {
       sentBytes: sum('bytes_sent'),
       receivedBytes: sum('bytes_received'),
       sentPackets: sum('packets_sent'),
-      // Without an agent in it, the engine shows zeros for a virtual machine.
+      // The host of a virtual machine does not know all of them, and the engine shows zeros.
       cpuNs: state.cpu?.usage || null,
       memoryBytes: state.memory?.usage || null,
       diskBytes: state.disk?.root?.usage || null,
