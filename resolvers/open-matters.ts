@@ -2,7 +2,7 @@
  * The open matters of the operator: one list of all that somebody should look at. No table keeps them. Each read derives them
  * from other tables, so a matter goes with its cause.
  */
-import { LIST_UNREAD_OF_CUSTOMERS } from '../entities/accounts/message.ts';
+import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
 import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
@@ -129,7 +129,7 @@ const jobs: Source = async ({ db }, limit) =>
     }));
 
 const messages: Source = async ({ db }, limit) =>
-  (await LIST_UNREAD_OF_CUSTOMERS.all(db, [limit])).map(({ id, createdAt }) => ({
+  (await LIST_UNREAD_OF_PAYERS.all(db, [limit])).map(({ id, createdAt }) => ({
     ...{ kind: 'MESSAGE', subject: id, since: createdAt, severity: 'NOTICE' },
     nextStep: 'Read it in messages, answer by sendMessage, and call markMessageRead.',
   }));
@@ -145,12 +145,31 @@ const cases: Source = async (context, limit) =>
     };
   });
 
-const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages, cases];
+/** The subject of the matter of all messages of accounts that never paid. */
+const UNPAID = 'unpaid';
+/** Free accounts are easy to make, so all their messages are one matter. They hide no message of a customer. */
+const unpaidMessages: Source = async ({ db }) => {
+  const { messages: count, accounts, since } = (await COUNT_UNREAD_OF_OTHERS.first(db))!;
+  if (!count) return [];
+  return [
+    {
+      ...{ kind: 'MESSAGE', subject: UNPAID, since, severity: 'NOTICE' },
+      nextStep:
+        `Read the ${count} messages of ${accounts} accounts that never paid in messages(paid: false), ` +
+        'and call markMessagesRead for each account.',
+    },
+  ];
+};
 
-/** Returns the open matters, the most urgent first, and the oldest first among those. It asks each gateway. */
+const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages, unpaidMessages, cases];
+
+/**
+ * Returns the open matters, the most urgent first. Among those, the ones of unknown age come first, because they are few. Then come
+ * the oldest, and at last the messages of accounts that never paid. It asks each gateway.
+ */
 export async function listOpenMatters(context: Context, limit: number): Promise<Matter[]> {
   const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat();
   const rank = ({ severity }: Matter) => SEVERITIES.indexOf(severity);
-  const age = ({ since }: Matter) => since?.getTime() ?? Number.MAX_SAFE_INTEGER;
+  const age = ({ since, subject }: Matter) => (subject === UNPAID ? Number.MAX_SAFE_INTEGER : (since?.getTime() ?? 0));
   return matters.sort((a, b) => rank(a) - rank(b) || age(a) - age(b)).slice(0, limit);
 }

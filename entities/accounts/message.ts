@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
+import { hasPaidSql } from '../payments/payer.ts';
 import { isLoginSql } from './credential.ts';
 
 export const MESSAGE_SENDERS = ['OPERATOR', 'CUSTOMER'] as const;
@@ -48,9 +49,24 @@ export const SECONDS_TO_A_DAY_OLD = statement({ seconds: column.real() })`
     and not ($3::boolean and exists (select from session where session.id = credential_id and ${isLoginSql('session')}))
   order by id desc offset $2::int - 1 limit 1`;
 
-/** The oldest $1 messages of customers that the operator has not read. */
-export const LIST_UNREAD_OF_CUSTOMERS = statement(Message.columns)`
-  select ${columnsOf(Message)} from message where sender = 'CUSTOMER' and read_at is null order by id limit $1::int`;
+/** A message that the operator should still read. */
+const UNREAD = "sender = 'CUSTOMER' and read_at is null";
+/** Marks the messages of the customer $1 as read. */
+export const MARK_ALL_READ = statement({ id: column.key() })`
+  update message set read_at = now() where account_id = $1 and ${UNREAD} returning id`;
+
+const PAID = hasPaidSql('message.account_id');
+/** The oldest $1 messages that the operator has not read, of accounts that have paid. */
+export const LIST_UNREAD_OF_PAYERS = statement(Message.columns)`
+  select ${columnsOf(Message)} from message where ${UNREAD} and ${PAID} order by id limit $1::int`;
+/** The number of those of accounts that never paid, the number of these accounts, and the time of the oldest one. */
+export const COUNT_UNREAD_OF_OTHERS = statement({
+  messages: column.int(),
+  accounts: column.int(),
+  since: nullable(column.timestamp()),
+})`
+  select count(*)::int as messages, count(distinct account_id)::int as accounts, min(created_at) as since
+  from message where ${UNREAD} and not ${PAID}`;
 
 /**
  * The next $4 accounts after the account $1 that get a message to many. They are older than the time $2. With the region $3,

@@ -2,6 +2,8 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 
-/** Whether the account $1 has a transfer. Its first one always brings money. */
+/** Whether an account, given as SQL, has a transfer. Its first one always brings money. */
+export const hasPaidSql = (account: string) => `exists (select from transfer where transfer.account_id = ${account})`;
+/** Whether the account $1 has paid. */
 export const HAS_PAID = statement({ paid: column.boolean() }, { name: 'has paid' })`
-  select exists (select from transfer where account_id = $1) as paid`;
+  select ${hasPaidSql('$1')} as paid`;

@@ -153,7 +153,10 @@ export const DELETE_UNUSED_SNAPSHOTS = statement({})`
   delete from webhook_snapshot
   where not exists (select from webhook_delivery where webhook_delivery.event_id = webhook_snapshot.event_id)`;
 
-/** Fails the oldest waiting deliveries of each webhook, until $1 of its waiting ones are left. The operator can repeat them. */
+/**
+ * Fails the oldest waiting deliveries of each webhook, until $1 of its waiting ones are left. Those of messages go first, because
+ * free accounts can write many. The operator can repeat them.
+ */
 export const FAIL_OLDEST_WAITING = moveStatement(
   DELIVERY_LIFECYCLE,
   'FAILED',
@@ -163,7 +166,7 @@ export const FAIL_OLDEST_WAITING = moveStatement(
       group by webhook_id having count(*) > $1::int) as full_webhook
     cross join lateral (
       select id from webhook_delivery where webhook_id = full_webhook.webhook_id and next_attempt_at is not null
-        and status <> 'DELIVERING' order by id limit above) as oldest))`,
+        and status <> 'DELIVERING' order by event_type = 'message.received' desc, id limit above) as oldest))`,
   { error: expression(`'too_many_waiting'`), nextAttemptAt: expression('null') },
 );
 

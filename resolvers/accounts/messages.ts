@@ -1,9 +1,10 @@
 /** Messages between the operator and customers. A customer reads the own ones, and the operator those of all accounts. */
 import type { EntitySchema } from 'typeorm';
-import { IsNull } from 'typeorm';
+import { And, Equal, IsNull, Not, Raw } from 'typeorm';
 import { AbuseCase } from '../../entities/accounts/abuse-case.ts';
 import { Account } from '../../entities/accounts/account.ts';
 import {
+  MARK_ALL_READ,
   MARK_READ,
   Message,
   type MessageSender,
@@ -17,7 +18,7 @@ import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
-import { HAS_PAID } from '../../entities/payments/payer.ts';
+import { HAS_PAID, hasPaidSql } from '../../entities/payments/payer.ts';
 import { TopUp } from '../../entities/payments/top-up.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Incident } from '../../entities/transparency/transparency.ts';
@@ -64,15 +65,25 @@ export interface SentMessage {
   message: Message | null;
 }
 
+/** The messages of a list. For a customer, `paid` has no meaning. */
+export interface MessageFilter {
+  accountId?: string | null | undefined;
+  /** Whether its account has paid, or never did. */
+  paid?: boolean | null | undefined;
+  unread?: boolean | null | undefined;
+}
+const PAID = Raw(hasPaidSql);
+
 /** Returns a page of messages, newest first. @throws ApiError not_found for the account of somebody else */
 export async function listMessages(
   context: Context,
   request: PageRequest,
-  { accountId, unread }: { accountId?: string | null | undefined; unread?: boolean | null | undefined },
+  { accountId, paid, unread }: MessageFilter,
 ): Promise<Page<Message>> {
   requireAccount(context, accountId);
+  const accounts = [...(accountId ? [Equal(accountId)] : []), ...(paid == null ? [] : [paid ? PAID : Not(PAID)])];
   return pageOfAccount(context, Message, request, {
-    ...(accountId && { accountId }),
+    ...(accounts.length && { accountId: And(...accounts) }),
     ...(unread && { readAt: IsNull(), sender: senderTo(context) }),
   });
 }
@@ -106,6 +117,15 @@ export async function markMessageRead(context: Context, id: string): Promise<Mes
     else await lockAccount(tx, accountId);
     if (sender !== senderTo(context)) throw invalid('id', 'Only the recipient of a message marks it as read.');
     return (await MARK_READ.first(tx, [id]))!;
+  });
+}
+
+/** Marks all messages of an account to the operator as read. @returns how many @throws ApiError not_found */
+export async function markMessagesRead({ db }: Context, accountId: string): Promise<number> {
+  return db.transaction(async (tx) => {
+    found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
+    await lockAccount(tx, accountId);
+    return (await MARK_ALL_READ.all(tx, [accountId])).length;
   });
 }
 

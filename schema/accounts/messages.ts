@@ -4,6 +4,7 @@ import {
   listMessages,
   MESSAGE_SENDERS,
   markMessageRead,
+  markMessagesRead,
   RELATED_TYPES,
   type SentMessage,
   sendMessage,
@@ -75,9 +76,13 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs(),
       accountId: t.arg({ type: 'ID', description: 'For the operator: only messages of this account.' }),
+      paid: t.arg.boolean({
+        description: 'For the operator: only messages of accounts that have paid, or only those of others.',
+      }),
       unread: t.arg.boolean({ description: 'Only messages that the caller should still read.' }),
     },
-    resolve: (_, { accountId, unread, ...page }, context) => listMessages(context, page, { accountId, unread }),
+    resolve: (_, { accountId, paid, unread, ...page }, context) =>
+      listMessages(context, page, { accountId, paid, unread }),
   }),
 }));
 
@@ -100,6 +105,13 @@ builder.mutationFields((t) => ({
     description: 'Marks a message to the caller as read.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The message.' }) },
     resolve: (_, { id }, context) => markMessageRead(context, id),
+  }),
+  markMessagesRead: t.int({
+    scope: 'operator',
+    right: 'support',
+    description: 'Marks all messages of an account to the operator as read, and returns how many.',
+    args: { accountId: t.arg({ type: 'ID', required: true, description: 'The customer.' }) },
+    resolve: (_, { accountId }, context) => markMessagesRead(context, accountId),
   }),
   sendMessage: t.field({
     type: SentMessageType,

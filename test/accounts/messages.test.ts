@@ -16,8 +16,8 @@ afterAll(() => receiver.close());
 const PATH = '/v1/account/messages';
 const TEXT = { subject: 'Maintenance', body: 'Your server moves.\nIt is off for a minute.' };
 const SEND = 'mutation ($input: SendMessageInput!) { sendMessage(input: $input) { id message { id accountId } } }';
-const LIST = `query ($accountId: ID, $unread: Boolean) {
-  messages(accountId: $accountId, unread: $unread) { data { id accountId from subject readAt } } }`;
+const LIST = `query ($accountId: ID, $paid: Boolean, $unread: Boolean) {
+  messages(accountId: $accountId, paid: $paid, unread: $unread) { data { id accountId from subject readAt } } }`;
 const READ = 'mutation ($id: ID!) { markMessageRead(id: $id) { id readAt } }';
 
 const send = async (input: object): Promise<string> =>
@@ -114,6 +114,33 @@ describe('The operator', () => {
     await operator(READ, { id: body.id });
     expect(await seen(filter)).toEqual([]);
     expect((await inbox(account)).find(({ id }: { id: string }) => id === body.id).read_at).toEqual(expect.any(String));
+  });
+
+  it('lists the messages of accounts that have paid apart from those of others', async () => {
+    const [stranger, payer] = [await newAccount(), await newAccount()];
+    await payer.fund(30);
+    for (const account of [stranger, payer]) await ask(account);
+    const authors = async (filter: object) =>
+      new Set((await seen({ unread: true, ...filter })).map(({ accountId }: { accountId: string }) => accountId));
+    const [paid, unpaid] = [await authors({ paid: true }), await authors({ paid: false })];
+    expect([paid.has(payer.id), paid.has(stranger.id)]).toEqual([true, false]);
+    expect([unpaid.has(payer.id), unpaid.has(stranger.id)]).toEqual([false, true]);
+    expect(await authors({ paid: true, accountId: stranger.id })).toEqual(new Set());
+    expect(await authors({ paid: false, accountId: stranger.id })).toEqual(new Set([stranger.id]));
+  });
+
+  it('marks all messages of one account as read, and none of others', async () => {
+    const [loud, other] = [await newAccount(), await newAccount()];
+    for (const account of [loud, loud, other]) await ask(account);
+    await send({ accountId: loud.id });
+    const read = 'mutation ($id: ID!) { markMessagesRead(accountId: $id) }';
+    expect((await operator(read, { id: loud.id })).data).toEqual({ markMessagesRead: 2 });
+    expect((await operator(read, { id: loud.id })).data).toEqual({ markMessagesRead: 0 });
+    expect(await seen({ accountId: loud.id, unread: true })).toEqual([]);
+    expect(await seen({ accountId: other.id, unread: true })).toHaveLength(1);
+    expect((await inbox(loud, '?unread=true')).length).toBeGreaterThan(0);
+    const { errors } = await operator(read, { id: newId('acct') });
+    expect(errors[0].extensions.code).toBe('not_found');
   });
 
   it('leaves an entry in the audit log when it reads the messages of an account', async () => {

@@ -146,7 +146,8 @@ describe('An open matter', () => {
   });
 
   it('is a message of a customer, until the operator has read it', async () => {
-    const { rest, id: accountId } = await newAccount();
+    const { rest, id: accountId, fund } = await newAccount();
+    await fund(30);
     const { body } = await rest('POST', '/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
     expect(await find('MESSAGE', body.id)).toEqual({
       ...{ kind: 'MESSAGE', subject: body.id, since: body.created_at, severity: 'NOTICE' },
@@ -162,14 +163,48 @@ describe('An open matter', () => {
     await operator(`mutation { markMessageRead(id: "${body.id}") { id } }`);
     expect(await find('MESSAGE', body.id)).toBeUndefined();
   });
+
+  it('is all messages together of accounts that never paid, behind those of customers', async () => {
+    const strangers = [await newAccount(), await newAccount()];
+    const sent = async ({ rest }: (typeof strangers)[number]) =>
+      (await rest('POST', '/v1/account/messages', { subject: 'My order', body: 'x' })).body;
+    for (const stranger of [...strangers, strangers[0]!]) await sent(stranger);
+    const payer = await newAccount();
+    await payer.fund(30);
+    const { id } = await sent(payer);
+    const messages = (await matters()).filter(({ kind }) => kind === 'MESSAGE');
+    expect(messages.map(({ subject }) => subject)).toEqual([id, 'unpaid']);
+    expect(messages[1]).toMatchObject({
+      severity: 'NOTICE',
+      since: expect.any(String),
+      nextStep: expect.stringMatching(/^Read the 3 messages of 2 accounts that never paid/),
+    });
+    const read = 'mutation ($id: ID!) { markMessagesRead(accountId: $id) }';
+    for (const account of [...strangers, payer]) await operator(read, { id: account.id });
+    expect(await find('MESSAGE')).toBeUndefined();
+  });
 });
 
 describe('The list of open matters', () => {
   beforeAll(async () => {
     await addFinding();
     await addTask('dead', { state: 'DEAD', error: 'It burnt.' });
-    const { rest } = await newAccount();
+    const { rest, fund } = await newAccount();
+    await fund(30);
     await rest('POST', '/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
+  });
+
+  it('tells matters of unknown age before the oldest ones, so that no number of messages pushes them out', async () => {
+    const { id, rest, fund } = await newAccount();
+    await fund(30);
+    await operator(`mutation { setStock(region: "ams", serviceCode: "vps-1", total: 3) { free } }`);
+    await rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'ams' });
+    await rest('POST', '/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
+    await db.query(`update message set created_at = '2020-01-01' where account_id = $1`, [id]);
+    const notices = (await matters()).filter(({ severity }) => severity === 'NOTICE');
+    const firstKnown = notices.findIndex(({ since }) => since !== null);
+    expect(notices.slice(firstKnown).filter(({ since }) => since === null)).toEqual([]);
+    expect(firstKnown).toBeGreaterThan(0);
   });
 
   it('begins with the most urgent', async () => {

@@ -149,4 +149,19 @@ describe('A webhook', () => {
       (await account.rest('GET', '/v1/webhooks')).body.data.map(({ status }: { status: string }) => status),
     ).toEqual(['enabled', 'enabled']);
   });
+
+  it('keeps waiting findings and payments while customers write more messages than may wait', async () => {
+    const account = await newAccount();
+    const { id } = await quietWebhook(account);
+    await insertMany(id, account.id, 1004, `'RETRYING', now() + interval '1 hour'`);
+    await db.query(
+      `update webhook_delivery set event_type = case when right(id, 16) <= $2 then 'finding.reported' else 'message.received' end
+        where webhook_id = $1`,
+      [id, nth(6)],
+    );
+    await tick(WEBHOOK_SWEEP_PROCESS);
+    expect(await count("status = 'RETRYING' and event_type = 'finding.reported'", id)).toBe(6);
+    expect(await count(`status = 'FAILED' and right(id, 16) between '${nth(7)}' and '${nth(10)}'`, id)).toBe(4);
+    expect(await count("status = 'RETRYING'", id)).toBe(1000);
+  });
 });

@@ -46,7 +46,7 @@ const MeterSample = entity('meter_sample', {
   at: { ...column.timestamp(), primary: true },
   sentBytes: column.bigint(),
   receivedBytes: column.bigint(),
-  /** Null: the engine does not know it, as of virtual machines without an agent. */
+  /** Null: the engine does not know it, as of virtual machines. */
   cpuNs: nullable(column.bigint()),
   /** The occupied bytes at that time. Null: the engine does not know them. */
   memoryBytes: nullable(column.bigint()),

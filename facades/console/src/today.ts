@@ -24,7 +24,7 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   FINDING: () => 'findings',
   GATEWAY: (subject) => `gateways?row=${subject}`,
   MANUAL_JOB: (subject) => `jobs?row=${subject}`,
-  MESSAGE: (subject) => `messages?unread=true&row=${subject}`,
+  MESSAGE: (subject) => `messages?unread=true&${subject === 'unpaid' ? 'paid=false' : `row=${subject}`}`,
   PAYMENT_HELD: (subject) => `payments?row=${subject}`,
   PAYMENT_UNMATCHED: (subject) => `payments?status=UNMATCHED&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,

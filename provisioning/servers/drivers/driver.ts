@@ -134,6 +134,8 @@ export interface Reading extends MachineKey {
   portMbps: number | null;
   /** Whether several cards pass for its network card. All of them count. */
   isDisguised?: boolean;
+  /** Whether its counters did not fit into an answer of the engine. No other field but the key tells anything. */
+  isUnread?: boolean;
 }
 
 /** A host as its engine sees it. */

@@ -10,7 +10,7 @@ import { FIND_DUE_TRAFFIC, FIND_WRONG_SPEEDS } from '../../../entities/servers/m
 import type { Server } from '../../../entities/servers/server.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
-import { DriverError, INT_MAX, isSoundKey, isStorable, type Reading } from '../drivers/driver.ts';
+import { INT_MAX, isSoundKey, isStorable, type Reading } from '../drivers/driver.ts';
 import type { ConnectedEngine, Engines } from '../engines.ts';
 import { type Found, nameOf, report, resolve } from '../reconcile/findings.ts';
 import { chargeTraffic } from './traffic.ts';
@@ -39,16 +39,20 @@ interface Answer {
 
 export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: MeterOptions): Process => {
   const ours = async () => (await engines.all()).filter(({ kinds }) => kinds.includes(kind));
+  /** The names of engines whose counters did not come in the last minute. The log has each of them once. */
+  const silent = new Set<string>();
   return periodic({
     start: async ({ aborted, now }) => {
       const at = now();
       const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
         const readings = await of.driver().meter?.(within(aborted));
+        silent.delete(of.name);
         return readings ? [{ of, readings: readings.filter(isSound).map(withoutOdd) }] : [];
       };
       const skip = (of: ConnectedEngine) => (error: unknown) => {
         aborted.throwIfAborted();
-        if (!isOutage(error)) log(`The engine ${of.name} was not metered. ${error}`);
+        if (!silent.has(of.name)) log(`The engine ${of.name} is not metered, until its counters come again. ${error}`);
+        silent.add(of.name);
         return [];
       };
       const answers = (await Promise.all((await ours()).map((of) => ask(of).catch(skip(of))))).flat();
@@ -80,16 +84,12 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
 
 const within = (aborted: AbortSignal) => AbortSignal.any([aborted, AbortSignal.timeout(ANSWER_SECONDS * 1000)]);
 
-/** Whether an engine failed or is silent. Its counters wait. */
-const isOutage = (error: unknown): boolean =>
-  error instanceof DriverError || (error instanceof DOMException && error.name === 'TimeoutError');
-
 /** Whether the database can store the names of a reading. A single other one would fail those of all engines. */
 const isSound = ({ epoch, ...key }: Reading): boolean => isSoundKey(key) && isStorable(epoch);
 
 /** A reading without counters that the database cannot store. Root in a virtual machine can make them up. */
 function withoutOdd(reading: Reading): Reading {
-  const { order, generation, epoch, portMbps, isDisguised, ...counters } = reading;
+  const { order, generation, epoch, portMbps, isDisguised, isUnread, ...counters } = reading;
   const sound = (most: number) => (value: number | null) =>
     value !== null && Number.isSafeInteger(value) && value >= 0 && value <= most ? value : null;
   const kept = Object.entries(counters).map(([name, value]) => [name, sound(Number.MAX_SAFE_INTEGER)(value)]);
@@ -97,6 +97,8 @@ function withoutOdd(reading: Reading): Reading {
 }
 
 const HIDDEN = 'The machine is on, and the engine does not see its network card. The service cannot count its traffic.';
+const UNREAD =
+  'Root in the machine has made its state too long for the engine to show. The service cannot count its traffic.';
 const DISGUISED =
   'Several cards of the machine pass for its network card. The service counts the traffic of all of them.';
 
@@ -107,7 +109,9 @@ async function count(
   answers: Answer[],
   at: Date,
 ): Promise<void> {
-  const given = answers.flatMap(({ of: { engine }, readings }) => readings.map((one) => ({ ...one, engine })));
+  const given = answers.flatMap(({ of: { engine }, readings }) =>
+    readings.filter(({ isUnread }) => !isUnread).map((one) => ({ ...one, engine })),
+  );
   const counted = await COUNT_READINGS.all(tx, [JSON.stringify(given), at, kind]);
   await LOCK_FINDINGS.all(tx, [answers.map(({ of }) => of.name)]);
   for (const { of, readings } of answers) {
@@ -121,6 +125,8 @@ async function count(
       ].filter(Boolean);
       return details.length ? [{ kind: 'TRAFFIC', order, generation, detail: details.join(' ') }] : [];
     });
+    for (const { order, generation, isUnread } of readings)
+      if (isUnread) found.push({ kind: 'TRAFFIC', order, generation, detail: UNREAD });
     await report(tx, of.name, found);
     // Machines that are on and did not count belong to servers of the other kind.
     const [read, quiet] = [new Set(readings.map(nameOf)), new Set(ofEngine.map(nameOf))];

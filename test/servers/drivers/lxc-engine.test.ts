@@ -1,55 +1,30 @@
 /** The LXC driver and an engine that is busy, or answers oddly. */
-import { createServer, type ServerResponse } from 'node:http';
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { turns } from '../../../provisioning/servers/drivers/driver.ts';
 import { send } from '../../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
 import { newSpec } from '../../engine/machine.ts';
-import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { codeOf } from './contract.ts';
+import { listen } from './engine-socket.ts';
 
 const NEVER = new AbortController().signal;
 
-/** Listens on a socket. @returns its path */
-async function listen(
-  answer: (request: string, response: ServerResponse, body: string, url: URL) => void,
-): Promise<string> {
-  const folder = newFolder();
-  onTestFinished(() => removeFolder(folder));
-  const socketPath = join(folder, 'engine.socket');
-  const server = createServer(async (request, response) => {
-    const { method, url } = request;
-    answer(
-      `${method} ${url!.split('?')[0]}`,
-      response,
-      Buffer.concat(await request.toArray()).toString(),
-      new URL(url!, 'http://engine'),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return socketPath;
-}
-
 /** An engine with one machine that is off, and that the engine moves until the second question. */
-async function openBusy() {
+async function openBusy(type = 'container') {
   const spec = newSpec();
   const path = `/1.0/instances/${nameOf(spec)}`;
   const config = {
     ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
   };
   const asked: string[] = [];
+  const changes: object[] = [];
   const operations = [{ class: 'task', resources: { instances: [path] } }];
   const answers: Record<string, () => unknown> = {
     'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
     'GET /1.0/projects/freehold': () => ({ config: {} }),
     'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
-    [`GET ${path}`]: () => ({ name: nameOf(spec), status: 'Stopped', location: 'none', config, devices: {} }),
+    [`GET ${path}`]: () => ({ name: nameOf(spec), type, status: 'Stopped', location: 'none', config, devices: {} }),
     'GET /1.0/operations': () => {
       const running = operations.splice(0, 1);
       return { running: [...running, { class: 'websocket', resources: { instances: [path] } }] };
@@ -57,14 +32,15 @@ async function openBusy() {
     [`PUT ${path}/state`]: () => ({}),
     [`PATCH ${path}`]: () => ({}),
   };
-  const socketPath = await listen((request, response) => {
+  const socketPath = await listen((request, response, body) => {
     const found = answers[request];
+    if (request.startsWith('PATCH')) changes.push(JSON.parse(body).config);
     if (found && !/networks|projects|GET \/1.0$/.test(request)) asked.push(request.replace(path, 'machine'));
     const metadata = found?.();
     response.end(JSON.stringify(found ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
   });
   const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  return { spec, asked, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
+  return { spec, asked, changes, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
 }
 
 it('A start and a resize wait until the engine has moved the machine', async () => {
@@ -75,6 +51,17 @@ it('A start and a resize wait until the engine has moved the machine', async () 
     const act = asked.findIndex((one) => /^(PUT|PATCH)/.test(one));
     expect(act).toBeGreaterThan(0);
     expect(asked.slice(0, act).filter((one) => one === 'GET /1.0/operations')).toHaveLength(2);
+  }
+});
+
+it('A start takes the counters of an older virtual machine from its host, and not from its agent', async () => {
+  for (const [type, wanted] of [
+    ['virtual-machine', [{ 'security.agent.metrics': 'false' }]],
+    ['container', []],
+  ] as const) {
+    const { spec, changes, driver } = await openBusy(type);
+    await driver.power(spec, 'on', 'change-1', NEVER);
+    expect(changes).toEqual(wanted);
   }
 });
 
@@ -209,33 +196,4 @@ it('A call that waits for its turn ends with its signal, and the next one has it
   await expect(waiting).rejects.toThrow('over');
   finish('first');
   expect(await Promise.all([running, next])).toEqual(['first', 'third']);
-});
-
-it('A list that is too long for one answer is read in parts', async () => {
-  const names = Array.from({ length: 310 }, (_, index) => `srv-${index}-1`);
-  const userData = 'x'.repeat(220 * 2 ** 10);
-  const lists: number[] = [];
-  const shown = (name: string) => ({
-    ...{ name, status: 'Stopped', location: 'none', devices: {} },
-    config: { 'user.freehold-order': name, 'user.freehold-generation': '1', 'cloud-init.user-data': userData },
-  });
-  const answers: Record<string, (query: URLSearchParams) => unknown> = {
-    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
-    'GET /1.0/projects/freehold': () => ({ config: {} }),
-    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
-    'GET /1.0/instances': (query) => {
-      if (!query.has('recursion')) return names.map((name) => `/1.0/instances/${name}?project=freehold`);
-      const asked = query.get('filter')?.match(/srv-[\w-]+/g) ?? names;
-      lists.push(asked.length);
-      return asked.map(shown);
-    },
-  };
-  const socketPath = await listen((request, response, _, url) => {
-    const metadata = answers[request]?.(url.searchParams);
-    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
-  });
-  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  const seen = await new LxcDriver({ endpoints: [{ socketPath }], ...place }).list(NEVER);
-  expect(seen.map(({ order }) => order)).toEqual(names);
-  expect(lists).toEqual([310, ...Array(7).fill(40), 30]);
 });

@@ -196,6 +196,16 @@ describe('A machine that abuses the network', () => {
     expect(await open()).toEqual([]);
   });
 
+  it('is a finding while its state is too long to read, and its counters wait', async () => {
+    const order = await metered(accountId);
+    await reads(order, { sentBytes: 1_000 });
+    await reads(order, { epoch: '', sentBytes: null, isUnread: true });
+    expect(await open()).toMatchObject([{ orderNumber: order, detail: expect.stringContaining('too long') }]);
+    await reads(order, { epoch: 'a', sentBytes: 1_500, isUnread: false });
+    expect(await open()).toEqual([]);
+    expect(await used(order)).toBe(1_500);
+  });
+
   it('stops no meter by counters that it makes up, in one reading or in many', async () => {
     const [liar, honest] = [await metered(accountId), await metered(accountId)];
     await reads(liar, { sentBytes: 2 ** 63, sentPackets: 10 ** 12 });

@@ -56,9 +56,24 @@ it('An engine with odd answers costs only its own readings, and the log has its 
   };
   lxc.sent.set(configured, 400);
   expect(await count()).toEqual({ [added]: 0, [configured]: 400 });
-  expect(lines).toEqual(['The engine north was not metered. TypeError: Its instances are no list.']);
+  expect(lines).toEqual([
+    'The engine north is not metered, until its counters come again. TypeError: Its instances are no list.',
+  ]);
   north.meter = plain;
   north.sent.set(added, 7);
   expect(await count()).toEqual({ [added]: 7, [configured]: 400 });
   expect((await shop.read(added)).engine).toBe('north');
+});
+
+it('The log has an outage of the meter once, and the next outage again', async () => {
+  const { lines, count, north } = await openMetered();
+  north.down = true;
+  await count();
+  await count();
+  expect(lines).toEqual([expect.stringMatching(/^The engine north is not metered, .* north does not answer/)]);
+  north.down = false;
+  await count();
+  north.down = true;
+  await count();
+  expect(lines).toHaveLength(2);
 });

@@ -1,5 +1,9 @@
 /** The pages about customers and their servers. */
+import type { Row } from '../api.ts';
 import { byId, is, not, type Page } from './page.ts';
+
+/** Whether the operator should still read a message. */
+const isUnread = (row: Row): boolean => row.from === 'CUSTOMER' && !row.readAt;
 
 export const CUSTOMERS: readonly Page[] = [
   {
@@ -79,7 +83,7 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
-    filters: ['accountId', 'unread'],
+    filters: ['accountId', 'paid', 'unread'],
     fields: 'id from accountId subject body related { type id } createdAt readAt',
     columns: [
       { field: 'from', title: 'From', as: 'state' },
@@ -97,7 +101,12 @@ export const CUSTOMERS: readonly Page[] = [
         mutation: 'markMessageRead',
         label: 'Mark as read',
         of: byId,
-        when: (row) => row.from === 'CUSTOMER' && !row.readAt,
+        when: isUnread,
+      },
+      {
+        ...{ mutation: 'markMessagesRead', label: 'Mark all of the account as read' },
+        of: ({ accountId }) => ({ accountId }),
+        when: isUnread,
       },
     ],
     empty: 'No message. You cannot mail a customer, but a message reaches the account over REST, MCP and webhooks.',

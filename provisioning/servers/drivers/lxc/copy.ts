@@ -47,7 +47,7 @@ export async function moveOnce(
   signal: AbortSignal,
 ): Promise<void> {
   if (status !== 'Stopped') throw new DriverError('rejected', `${name} is on.`);
-  requireNoCopy(await engine.instances(signal), key, name);
+  requireNoCopy(await engine.marked(key, signal), key, name);
   const forget = () => engine.mark(name, { [MARK.move]: '' }, signal);
   if (config?.[MARK.move] === host) {
     await forget();

@@ -10,8 +10,8 @@ import { DriverError } from '../driver.ts';
 /** Milliseconds that an endpoint has to accept a connection. */
 const CONNECT_MS = 3000;
 
-/** The most bytes of an answer. The state of a thousand machines has a few MB. */
-const ANSWER_BYTES_MAX = 64 * 2 ** 20;
+/** The most bytes of an answer, which are parsed in one go. The state of a thousand machines has a few MB. */
+const ANSWER_BYTES_MAX = 16 * 2 ** 20;
 
 /** A Unix socket, or HTTPS with a client certificate and a pinned server certificate. */
 export type Endpoint = { socketPath: string } | { host: string; port: number; tls: Tls };

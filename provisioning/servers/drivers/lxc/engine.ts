@@ -15,7 +15,7 @@ import {
   type Place,
   presentOf,
 } from './instance.ts';
-import { ROOT, rootOf, TRAITS } from './limits.ts';
+import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
 import { listInstances } from './list.ts';
 import type { StatedInstance } from './meter.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
@@ -95,20 +95,29 @@ export class LxcEngine {
     const { clustered } = await this.facts.read(signal);
     const each = () => Promise.all(namesOf(key).map((name) => this.#named(name, key, signal)));
     const found = clustered ? await this.#listed(key, signal) : (await each()).flatMap((one) => one ?? []);
-    return found.length ? found : (await this.instances(signal)).filter((one) => isOf(one, key));
+    return found.length ? found : this.marked(key, signal);
+  }
+
+  /** All instances with the mark of the machine, under any name, with the copies of moves. */
+  async marked(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
+    const found = await this.#fitting(`config.${MARK.order} eq ${key.order}`, signal);
+    return found.filter((one) => isOf(one, key));
   }
 
   /** Each member can list instances, but only their own member can show one. */
   async #listed(key: MachineKey, signal: AbortSignal): Promise<Instance[]> {
-    const filter = encodeURIComponent(`name eq ${namesOf(key).join(' or name eq ')}`);
-    const found = await this.#client.get<Instance[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal);
+    const found = await this.#fitting(`name eq ${namesOf(key).join(' or name eq ')}`, signal);
     return found.filter((one) => isOf(one, key));
+  }
+
+  /** The instances that fit a filter of the engine. A list of all would have the user data of all customers. */
+  #fitting(filter: string, signal: AbortSignal): Promise<Instance[]> {
+    return this.#client.get(`/1.0/instances?recursion=1&filter=${encodeURIComponent(filter)}`, signal);
   }
 
   /** Whether an instance has that name, also one without our mark. */
   async isTaken(name: string, signal: AbortSignal): Promise<boolean> {
-    const filter = encodeURIComponent(`name eq ${name}`);
-    return (await this.#client.get<unknown[]>(`/1.0/instances?recursion=1&filter=${filter}`, signal)).length > 0;
+    return (await this.#fitting(`name eq ${name}`, signal)).length > 0;
   }
 
   async #named(name: string, key: MachineKey, signal: AbortSignal): Promise<Instance | undefined> {
@@ -207,11 +216,13 @@ export class LxcEngine {
     });
   }
 
-  /** Gives a machine that is off all filters. A machine that is on would lose its network for a moment. */
+  /** Gives a machine that is off what older versions did not. A machine that is on would lose its network for a moment. */
   async tighten(name: string, signal: AbortSignal): Promise<void> {
-    const { status, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    const { status, type, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    if (status !== 'Stopped') return;
     const nic = devices?.[NIC];
-    if (status === 'Stopped' && nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
+    if (nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
+    if (type === 'virtual-machine') await this.mark(name, HOST_COUNTERS, signal);
   }
 
   /** The disk and the network card of a machine after a resize. The card keeps its addresses. */

@@ -15,6 +15,8 @@ import { isLoose, type Network, NIC, nicOf } from './network.ts';
 /** An instance as the engine shows it. */
 export interface Instance {
   name: string;
+  /** `container` or `virtual-machine`. */
+  type?: string;
   /** `Running`, `Stopped`, …; `Error` if its member does not answer, or its virtual machine hangs or has failed. */
   status: string;
   /** Its member; `none` outside of clusters. */

@@ -5,9 +5,8 @@ import { EGRESS, NIC, ratesOf } from './network.ts';
 
 /** `GET /1.0/instances?recursion=2`. */
 export interface StatedInstance extends Instance {
-  type: string;
-  /** Null: its member does not answer. */
-  state: {
+  /** Null: its member does not answer. Missing: it is too long for an answer. */
+  state?: {
     /** Of its init, or of the emulator; 0 if it is off. */
     pid: number;
     cpu?: { usage: number };
@@ -24,10 +23,17 @@ interface Interface {
   counters: { bytes_sent: number; bytes_received: number; packets_sent: number };
 }
 
+const UNREAD = {
+  ...{ isUnread: true, epoch: '', sentBytes: null, receivedBytes: null, sentPackets: null },
+  ...{ cpuNs: null, memoryBytes: null, diskBytes: null, portMbps: null },
+};
+
 /** The reading of a finished machine that is on. */
 export function readingOf(instance: StatedInstance): Reading[] {
   const { name, status, location, state, devices } = instance;
-  if (status !== 'Running' || !state?.pid || !isReady(instance)) return [];
+  if (status !== 'Running' || !isReady(instance)) return [];
+  if (state === undefined) return [{ ...keyOf(instance)!, ...UNREAD }];
+  if (!state?.pid) return [];
   const cards = cardsOf(instance);
   const sum = (counter: keyof Interface['counters']) =>
     cards.length ? cards.reduce((total, { counters }) => total + counters[counter], 0) : null;
@@ -39,7 +45,7 @@ export function readingOf(instance: StatedInstance): Reading[] {
       sentBytes: sum('bytes_sent'),
       receivedBytes: sum('bytes_received'),
       sentPackets: sum('packets_sent'),
-      // Without an agent in it, the engine shows zeros for a virtual machine.
+      // The host of a virtual machine does not know all of them, and the engine shows zeros.
       cpuNs: state.cpu?.usage || null,
       memoryBytes: state.memory?.usage || null,
       diskBytes: state.disk?.root?.usage || null,

@@ -1,0 +1,106 @@
+/** What the LXC driver lists of an engine, whose machines have much user data. */
+import { expect, it } from 'vitest';
+import { type Instance, nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
+import { newSpec } from '../../engine/machine.ts';
+import { codeOf } from './contract.ts';
+import { listen } from './engine-socket.ts';
+
+const NEVER = new AbortController().signal;
+
+/** A machine that is off, as the engine shows it. */
+const shown = (order: string, more: object = {}): Instance => ({
+  ...{ name: nameOf({ order, generation: 1 }), status: 'Stopped', location: 'none', devices: {} },
+  config: { 'user.freehold-order': order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  ...more,
+});
+
+/** The instances that fit a filter of the engine: `field eq value`, joined by `or`. */
+const fitting = (instances: readonly Instance[], filter: string) =>
+  instances.filter(({ name, config }) =>
+    filter.split(' or ').some((clause) => {
+      const [field, value] = clause.split(' eq ');
+      return (field === 'name' ? name : config?.[field!.replace(/^config\./, '')]) === value;
+    }),
+  );
+
+/** An engine with these instances. It tells the lists that it was asked for, each by its recursion and length. */
+async function openListed(instances: readonly Instance[], { clustered = false } = {}) {
+  const lists: [recursion: string, length: number][] = [];
+  const server = { server: 'lxd', server_clustered: clustered, server_name: 'n1' };
+  const answers: Record<string, (query: URLSearchParams) => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: server }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    'GET /1.0/operations': () => ({}),
+    'GET /1.0/instances': (query) => {
+      const found = query.has('filter') ? fitting(instances, query.get('filter')!) : instances;
+      if (!query.has('recursion')) return found.map(({ name }) => `/1.0/instances/${name}?project=freehold`);
+      lists.push([query.get('recursion')!, found.length]);
+      // Only recursion 2 tells states.
+      return query.get('recursion') === '2' ? found : found.map((one) => ({ ...one, state: undefined }));
+    },
+    ...Object.fromEntries(instances.map((one) => [`GET /1.0/instances/${one.name}`, () => one])),
+  };
+  const socketPath = await listen((request, response, _, url) => {
+    const metadata = answers[request]?.(url.searchParams);
+    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  return { lists, driver: new LxcDriver({ endpoints: [{ socketPath }], ...place }) };
+}
+
+const OTHERS = Array.from({ length: 30 }, (_, index) => shown(`SRV-000000000${index}`));
+
+it.each([false, true])(
+  'A look at an absent machine lists no machine of others, in a cluster: %s',
+  async (clustered) => {
+    const { driver, lists } = await openListed(OTHERS, { clustered });
+    const spec = newSpec();
+    expect(await driver.observe(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(await driver.destroy(spec, NEVER)).toMatchObject({ phase: 'absent' });
+    expect(Math.max(...lists.map(([, length]) => length))).toBe(0);
+  },
+);
+
+it('The driver finds a machine by its mark under another name, and no other one', async () => {
+  const renamed = shown('SRV-00000000AA', { name: 'moved-by-hand' });
+  const later = shown('SRV-00000000AA', { name: 'next' });
+  later.config!['user.freehold-generation'] = '2';
+  const { driver, lists } = await openListed([...OTHERS, renamed, later]);
+  const key = { order: 'SRV-00000000AA', generation: 1 };
+  expect(await driver.observe(key, NEVER)).toMatchObject({ ...key, phase: 'present', power: 'off' });
+  expect(lists).toEqual([['1', 2]]);
+});
+
+it('The driver refuses a move beside a copy, and lists no machine of others for it', async () => {
+  const key = { order: 'SRV-00000000AA', generation: 1 };
+  const copy = shown(key.order, { name: 'lxd-move-of-1', location: 'n2' });
+  const { driver, lists } = await openListed([...OTHERS, shown(key.order), copy]);
+  expect(await codeOf(driver.move(key, 'n2', NEVER))).toBe('stuck');
+  expect(lists).toEqual([['1', 2]]);
+});
+
+it('A list that is too long for one answer is read in parts', async () => {
+  const orders = Array.from({ length: 310 }, (_, index) => `SRV-${index}`);
+  const userData = 'x'.repeat(220 * 2 ** 10);
+  const { driver, lists } = await openListed(
+    orders.map((order) => {
+      const one = shown(order);
+      return { ...one, config: { ...one.config, 'cloud-init.user-data': userData } };
+    }),
+  );
+  expect((await driver.list(NEVER)).map(({ order }) => order)).toEqual(orders);
+  expect(lists.map(([, length]) => length)).toEqual([310, ...Array(15).fill(20), 10]);
+});
+
+it('A machine whose state is too long for an answer keeps no other one from its reading', async () => {
+  const running = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
+  const long = { ...running[17]!, state: { pid: 7, note: 'x'.repeat(17 * 2 ** 20) } };
+  const { driver, lists } = await openListed(running.with(17, long));
+  const readings = await driver.meter(NEVER);
+  const ofLong = { order: 'SRV-00000000017', generation: 1, isUnread: true };
+  expect(readings.filter(({ cpuNs }) => cpuNs === 5)).toHaveLength(29);
+  expect(readings.filter(({ isUnread }) => isUnread)).toMatchObject([ofLong]);
+  expect(lists.at(-1)).toEqual(['2', 10]);
+});
