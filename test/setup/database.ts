@@ -13,7 +13,8 @@ let administrators: pg.Pool | undefined;
 export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
   const url = inject('postgresUrl');
   const name = `freehold_test_${randomBytes(6).toString('hex')}`;
-  const server = (administrators ??= new pg.Pool({ connectionString: url, allowExitOnIdle: true }));
+  administrators ??= new pg.Pool({ connectionString: url, allowExitOnIdle: true });
+  const server = administrators;
   await server.query(`create database ${name} template ${inject('templateName')} strategy file_copy`);
   onEnd(async () => void (await server.query(`drop database ${name} with (force)`)));
   return byRole(withDatabase(url, name));
