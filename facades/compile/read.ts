@@ -36,7 +36,7 @@ const DIRECTIVES = 'directives.graphql';
 /** Fields of one name may differ in nullability between types. outputs.ts refuses other differences. */
 const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
 
-/** The operations of the service. Those who read them in one process share them, and what is compiled of them. */
+/** The operations of the service. All readers in one process share them and their compiled documents. */
 const KNOWN = new WeakMap<GraphQLSchema, readonly Operation[]>();
 
 /**

@@ -50,7 +50,7 @@ function folderInMemory(): string | undefined {
 const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 2 ** 31;
 
-/** Returns the settings of the server: it need not survive a crash, and asks the role of the service for no password. */
+/** Returns the settings of the server. It need not survive a crash, and trusts the role of the service. */
 function flagsOf(folder: string): string[] {
   const file = join(folder, 'pg_hba.conf');
   // Half of the time of a connection goes into its password, and tests open some ten thousand.
