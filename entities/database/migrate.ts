@@ -20,11 +20,12 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
   const owner = await connect(ownerUrl ?? url);
   try {
     await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await refuseUnknown(owner);
+    const done = await knownMigrations(owner);
     await refuseOtherSchema(owner);
     await refuseMissingSchema(owner);
     if (ownerUrl) await refuseOtherDatabase(url);
-    await asOwner(owner, ownerUrl !== undefined, () => run(ownerUrl ?? url));
+    // Most starts find no new migration, and need no connection for it.
+    if (done < MIGRATIONS.length) await asOwner(owner, ownerUrl !== undefined, () => run(ownerUrl ?? url));
     if (!ownerUrl) return await roleOf(owner);
     const service = await connect(url);
     const role = await roleOf(service).finally(() => service.end());
@@ -41,13 +42,16 @@ async function connect(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** @throws Error if the database has a migration that this program does not know */
-async function refuseUnknown(owner: pg.Client): Promise<void> {
+/**
+ * Returns the number of migrations that the database has.
+ * @throws Error if this program does not know one of them
+ */
+async function knownMigrations(owner: pg.Client): Promise<number> {
   const known = new Set(MIGRATIONS.map((migration) => new migration().name));
   const { rows: tables } = await owner.query(`select to_regclass('migrations') as name`);
   const { rows: done } = tables[0].name ? await owner.query('select name from migrations order by id') : { rows: [] };
   const unknown = done.find(({ name }) => !known.has(name));
-  if (!unknown) return;
+  if (!unknown) return done.length;
   throw new Error(
     `This program does not know the migration ${unknown.name}, which the database has. ` +
       'A newer version made this database, or one before the first release. ' +

@@ -36,8 +36,21 @@ const DIRECTIVES = 'directives.graphql';
 /** Fields of one name may differ in nullability between types. outputs.ts refuses other differences. */
 const RULES = specifiedRules.filter((rule) => rule !== OverlappingFieldsCanBeMergedRule);
 
-/** @throws Error that lists all problems, each with file, line and caret */
-export function readOperations(schema: GraphQLSchema, folder: string = OPERATIONS): Operation[] {
+/** The operations of the service. All readers in one process share them and their compiled documents. */
+const KNOWN = new WeakMap<GraphQLSchema, readonly Operation[]>();
+
+/**
+ * Reads a folder, or returns the operations of the service.
+ * @throws Error that lists all problems, each with file, line and caret
+ */
+export function readOperations(schema: GraphQLSchema, folder?: string): readonly Operation[] {
+  if (folder) return readFolder(schema, folder);
+  const operations = KNOWN.get(schema) ?? readFolder(schema, OPERATIONS);
+  KNOWN.set(schema, operations);
+  return operations;
+}
+
+function readFolder(schema: GraphQLSchema, folder: string): Operation[] {
   const annotated = extendSchema(schema, parse(readFileSync(join(OPERATIONS, DIRECTIVES), 'utf8')));
   const all = concatAST(documents(folder));
   refuse(validate(annotated, all, RULES));

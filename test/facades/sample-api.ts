@@ -101,7 +101,7 @@ export async function authenticate(authorization: string | undefined): Promise<V
 
 export interface SampleApi {
   app: FastifyInstance;
-  operations: Operation[];
+  operations: readonly Operation[];
   /** The logged errors. */
   errors: Readonly<Record<string, unknown>>[];
   /** The log of responses. */

@@ -4,14 +4,19 @@ import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
-import { administer, byRole, withDatabase } from './postgres.ts';
+import { byRole, withDatabase } from './postgres.ts';
+
+/** The connections that copy and drop databases. The files of a process share them. */
+let administrators: pg.Pool | undefined;
 
 /** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
 export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
   const url = inject('postgresUrl');
   const name = `freehold_test_${randomBytes(6).toString('hex')}`;
-  await administer(url, `create database ${name} template ${inject('templateName')} strategy file_copy`);
-  onEnd(() => administer(url, `drop database ${name} with (force)`));
+  administrators ??= new pg.Pool({ connectionString: url, allowExitOnIdle: true });
+  const server = administrators;
+  await server.query(`create database ${name} template ${inject('templateName')} strategy file_copy`);
+  onEnd(async () => void (await server.query(`drop database ${name} with (force)`)));
   return byRole(withDatabase(url, name));
 }
 

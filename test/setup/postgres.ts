@@ -2,7 +2,8 @@
  * The PostgreSQL of a test run: that of DATABASE_URL, or an embedded one in its own folder. The setup creates a migrated
  * template once. Every test file copies it, so that no test sees the rows of another.
  */
-import { existsSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
@@ -20,9 +21,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject) {
   const given = process.env.DATABASE_URL;
   const folder = given ? undefined : newFolder(folderInMemory());
-  const embedded = folder
-    ? await startEmbeddedPostgres(folder, ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'])
-    : undefined;
+  const embedded = folder ? await startEmbeddedPostgres(folder, flagsOf(folder)) : undefined;
   const url = given ?? embedded!.ownerUrl;
   const templateName = `freehold_template_${process.pid}`;
   await administer(url, `create database ${templateName}`);
@@ -50,6 +49,15 @@ function folderInMemory(): string | undefined {
 }
 const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 2 ** 31;
+
+/** Returns the settings of the server. It need not survive a crash, and trusts the role of the service. */
+function flagsOf(folder: string): string[] {
+  const file = join(folder, 'pg_hba.conf');
+  // Half of the time of a connection goes into its password, and tests open some ten thousand.
+  const lines = [`host all ${ROLE} 127.0.0.1/32 trust`, 'host all all 127.0.0.1/32 scram-sha-256'];
+  writeFileSync(file, lines.join('\n'));
+  return ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', `hba_file=${file}`];
+}
 
 /** Fails the run if a transaction has locked rows out of order (test/setup/lock-order.ts). */
 function failForLocks(report: string | undefined): void {

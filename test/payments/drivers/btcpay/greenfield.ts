@@ -1,7 +1,7 @@
 /** Checks requests and answers against the API document of BTCPay Server (greenfield.json). */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the test knows the shape of the document
 type Document = any;
@@ -19,10 +19,13 @@ function open(schema: Document): Document {
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
 ajv.addSchema(open(document), 'greenfield');
+const compiled = new Map<string, ValidateFunction>();
 
 /** Returns the faults of a value, by the schema at a JSON pointer. */
 export function problemsOf(pointer: string, value: unknown): string[] {
-  const validate = ajv.compile({ $ref: `greenfield#${pointer}`, unevaluatedProperties: false });
+  const validate =
+    compiled.get(pointer) ?? ajv.compile({ $ref: `greenfield#${pointer}`, unevaluatedProperties: false });
+  compiled.set(pointer, validate);
   validate(value);
   return (validate.errors ?? []).map((error) => `${pointer} ${error.instancePath} ${error.message}`);
 }
