@@ -106,6 +106,7 @@ const VARIABLES = {
     PACKETS_PER_SECOND_MAX: variable(count('packets'), '50000', 'A VPS that sends more is a [finding](running.md).'),
   },
   Simulation: {
+    VPS_DRIVER: variable(choice(['simulated', 'none']), 'simulated', 'VPS without `LXC_ENDPOINTS`.'),
     SIMULATED_PAYMENT_SECONDS: variable(number(0, 3600, 'seconds'), '2', 'Time until a simulated payment confirms.'),
     SIMULATED_PROVISION_SECONDS: variable(number(0, 3600, 'seconds'), '2', 'Time until a simulated machine runs.'),
     ALLOW_SIMULATED: variable(flag, 'false', 'Lets simulated machines or payments run beside real ones.'),
@@ -117,7 +118,7 @@ const VARIABLES = {
     LXC_ENDPOINTS: variable(
       endpoints,
       '',
-      '[LXD or Incus](lxd.md): one server, or several members of one cluster. Unset: VPS are simulated.',
+      '[LXD or Incus](lxd.md): one server, or several members of one cluster. Unset: see `VPS_DRIVER`.',
     ),
     LXC_CLIENT_CERT_FILE: optional(pemFile, 'none', 'The certificate by which the engine knows the service.'),
     LXC_CLIENT_KEY_FILE: optional(pemFile, 'none', 'The key of that certificate.'),
@@ -131,9 +132,9 @@ const VARIABLES = {
   },
   'Dedicated servers': {
     DEDICATED_DRIVER: variable(
-      choice(['simulated', 'bmc', 'manual']),
+      choice(['simulated', 'bmc', 'manual', 'none']),
       'simulated',
-      'The driver of [dedicated servers](dedicated.md).',
+      'The driver of [dedicated servers](dedicated.md). With `none` there are none.',
     ),
     PROVISIONING_HOST: variable(text, '127.0.0.1', 'Address of the listener for machines that boot from the network.'),
     PROVISIONING_PORT: optional(port, 'no such listener', 'Port of the listener for machines that boot.'),
@@ -236,8 +237,7 @@ export function readConfig(environment: Environment = process.env) {
     ...read('Payments'),
     ...dedicated,
     ...read('Outgoing calls'),
-    ...read('Logins'),
-    ...read('Registrations'),
+    ...{ ...read('Logins'), ...read('Registrations') },
     operatorTokenFile: environment.OPERATOR_TOKEN_FILE?.trim() || undefined,
     publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),

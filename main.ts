@@ -178,7 +178,7 @@ const simulatedGateways = ({ simulatedPaymentSeconds, dataDir }: Config) => ({
 
 /** Refuses to sell simulated servers for real money, or real servers for simulated money. */
 function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }: Config, { simulated }: Provisioning) {
-  const isReal = lxc !== undefined || dedicatedDriver !== 'simulated' || paymentsFile !== undefined;
+  const isReal = lxc !== undefined || ['bmc', 'manual'].includes(dedicatedDriver) || paymentsFile !== undefined;
   if (!isReal || allowSimulated || !(simulated.machines || simulated.payments)) return;
   const what = [simulated.machines && 'machines', simulated.payments && 'payments'].filter(Boolean).join(' and ');
   throw new Error(`Some ${what} are simulated beside real ones. To allow this, set ALLOW_SIMULATED=true.`);

@@ -194,6 +194,11 @@ export const COUNT_SIMULATED_SERVERS = statement({ servers: column.int() })`
   where $1 = any(engine.kinds) and engine.simulated and server.kind = $1 and server.status <> 'DELETED'
     and (server.status <> 'FAILED' or server.ipv4 is not null)`;
 
+/** Counts the servers of the kind $1 whose machines an engine of the environment has. */
+export const COUNT_SERVERS_OF_ENVIRONMENT = statement({ orphans: column.int() })`
+  select count(*)::int as orphans from server
+  where kind = $1 and engine is null and status <> 'DELETED' and (status <> 'FAILED' or ipv4 is not null)`;
+
 /**
  * Whether machines of the tier `tier` are on the operator's hosts alone: no active engine picks a host by itself.
  * @param image the code of the image that such an engine needs to have; absent: any

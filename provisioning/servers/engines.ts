@@ -6,6 +6,7 @@ import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Engine, FIND_ADDED_ENGINES } from '../../entities/servers/engine.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { DriverError, type HardwareDriver } from './drivers/driver.ts';
+import { NO_DRIVER } from './drivers/none.ts';
 
 /** The drivers of the environment, by the kind of machines that they make. */
 export type Drivers = Record<Server['kind'], HardwareDriver>;
@@ -54,7 +55,7 @@ export class Engines {
     }));
   }
 
-  /** All engines, in the order of their names. */
+  /** All engines that make machines, in the order of their names. */
   async all(): Promise<ConnectedEngine[]> {
     const rows = await FIND_ADDED_ENGINES.all(this.#db, [null]);
     for (const name of this.#added.keys()) if (!rows.some((row) => row.name === name)) this.#added.delete(name);
@@ -63,7 +64,8 @@ export class Engines {
       const isChecked = seenAt !== null;
       return { name, kinds, engine: name, region, revision, isChecked, driver: () => this.#driverOf(row) };
     });
-    return [...this.configured, ...added].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const made = this.configured.filter(({ driver }) => driver() !== NO_DRIVER);
+    return [...made, ...added].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** The name of the engine that has the machine of a server. */

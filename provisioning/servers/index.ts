@@ -7,6 +7,7 @@ import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
+  COUNT_SERVERS_OF_ENVIRONMENT,
   COUNT_SIMULATED_SERVERS,
   FIND_ADDED_ENGINES,
   LOCK_ENGINES,
@@ -21,6 +22,7 @@ import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import { endResumes, retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
+import { NO_DRIVER } from './drivers/none.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
 import { IMAGE_LANE, IMAGE_PROCESS, imageProcess } from './images/process.ts';
 import { METER_PROCESSES, meterProcess } from './metering/meter.ts';
@@ -106,7 +108,8 @@ export class Servers implements WorkerPart {
   /** Seeds addresses before the first order, if all machines are simulated. Real ones never get them, nor the sample catalog. */
   async prepare(): Promise<void> {
     const { db, drivers } = this.#options;
-    if (Object.values(drivers).every(({ simulated }) => simulated)) await SEED_DOCUMENTATION_ADDRESSES.all(db);
+    const isReal = Object.values(drivers).some((driver) => !driver.simulated && driver !== NO_DRIVER);
+    if (this.simulated && !isReal) await SEED_DOCUMENTATION_ADDRESSES.all(db);
     if (!this.simulated) await removeSample(db);
   }
 
@@ -131,11 +134,18 @@ export class Servers implements WorkerPart {
 
   /**
    * Writes the engines of the environment, for queries that count hosts and addresses.
-   * @throws Error if a real engine would take over simulated servers, or a simulated one would be beside real ones
+   * @throws Error if a real engine would take over simulated servers, or a simulated one would be beside real ones. Or servers
+   * would have no driver
    */
   async writeEngines(): Promise<void> {
     const { db, drivers } = this.#options;
-    for (const [kind, { name, simulated }] of Object.entries(drivers)) {
+    for (const [kind, driver] of Object.entries(drivers)) {
+      const { name, simulated } = driver;
+      const { orphans } = (await COUNT_SERVERS_OF_ENVIRONMENT.first(db, [kind]))!;
+      if (orphans && driver === NO_DRIVER)
+        throw new Error(
+          `The service has ${orphans} servers of the kind ${kind}, and the configuration has no driver for them. Configure the earlier driver, or delete them by it first.`,
+        );
       const { servers } = (await COUNT_SIMULATED_SERVERS.first(db, [kind]))!;
       if (servers && !simulated)
         throw new Error(

@@ -27,7 +27,7 @@ import { certificateOf, requireRegion } from './hosts.ts';
 export { ENGINE_PRODUCTS, ENGINE_STATES } from '../../entities/servers/engine.ts';
 
 /** The names of the drivers, which engines of the environment have. */
-const DRIVERS = ['bmc', 'lxc', 'manual', 'simulated'];
+const DRIVERS = ['bmc', 'lxc', 'manual', 'none', 'simulated'];
 /** The most members of a cluster, and the most nameservers of a machine. */
 const [ENDPOINTS_MAX, NAMESERVERS_MAX] = [64, 8];
 const DEFAULTS: EngineConnection = {

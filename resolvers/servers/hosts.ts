@@ -55,6 +55,8 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
   const engine = given.engine ?? context.provisioning.servers.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
+    if (engine === 'none')
+      throw invalid('engine', `The configuration has no driver for ${kind}. Name an engine that you added.`);
     if (given.engine) await requireEngine(tx, given.engine, given);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');
     if (kind === 'VPS' && serviceCode) throw invalid('kind', 'Only dedicated servers have a tier.');

@@ -96,7 +96,7 @@ it('A list that is too long for one answer is read in parts', async () => {
 
 it('A machine whose state is too long for an answer keeps no other one from its reading', async () => {
   const running = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
-  const long = { ...running[17]!, state: { pid: 7, note: 'x'.repeat(17 * 2 ** 20) } };
+  const long = { ...running[17]!, state: { pid: 7, cpu: { usage: 5 }, note: 'x'.repeat(17 * 2 ** 20) } };
   const { driver, lists } = await openListed(running.with(17, long));
   const readings = await driver.meter(NEVER);
   const ofLong = { order: 'SRV-00000000017', generation: 1, isUnread: true };
