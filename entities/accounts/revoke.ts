@@ -44,7 +44,7 @@ export interface RevokedCredentials {
  * Revokes API keys, deletes OAuth clients, and ends the sessions of these clients, at once. The credentials that they
  * created end with them, their webhooks stop, and their SSH keys leave. The caller holds the lock of the account.
  * @param ids of API keys and OAuth clients, or null for all of the account
- * @param kept OAuth clients among them that stay with their sessions. All that they created ends
+ * @param kept OAuth clients among them that stay with their sessions. Their creations end
  */
 export async function revokeCredentials(
   tx: Transaction,

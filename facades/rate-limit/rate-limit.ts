@@ -1,6 +1,6 @@
 /**
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family count as one credential, and so do those of an OAuth client that is no way in. A login makes a few urgent calls beside the full limit of its
+ * refresh family count as one credential. So do those of an OAuth client, if they are no logins. A login makes a few urgent calls beside the full limit of its
  * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
  * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key
  * every hour. Reads without a credential and each kind of public change count apart. Many callers may share an address, so a

@@ -33,7 +33,7 @@ export interface Revoked {
 
 /**
  * Ends all credentials of an account for the operator, also those of its owner, who logs in again. The event has the reason.
- * The OAuth client that is the way into an account without a password stays, with its secret and without its tokens.
+ * An account without a password keeps the OAuth client that is its way in, with its secret. The tokens of the client end.
  * @throws ApiError not_found
  */
 export async function revokeAccount(context: Context, id: string, reason: string): Promise<Revoked> {

@@ -54,10 +54,10 @@ export interface RotatedClient {
 
 /**
  * Replaces the secret of a client of the caller's account, who proves the present one. The tokens of the client end at once,
- * but for the caller's. So the caller can repeat a request whose answer was lost. All that the only way into the account
- * created ends, too. Otherwise a thief of one token would stay.
- * @throws ApiError invalid_client, ip_not_allowed, not_found for a client of another account, or validation_failed for a
- * caller who would end with the creations
+ * but for the caller's. So the caller can repeat a request whose answer was lost. The creations of the only
+ * way into the account end, too. Otherwise a thief of one token would stay.
+ * @throws ApiError invalid_client, ip_not_allowed, not_found for a client of another account, or validation_failed
+ * without a token of the only way in
  */
 export async function rotateClientSecret(context: Context, id: string, present: string): Promise<RotatedClient> {
   const accountId = accountOf(context);
@@ -76,7 +76,7 @@ export async function rotateClientSecret(context: Context, id: string, present: 
 const notByCreated = () =>
   new ApiError(
     'validation_failed',
-    'All that the client created ends with its secret, and so would this credential. Request a token of the client at POST /v1/oauth/token, and repeat this request with it.',
+    'The creations of the client end with its secret, and so would this credential. Request a token of the client at POST /v1/oauth/token, and repeat this request with it.',
   );
 
 /** Ends the credentials, webhooks and SSH keys that a client created, and those that they created in turn. */

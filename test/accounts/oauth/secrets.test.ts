@@ -66,7 +66,7 @@ describe('The secret of an OAuth client', () => {
   });
 });
 
-/** Sends a request that waits for the lock of the account, and replaces the secret of the client under the lock. */
+/** Sends a request that waits for the lock of the account, and replaces the client's secret under the lock. */
 async function whileReplaced<T>({ client_id: id }: TestClient, ask: () => Promise<T>): Promise<T> {
   const [client] = await db.query<{ accountId: string }>(
     `select account_id as "accountId" from oauth_client where id = $1`,

@@ -25,7 +25,7 @@ const end = (rest: RestClient, id: string) => rest('DELETE', `/v1/auth/sessions/
 const rotate = (rest: RestClient, { client_id, client_secret }: TestClient) =>
   rest('POST', `/v1/oauth/clients/${client_id}/rotate-secret`, { client_secret });
 
-/** An agent, and a thief with a token, a key, a client and its token, a webhook and an SSH key. */
+/** An agent, and a thief with a token, keys, a client, a webhook and an SSH key. */
 async function robbed() {
   const client = await newClient({ scope: 'full' });
   const stolen = await loginOf(client);
