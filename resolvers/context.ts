@@ -25,7 +25,7 @@ export interface Viewer {
   /** The role of an operator. A customer has none. */
   role?: OperatorRole;
   expiresAt: Date | null;
-  /** Whether it is a login: of a person, or of the client that is the way into an account without a password. */
+  /** Whether it is a login: of a person, or of the only way into an account without a password. */
   isLogin?: boolean;
   /** The API key, or the OAuth client of a token; null for a token of a person. It has the limits, and spends. */
   holder?: string | null;
