@@ -20,8 +20,8 @@ const { orderNumber, accountId, kind, host, paidUntil, priceMonthMicros } = Serv
 export const priceAtSql = (time: string): string =>
   `case when next_price_from <= ${time} then next_price_micros else price_month_micros end`;
 /**
- * The paid time of a machine has ended. A rebuild that its account cannot pay for ends first, since half a system cannot resume. A resize ends
- * first because its machine is off, and its price changes.
+ * The paid time of a machine has ended. A rebuild that its account cannot pay for ends first, since half a system cannot
+ * resume. A resize ends first because its machine is off, and its price changes.
  */
 const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOTING', 'REBUILDING') and paid_until <= now()
   and (status <> 'REBUILDING' or (auto_renew and ${priceAtSql('paid_until')} <= (
@@ -29,7 +29,7 @@ const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOT
       where account.id = server.account_id and account.suspended_at is null)))`;
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
-/** The first $1 servers whose paid time has ended, after the server with the paid time $2 and the order number $3. */
+/** The first $1 servers whose paid time has ended. They come after the one with the paid time $2 and the order number $3. */
 export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil })`
   select order_number, account_id, paid_until from server
   where ${IS_DUE} and ($2::timestamptz is null or (paid_until, order_number) > ($2, $3))

@@ -221,8 +221,8 @@ describe('Many servers that are due at once', () => {
     ]);
     expect(await shop.balanced()).toBe(true);
   }
-  /** Servers of one account, more than a round renews at once, and a later one that its account cannot pay for. */
-  async function before(set: Partial<Server>) {
+  /** More servers of an account than a transaction renews, and a later one that its own account cannot pay for. */
+  async function crowd(set: Partial<Server>) {
     const accountId = await shop.account(250n * PRICE);
     await shop.server(accountId, { ...set, paidUntil: ago(2) });
     await shop.copies(200);
@@ -230,14 +230,14 @@ describe('Many servers that are due at once', () => {
   }
 
   it('do not delay later ones while a suspended account has them rebuilt', async () => {
-    const { accountId, last } = await before({ status: 'REBUILDING' });
+    const { accountId, last } = await crowd({ status: 'REBUILDING' });
     await suspendAccount(contextOf(shop, accountId), accountId, 'Abuse', 'RUN');
     await tick();
     expect((await shop.read(last)).status).toBe('SUSPENDED');
   });
 
   it('do not delay later ones while another transaction has them locked', async () => {
-    const { last } = await before({});
+    const { last } = await crowd({});
     await shop.db.transaction(async (tx) => {
       await tx.query('select from server where order_number <> $1 for update', [last]);
       await tick();

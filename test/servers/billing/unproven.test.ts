@@ -282,7 +282,7 @@ describe('A dedicated order that the customer deletes before its delivery', () =
     expect(await money()).toEqual({ availableMicros: DEDICATED_PRICE, pendingMicros: 0n });
   });
 
-  it('gets all its money back at once if the operator removes it with a refund, and leaves the next one free', async () => {
+  it('gets all its money back at once if the operator removes it with a refund; the next one is free', async () => {
     const { shop, order, ran, deleted, wiped, money } = await openWipingShop(2n);
     const orderNumber = await order();
     await ran(orderNumber);
