@@ -59,7 +59,7 @@ const PAID = hasPaidSql('message.account_id');
 /** The oldest $1 messages that the operator has not read, of accounts that have paid. */
 export const LIST_UNREAD_OF_PAYERS = statement(Message.columns)`
   select ${columnsOf(Message)} from message where ${UNREAD} and ${PAID} order by id limit $1::int`;
-/** The number of those of accounts that never paid, the number of these accounts, and the time of the oldest one. */
+/** Counts those of accounts that never paid, and these accounts. `since` is the time of the oldest one. */
 export const COUNT_UNREAD_OF_OTHERS = statement({
   messages: column.int(),
   accounts: column.int(),

@@ -1,4 +1,4 @@
-/** What the LXC driver lists of an engine, whose machines have much user data. */
+/** The lists that the LXC driver asks of an engine, whose machines have much user data and long states. */
 import { expect, it } from 'vitest';
 import { type Instance, nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
@@ -96,7 +96,8 @@ it('A list that is too long for one answer is read in parts', async () => {
 
 it('A machine whose state is too long for an answer keeps no other one from its reading', async () => {
   const running = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
-  const long = { ...running[17]!, state: { pid: 7, cpu: { usage: 5 }, note: 'x'.repeat(17 * 2 ** 20) } };
+  const note = 'x'.repeat(17 * 2 ** 20);
+  const long = { ...running[17]!, state: { ...running[17]!.state, note } };
   const { driver, lists } = await openListed(running.with(17, long));
   const readings = await driver.meter(NEVER);
   const ofLong = { order: 'SRV-00000000017', generation: 1, isUnread: true };
