@@ -11,8 +11,10 @@ const { operator } = await startFreehold();
 const PAGES = readdirSync('docs/operate').filter((name) => name.endsWith('.md'));
 const read = (page: string) => readFileSync(join('docs/operate', page), 'utf8');
 const documentsOf = (text: string) => [...text.matchAll(/^operator '([^']+)'/gm)].map(([, document]) => document!);
-/** The commands of running.md that need no id of the reader. */
-const runnable = [...read('running.md').matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) => documentsOf(block!));
+/** The commands that need no id of the reader. */
+const runnable = ['accounts.md', 'running.md'].flatMap((page) =>
+  [...read(page).matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) => documentsOf(block!)),
+);
 
 it.each(PAGES.flatMap((page) => documentsOf(read(page)).map((document) => [page, document])))(
   '%s prints an operation of the schema: %s',
