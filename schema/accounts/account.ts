@@ -7,6 +7,7 @@ import {
   SUSPENDED_SERVERS,
   suspendAccount,
 } from '../../resolvers/accounts/account.ts';
+import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
@@ -107,6 +108,11 @@ const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The number
   }),
 }));
 
+const PasswordResetType = objectType<PasswordReset>('PasswordReset', 'A new password of an account.', (t) => ({
+  password: t.exposeString('password', { description: 'This answer alone shows it.' }),
+  sessionsRevoked: t.exposeInt('sessionsRevoked'),
+}));
+
 builder.queryFields((t) => ({
   accounts: t.field({
     type: [AccountType],
@@ -175,6 +181,29 @@ builder.mutationFields((t) => ({
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
     },
     resolve: (_, { id, reason }, context) => revokeAccount(context, id, reason),
+  }),
+  resetPassword: t.field({
+    type: PasswordResetType,
+    scope: 'operator',
+    right: 'support',
+    description:
+      'Gives an account a new password, and ends all its sessions. An account without a password is refused.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      proof: t.arg({ type: 'Line', required: true, description: 'The evidence of the owner, which stays as a note.' }),
+    },
+    resolve: (_, { id, proof }, context) => resetPassword(context, id, proof),
+  }),
+  resetSecondFactor: t.field({
+    type: AccountType,
+    scope: 'operator',
+    right: 'support',
+    description: 'Turns the second factor of an account off, and ends all its sessions.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      proof: t.arg({ type: 'Line', required: true, description: 'The evidence of the owner, which stays as a note.' }),
+    },
+    resolve: (_, { id, proof }, context) => resetSecondFactor(context, id, proof),
   }),
 }));
 

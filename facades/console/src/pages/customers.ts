@@ -59,6 +59,20 @@ export const CUSTOMERS: readonly Page[] = [
         ...{ mutation: 'adjustBalance', label: 'Adjust the balance' },
         of: ({ id }) => ({ accountId: id, key: `console ${id} ${Date.now()}` }),
       },
+      {
+        ...{
+          mutation: 'resetPassword',
+          label: 'Give a new password',
+          of: byId,
+          destroys: true,
+          when: not('email', null),
+        },
+        shows: 'password sessionsRevoked',
+      },
+      {
+        ...{ mutation: 'resetSecondFactor', label: 'Turn the second factor off', of: byId, destroys: true },
+        when: is('totpEnabled', true),
+      },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
