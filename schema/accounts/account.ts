@@ -9,6 +9,7 @@ import {
 } from '../../resolvers/accounts/account.ts';
 import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
+import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/close.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
@@ -113,6 +114,18 @@ const PasswordResetType = objectType<PasswordReset>('PasswordReset', 'A new pass
   sessionsRevoked: t.exposeInt('sessionsRevoked'),
 }));
 
+const ClosedAccountType = objectType<ClosedAccount>(
+  'ClosedAccount',
+  'A closed account, with the numbers of deleted and ended things.',
+  (t) => ({
+    account: t.expose('account', { type: AccountType }),
+    serversDeleted: t.exposeInt('serversDeleted'),
+    refundedUsd: t.expose('refundedMicros', { type: 'Usd' }),
+    sessionsRevoked: t.int({ resolve: ({ revoked }) => revoked.sessionsRevoked }),
+    apiKeysRevoked: t.int({ resolve: ({ revoked }) => revoked.apiKeysRevoked }),
+  }),
+);
+
 builder.queryFields((t) => ({
   accounts: t.field({
     type: [AccountType],
@@ -169,6 +182,22 @@ builder.mutationFields((t) => ({
     description: 'Ends the suspension of an account, and turns the servers on that it turned off.',
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
+  }),
+  closeAccount: t.field({
+    type: ClosedAccountType,
+    scope: 'operator',
+    right: 'support',
+    description:
+      'Suspends an account, ends its credentials, and deletes its servers. Its balance stays, and its owner may log in to read.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      refund: t.arg.boolean({
+        required: true,
+        description: 'Whether the balance gets the unused hours of its servers.',
+      }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, { id, ...terms }, context) => closeAccount(context, id, terms),
   }),
   revokeCredentials: t.field({
     type: RevokedCredentials,

@@ -44,15 +44,25 @@ export async function revokeAccount(context: Context, id: string, reason: string
         'validation_failed',
         'The account has no password, so its OAuth client is its only way in. Give that a new secret by resetClient.',
       );
-    // The webhooks hear of it before the replacement of their secrets disables them.
-    await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
-    await remove(tx, PendingLogin, { accountId: id });
-    const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
-    const logins = open.filter(({ source }) => !source.startsWith('oauth:')).map((session) => session.id);
-    const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
-    const revoked = await revokeEverything(context, tx, id);
-    return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
+    return revokeCredentialsOf(tx, context, id, reason);
   });
+}
+
+/** Ends all credentials of an account within a transaction. The caller holds the lock of the account. */
+export async function revokeCredentialsOf(
+  tx: Transaction,
+  context: Context,
+  id: string,
+  reason: string,
+): Promise<Revoked> {
+  // The webhooks hear of it before the replacement of their secrets disables them.
+  await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
+  await remove(tx, PendingLogin, { accountId: id });
+  const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
+  const logins = open.filter(({ source }) => !source.startsWith('oauth:')).map((session) => session.id);
+  const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
+  const revoked = await revokeEverything(context, tx, id);
+  return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
 }
 
 /** Ends API keys and OAuth clients with their tokens, and replaces the secrets of webhooks. The caller holds the lock of the account. */

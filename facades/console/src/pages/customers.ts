@@ -73,6 +73,7 @@ export const CUSTOMERS: readonly Page[] = [
         ...{ mutation: 'resetSecondFactor', label: 'Turn the second factor off', of: byId, destroys: true },
         when: is('totpEnabled', true),
       },
+      { mutation: 'closeAccount', label: 'Close', of: byId, destroys: true },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
