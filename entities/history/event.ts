@@ -52,6 +52,8 @@ export const EVENT_TYPES = [
   'account.totp_enabled',
   'account.totp_disabled',
   'account.recovery_codes_renewed',
+  'account.password_reset',
+  'account.totp_reset',
   'account.suspended',
   'account.resumed',
   'message.created',

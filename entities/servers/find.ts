@@ -21,3 +21,8 @@ export const LIST_SERVERS = statement(SHOWN_SERVER)`
     and ($4::text[] is null or status = any($4)) and ($5::text is null or region = $5)
     and ($6::text is null or hostname = $6) and labels @> all($7::jsonb[]) and not labels @> any($8::jsonb[])
   order by id desc limit $1::int`;
+
+/** Locks the servers of the account $1 that are not gone, or about to go. */
+export const LOCK_SERVERS_OF_ACCOUNT = statement({ orderNumber: Server.columns.orderNumber })`
+  select order_number from server where account_id = $1 and status not in ('DELETING', 'DELETED')
+  order by order_number for update`;

@@ -15,6 +15,7 @@ import { expression, transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { LIST_ADDRESS_USES } from '../../entities/servers/ip-address.ts';
+import { Server } from '../../entities/servers/server.ts';
 import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
@@ -95,6 +96,9 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
 
 /** @returns whether the server was on */
 async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
+  const present = await find(tx, Server, { orderNumber });
+  if (!present || present.status === 'DELETING' || present.status === 'DELETED')
+    throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
   const { status } = await lockServer(tx, context, orderNumber);
   if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return false;
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });

@@ -4,6 +4,7 @@ import { Account, type BalanceView, FIND_BALANCE } from '../../entities/accounts
 import { ADD_NOTE, AccountNote } from '../../entities/accounts/account-note.ts';
 import { Message } from '../../entities/accounts/message.ts';
 import { exists, find } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { Event } from '../../entities/history/event.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { Payment } from '../../entities/payments/payment.ts';
@@ -45,9 +46,19 @@ export const notesOf = recent(AccountNote);
 export async function addNote(context: Context, accountId: string, text: string): Promise<AccountNote> {
   return context.db.transaction(async (tx) => {
     found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
-    const { name, credentialId } = context.viewer!;
-    const note = (await ADD_NOTE.first(tx, [newId('note'), accountId, name ?? credentialId, text]))!;
-    await recordByOperator(tx, context, note.id, { type: 'note.added', data: { accountId } });
-    return note;
+    return writeNote(tx, context, accountId, text);
   });
+}
+
+/** Adds a note to an account that exists, within a transaction. */
+export async function writeNote(
+  tx: Transaction,
+  context: Context,
+  accountId: string,
+  text: string,
+): Promise<AccountNote> {
+  const { name, credentialId } = context.viewer!;
+  const note = (await ADD_NOTE.first(tx, [newId('note'), accountId, name ?? credentialId, text]))!;
+  await recordByOperator(tx, context, note.id, { type: 'note.added', data: { accountId } });
+  return note;
 }

@@ -24,7 +24,7 @@ export interface DeletedServer {
  * @throws ApiError not_found or delete_protected
  */
 export const deleteServer = (context: Context, orderNumber: string): Promise<DeletedServer> =>
-  destroyServer(context, orderNumber, { refund: true });
+  context.db.transaction((tx) => destroyServer(tx, context, orderNumber, { refund: true }));
 
 /**
  * Deletes a server for the operator, with or without the refund of its unused hours. Its delete protection does not hold. With
@@ -35,7 +35,7 @@ export const deleteServer = (context: Context, orderNumber: string): Promise<Del
 export const removeServer = (
   context: Context,
   { orderNumber, ...terms }: { orderNumber: string; refund: boolean; reason: string },
-): Promise<DeletedServer> => destroyServer(context, orderNumber, terms);
+): Promise<DeletedServer> => context.db.transaction((tx) => destroyServer(tx, context, orderNumber, terms));
 
 interface Terms {
   refund: boolean;
@@ -46,23 +46,27 @@ interface Terms {
 /** Whether the operator gives an undelivered order all its money back. */
 const isForgiven = ({ refund, reason }: Terms): boolean => refund && reason !== undefined;
 
-async function destroyServer(context: Context, orderNumber: string, terms: Terms): Promise<DeletedServer> {
+/** Deletes a server within a transaction. @throws ApiError not_found or delete_protected */
+export async function destroyServer(
+  tx: Transaction,
+  context: Context,
+  orderNumber: string,
+  terms: Terms,
+): Promise<DeletedServer> {
   const { refund: isRefunded, reason } = terms;
-  return context.db.transaction(async (tx) => {
-    const present = await lockServer(tx, context, orderNumber, 'while suspended');
-    if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
-    if (present.deleteProtection && !reason) throw new ApiError('delete_protected');
-    // A host may need a wipe of hours. Its customer would otherwise take the next host with the same money.
-    const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING' && !isForgiven(terms);
-    const set = { ...ERASED, ...(keepsHold && { unprovenAt: expression('now()') }) };
-    const data = reason ? { reason, refunded: isRefunded } : {};
-    const move = { actor: actorOf(context), set, data };
-    const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
-    const refundedMicros = keepsHold ? 0n : await refundServer(tx, server, terms);
-    if (keepsHold) tx.changed({ kind: 'balance', accountId: server.accountId, id: server.accountId });
-    await context.provisioning.servers.destroy(tx, server);
-    return { server, refundedMicros };
-  });
+  const present = await lockServer(tx, context, orderNumber, 'while suspended');
+  if (present.status === 'DELETING') return { server: present, refundedMicros: 0n };
+  if (present.deleteProtection && !reason) throw new ApiError('delete_protected');
+  // A host may need a wipe of hours. Its customer would otherwise take the next host with the same money.
+  const keepsHold = present.kind === 'DEDICATED' && present.status === 'PROVISIONING' && !isForgiven(terms);
+  const set = { ...ERASED, ...(keepsHold && { unprovenAt: expression('now()') }) };
+  const data = reason ? { reason, refunded: isRefunded } : {};
+  const move = { actor: actorOf(context), set, data };
+  const server = found(await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETING', move));
+  const refundedMicros = keepsHold ? 0n : await refundServer(tx, server, terms);
+  if (keepsHold) tx.changed({ kind: 'balance', accountId: server.accountId, id: server.accountId });
+  await context.provisioning.servers.destroy(tx, server);
+  return { server, refundedMicros };
 }
 
 /** Refunds a server that was deleted at its `updatedAt`. @returns micro-USD */

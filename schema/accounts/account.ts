@@ -7,7 +7,9 @@ import {
   SUSPENDED_SERVERS,
   suspendAccount,
 } from '../../resolvers/accounts/account.ts';
+import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
+import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits } from '../../resolvers/context.ts';
@@ -107,6 +109,23 @@ const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The number
   }),
 }));
 
+const PasswordResetType = objectType<PasswordReset>('PasswordReset', 'A new password of an account.', (t) => ({
+  password: t.exposeString('password', { description: 'This answer alone shows it.' }),
+  sessionsRevoked: t.exposeInt('sessionsRevoked'),
+}));
+
+const ClosedAccountType = objectType<ClosedAccount>(
+  'ClosedAccount',
+  'A closed account, with the numbers of deleted and ended things.',
+  (t) => ({
+    account: t.expose('account', { type: AccountType }),
+    serversDeleted: t.exposeInt('serversDeleted'),
+    refundedUsd: t.expose('refundedMicros', { type: 'Usd' }),
+    sessionsRevoked: t.int({ resolve: ({ revoked }) => revoked.sessionsRevoked }),
+    apiKeysRevoked: t.int({ resolve: ({ revoked }) => revoked.apiKeysRevoked }),
+  }),
+);
+
 builder.queryFields((t) => ({
   accounts: t.field({
     type: [AccountType],
@@ -164,6 +183,22 @@ builder.mutationFields((t) => ({
     args: { id: t.arg({ type: 'ID', required: true, description: 'The account.' }) },
     resolve: (_, { id }, context) => resumeAccount(context, id),
   }),
+  closeAccount: t.field({
+    type: ClosedAccountType,
+    scope: 'operator',
+    right: 'support',
+    description:
+      'Suspends an account, ends its credentials, and deletes its servers. Its balance stays, and its owner may log in to read.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      refund: t.arg.boolean({
+        required: true,
+        description: 'Whether the balance gets the unused hours of its servers.',
+      }),
+      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
+    },
+    resolve: (_, { id, ...terms }, context) => closeAccount(context, id, terms),
+  }),
   revokeCredentials: t.field({
     type: RevokedCredentials,
     scope: 'operator',
@@ -175,6 +210,29 @@ builder.mutationFields((t) => ({
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
     },
     resolve: (_, { id, reason }, context) => revokeAccount(context, id, reason),
+  }),
+  resetPassword: t.field({
+    type: PasswordResetType,
+    scope: 'operator',
+    right: 'owner',
+    description:
+      'Gives an account a new password, and ends all its sessions. An account without a password is refused.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      proof: t.arg({ type: 'Line', required: true, description: 'The evidence of the owner, which stays as a note.' }),
+    },
+    resolve: (_, { id, proof }, context) => resetPassword(context, id, proof),
+  }),
+  resetSecondFactor: t.field({
+    type: AccountType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Turns the second factor of an account off, and ends all its sessions.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
+      proof: t.arg({ type: 'Line', required: true, description: 'The evidence of the owner, which stays as a note.' }),
+    },
+    resolve: (_, { id, proof }, context) => resetSecondFactor(context, id, proof),
   }),
 }));
 

@@ -62,7 +62,7 @@ builder.mutationFields((t) => ({
     type: NoteType,
     scope: 'operator',
     right: 'support',
-    description: 'Adds a note for operators to an account. Nobody can change it.',
+    description: 'Adds a note for operators to an account.',
     args: {
       accountId: t.arg({ type: 'ID', required: true, description: 'The account.' }),
       text: t.arg({ type: 'MessageBody', required: true, description: 'The note.' }),

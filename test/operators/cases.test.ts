@@ -122,6 +122,14 @@ describe('An operator', () => {
     expect(await inbox(account)).toHaveLength(2);
   });
 
+  it('hears that a server is gone, and can still suspend the account', async () => {
+    const account = await customer();
+    const id = await opened(account);
+    await account.rest('DELETE', `/v1/servers/${account.number}`);
+    expect((await take(id, 'POWER_OFF')).errors[0].message).toMatch(/is gone\. Suspend the account/);
+    expect((await take(id, 'SUSPEND')).errors).toBeUndefined();
+  });
+
   it('leaves nothing of a measure that is refused', async () => {
     const account = await customer();
     const id = await opened(account);

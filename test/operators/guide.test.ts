@@ -12,7 +12,7 @@ const PAGES = readdirSync('docs/operate').filter((name) => name.endsWith('.md'))
 const read = (page: string) => readFileSync(join('docs/operate', page), 'utf8');
 const documentsOf = (text: string) => [...text.matchAll(/^operator '([^']+)'/gm)].map(([, document]) => document!);
 /** The commands of these pages that need no id of the reader. */
-const runnable = ['running.md', 'catalog.md'].flatMap((page) =>
+const runnable = ['accounts.md', 'catalog.md', 'running.md'].flatMap((page) =>
   [...read(page).matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) => documentsOf(block!)),
 );
 

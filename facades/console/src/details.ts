@@ -1,4 +1,4 @@
-/** The parts of a row that its list does not have: the console reads them when a person opens the row. */
+/** The parts of an open row that its list does not have. */
 import { effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, type Row } from './api.ts';

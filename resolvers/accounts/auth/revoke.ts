@@ -41,16 +41,29 @@ export async function revokeAccount(context: Context, id: string, reason: string
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, id);
     found(await find(tx, Account, { id }));
-    const kept = (await FIND_WAYS_IN.all(tx, [id])).map((client) => client.id);
-    // The webhooks hear of it before the replacement of their secrets disables them.
-    await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
-    await remove(tx, PendingLogin, { accountId: id });
-    const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
-    const logins = open.filter(({ isLogin }) => isLogin).map((session) => session.id);
-    const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
-    const revoked = await revokeEverything(context, tx, id, kept);
-    return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
+    return revokeCredentialsOf(tx, context, id, reason);
   });
+}
+
+/**
+ * Ends all credentials of an account within a transaction, but the clients that are its only ways in. Their tokens end. The
+ * caller holds the lock of the account.
+ */
+export async function revokeCredentialsOf(
+  tx: Transaction,
+  context: Context,
+  id: string,
+  reason: string,
+): Promise<Revoked> {
+  const kept = (await FIND_WAYS_IN.all(tx, [id])).map((client) => client.id);
+  // The webhooks hear of it before the replacement of their secrets disables them.
+  await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
+  await remove(tx, PendingLogin, { accountId: id });
+  const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
+  const logins = open.filter(({ isLogin }) => isLogin).map((session) => session.id);
+  const ended = await endSessions(tx, id, logins, 'revoked', actorOf(context));
+  const revoked = await revokeEverything(context, tx, id, kept);
+  return { ...revoked, sessionsRevoked: revoked.sessionsRevoked + ended };
 }
 
 /**

@@ -51,7 +51,7 @@ async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId:
 }
 
 /** A change of how the account logs in; its event has the same name. */
-type LoginChange = 'password_changed' | 'totp_enabled' | 'totp_disabled';
+type LoginChange = 'password_changed' | 'password_reset' | 'totp_enabled' | 'totp_disabled' | 'totp_reset';
 
 /**
  * Records a change of how the account logs in. Ends the pending logins and all other sessions of the account, but no API

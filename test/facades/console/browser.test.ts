@@ -111,6 +111,16 @@ describe.runIf(hasChromium)('The console', () => {
     await page.getByRole('gridcell', { name: /^delet/ }).waitFor();
   });
 
+  it('shows the servers and notes of an account in its details', async () => {
+    const { id, email } = await newAccount();
+    const NOTE = 'mutation ($id: ID!) { addNote(accountId: $id, text: "Pays late.") { id } }';
+    await operator(NOTE, { id });
+    const page = await openPage(operatorToken, `#accounts?search=${encodeURIComponent(email)}&row=${id}`);
+    const details = page.getByRole('complementary', { name: 'Details' });
+    await details.getByRole('heading', { name: 'Notes' }).waitFor();
+    await details.getByText('Pays late.').waitFor();
+  });
+
   it('adds an operator, and shows the token once', async () => {
     const page = await openPage(operatorToken, 'operators');
     await page.getByRole('button', { name: 'Add an operator' }).click();

@@ -60,6 +60,21 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
+      {
+        ...{
+          mutation: 'resetPassword',
+          label: 'Give a new password',
+          of: byId,
+          destroys: true,
+          when: not('email', null),
+        },
+        shows: 'password sessionsRevoked',
+      },
+      {
+        ...{ mutation: 'resetSecondFactor', label: 'Turn the second factor off', of: byId, destroys: true },
+        when: is('totpEnabled', true),
+      },
+      { mutation: 'closeAccount', label: 'Close', of: byId, destroys: true },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
     empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',

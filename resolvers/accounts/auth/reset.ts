@@ -1,0 +1,68 @@
+/** Gives the owner of an account a new way in, for the operator. The proof of the owner stays as a note. */
+import { Account } from '../../../entities/accounts/account.ts';
+import { Totp } from '../../../entities/accounts/totp.ts';
+import { find, remove, update } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { isId, randomText } from '../../../entities/ids.ts';
+import { lockAccount } from '../../../entities/payments/ledger.ts';
+import type { Context } from '../../context.ts';
+import { found } from '../../errors.ts';
+import { writeNote } from '../customer.ts';
+import { hashPassword } from './password.ts';
+import { recordLoginChange } from './sessions.ts';
+
+/** A new password, which the service shows once. */
+export interface PasswordReset {
+  password: string;
+  sessionsRevoked: number;
+}
+
+/** 100 bits in Crockford's base32. */
+const PASSWORD_LENGTH = 20;
+
+/**
+ * Gives an account a new password. All sessions end, and so does a setup of a second factor that was begun. API keys, OAuth
+ * clients and a second factor stay.
+ * @param proof the evidence of the owner
+ * @throws ApiError not_found, or validation_failed for an account without a password
+ */
+export async function resetPassword(context: Context, id: string, proof: string): Promise<PasswordReset> {
+  const password = randomText(PASSWORD_LENGTH);
+  const passwordHash = await hashPassword(password);
+  return context.db.transaction(async (tx) => {
+    const account = await lockedCustomer(tx, id);
+    if (!account.passwordHash)
+      throw new ApiError(
+        'validation_failed',
+        'The account has no password. Give its OAuth client a new secret by resetClient.',
+      );
+    await writeNote(tx, context, id, `Password reset. Proof: ${proof}`);
+    if (!account.totpEnabled) await remove(tx, Totp, { accountId: id });
+    await update(tx, Account, { id }, { passwordHash });
+    return { password, sessionsRevoked: await recordLoginChange(context, tx, id, 'password_reset') };
+  });
+}
+
+/**
+ * Turns the second factor of an account off, so that its owner can log in with the password alone. All sessions end.
+ * @param proof the evidence of the owner
+ * @throws ApiError not_found or totp_not_enabled
+ */
+export async function resetSecondFactor(context: Context, id: string, proof: string): Promise<Account> {
+  return context.db.transaction(async (tx) => {
+    if (!(await lockedCustomer(tx, id)).totpEnabled) throw new ApiError('totp_not_enabled');
+    await writeNote(tx, context, id, `Second factor reset. Proof: ${proof}`);
+    await remove(tx, Totp, { accountId: id });
+    await update(tx, Account, { id }, { totpEnabled: false });
+    await recordLoginChange(context, tx, id, 'totp_reset');
+    return found(await find(tx, Account, { id }));
+  });
+}
+
+/** Locks an account, and reads it. @throws ApiError not_found */
+async function lockedCustomer(tx: Transaction, id: string): Promise<Account> {
+  if (!isId('acct', id)) throw new ApiError('not_found');
+  await lockAccount(tx, id);
+  return found(await find(tx, Account, { id }));
+}
