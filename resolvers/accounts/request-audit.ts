@@ -152,7 +152,7 @@ export class RequestAudit {
     return shown;
   }
 
-  /** Lets the operator wait for the log while it is half full, so that no read gives its entry up for others. */
+  /** Lets the operator wait while the log is half full. So no read loses its entry to others. */
   async #room(): Promise<void> {
     if (this.#entries.size > ENTRIES_MAX / 2) await this.#flush();
   }
