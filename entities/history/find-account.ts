@@ -43,7 +43,7 @@ const isNamed = (name: string) =>
   isOrderNumber('SRV', name) || isOrderNumber('TOP', name) || PREFIXES.some((prefix) => isId(prefix, name));
 
 const by = (table: string, condition: string) => `select account_id from ${table} where ${condition}`;
-/** The accounts among the ids $1, those of rows with these ids or order numbers, and those of credentials with the digests $2. */
+/** The accounts of the ids and order numbers $1, and of the credentials with the digests $2. */
 const FIND_OWNERS = statement({ accountId: column.text() })`
   ${[
     'select id as account_id from account where id = any($1::text[])',

@@ -9,7 +9,7 @@ import { inWords, isRequired, memberOf, rootField, type TypeRef, valuesOf, writt
 import { paced } from './pace.ts';
 import { type Action, type Column, nameOf, type Page } from './pages/page.ts';
 import { go, place } from './place.ts';
-import { ago, readValue, shown, toneOf } from './values.ts';
+import { ago, brief, readValue, shown, toneOf } from './values.ts';
 
 /** The height of a row in the style sheet, in pixels. */
 const ROW_PX = 40;
@@ -198,7 +198,8 @@ function Cell({ column: { field, as }, row, type }: { column: Column; row: Row; 
   if (as === 'age' && typeof value === 'string')
     return html`<time datetime=${value} title=${shown(field, value, type)}>${ago(value)}</time>`;
   const text = shown(field, value, type);
-  return html`<span title=${text}>${as === 'day' ? text.slice(0, 10) : text}</span>`;
+  const part = as === 'thing' ? brief(field, value, type) : as === 'day' ? text.slice(0, 10) : text;
+  return html`<span title=${text}>${part}</span>`;
 }
 const State = ({ value }: { value: string }) =>
   html`<span class="state ${toneOf(value)}">${value.toLowerCase().replaceAll('_', ' ')}</span>`;
@@ -242,7 +243,7 @@ function Filters({ page }: { page: Page }) {
       row: '',
       [name]: (event.target as HTMLInputElement).value,
     });
-  const args = rootField(page.list).args.filter(({ name }) => page.filters!.includes(name));
+  const args = page.filters!.map((filter) => rootField(page.list).args.find(({ name }) => name === filter)!);
   return html`<div class="filters">${args.map(({ name, type, description, defaultValue }) => {
     const [values, value] = [valuesOf(type), place.value.search.get(name) ?? ''];
     return html`<label title=${description}>${inWords(name)}

@@ -59,8 +59,8 @@ function Menu() {
       }}>${title}</a>`;
   return html`<nav class=${isMenuOpen.value ? 'menu open' : 'menu'} aria-label="Pages">
     <p class="brand">Freehold</p>
-    ${link('', 'Today')}
-    ${[...groups].map(([group, pages]) => html`<h2>${group}</h2>${pages.map(({ path, title }) => link(path, title))}`)}
+    <div class="pages">${link('', 'Today')}
+    ${[...groups].map(([group, pages]) => html`<h2>${group}</h2>${pages.map(({ path, title }) => link(path, title))}`)}</div>
     <footer class="self">
       <${Connection} />
       <p>${operator.value!.name} · ${operator.value!.role.toLowerCase().replace('_', ' ')}</p>

@@ -1,7 +1,8 @@
-/** The first page: the open matters, and the way to the first sale. */
+/** The first page: the figures, the open matters, the way to the first sale, and the latest orders. */
 import { computed, effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, may, operator, type Row } from './api.ts';
+import { FIGURES, Figures, LatestOrders } from './figures.ts';
 import { FirstSteps, type Lists } from './first-steps.ts';
 import { paced } from './pace.ts';
 import { place } from './place.ts';
@@ -36,7 +37,7 @@ const PROGRESS = [
   ['regions', 'regions { offered }'],
   ['tiers', 'tiers { offered }'],
   ['engines', 'engines { simulated seenAt trouble }'],
-  ['hosts', 'hosts { state }'],
+  ['hosts', 'hosts { state memoryMb claimedMemoryMb }'],
   ['addressPools', 'addressPools { id }'],
   ['images', 'images { offered }'],
   ['stock', 'stock { free }'],
@@ -48,7 +49,8 @@ const matters = signal<Matter[] | undefined>(undefined);
 const lists = signal<Lists>({});
 
 async function read(): Promise<void> {
-  const allowed = PROGRESS.filter(([field]) => may(field)).map(([, query]) => query);
+  const figures = FIGURES.filter(([, field]) => may(field)).map(([, , query]) => query);
+  const allowed = [...PROGRESS.filter(([field]) => may(field)).map(([, query]) => query), ...figures];
   const { openMatters, ...rest } = await graphql<{ openMatters: Matter[] } & Record<string, Row[] | { data: Row[] }>>(
     `{ ${[MATTERS, ...allowed].join(' ')} }`,
   );
@@ -77,9 +79,10 @@ export function Today() {
   return html`
     <header class="head"><h1>Today</h1></header>
     ${!open && html`<p class="empty">Reading …</p>`}
+    ${open && html`<${Figures} lists=${lists.value} />`}
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
-    ${open && html`<${FirstSteps} lists=${lists.value} />`}`;
+    ${open && html`<${FirstSteps} lists=${lists.value} /><${LatestOrders} lists=${lists.value} />`}`;
 }
 
 function Line({ matter: { kind, subject, since, severity, nextStep } }: { matter: Matter }) {

@@ -61,11 +61,14 @@ const TIME = new Intl.DateTimeFormat('en-CA', {
   ...{ hour12: false, timeZone: 'UTC' },
 });
 
+/** An amount of USD. */
+export const usd = (amount: number): string => USD.format(amount);
+
 /** A value as lists and details show it. `name` is its field, and `type` the type of the field. Times are in UTC. */
 export function shown(name: string, value: unknown, type: TypeRef | undefined): string {
   if (value === null || value === undefined || value === '') return '–';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number') return name.endsWith('Usd') ? USD.format(value) : value.toLocaleString('en');
+  if (typeof value === 'number') return name.endsWith('Usd') ? usd(value) : value.toLocaleString('en');
   // A stranger may write a text that looks like a time.
   if (typeof value === 'string') return type && innermost(type).name === 'DateTime' ? inUtc(value) : value;
   if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one, type)).join(', ') : '–';
@@ -73,6 +76,12 @@ export function shown(name: string, value: unknown, type: TypeRef | undefined): 
   return members.map(([member, inner]) => `${member} ${shown(member, inner, memberOf(type, member))}`).join(' · ');
 }
 const inUtc = (time: string): string => TIME.format(new Date(time)).replace(',', '');
+
+/** A thing by its name or its id, as a cell of a list shows it. Other values are in full. */
+export function brief(name: string, value: unknown, type: TypeRef | undefined): string {
+  const thing = (typeof value === 'object' ? value : null) as { name?: string | null; id?: string } | null;
+  return thing?.name ?? thing?.id ?? shown(name, value, type);
+}
 
 /** How long ago a time was, in one number and unit. */
 export function ago(time: string): string {

@@ -79,6 +79,18 @@ describe.runIf(hasChromium)('The console', () => {
     await page.getByRole('heading', { name: 'To the first sale' }).waitFor({ state: 'detached' });
   });
 
+  it('shows the servers, their price, and the latest orders on the first page', async () => {
+    const number = await order('latest');
+    const page = await openPage(operatorToken, '');
+    const figures = page.getByRole('region', { name: 'Figures' });
+    await figures.getByRole('link', { name: /^Servers/ }).waitFor();
+    await expect
+      .poll(async () => await figures.getByRole('link', { name: /A month/ }).innerText())
+      .toMatch(/\$\d+\.00/);
+    await page.getByRole('link', { name: new RegExp(`latest ${number}`) }).click();
+    await page.getByRole('complementary').getByRole('heading', { name: number }).waitFor();
+  });
+
   it('keeps the rows that it has shown when something changes', async () => {
     await act(60);
     const page = await openPage(operatorToken, 'audit');

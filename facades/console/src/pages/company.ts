@@ -41,9 +41,9 @@ export const COMPANY: readonly Page[] = [
     fields: 'id createdAt action actor { type id name } method path status count requestId resource { type id }',
     columns: [
       { field: 'createdAt', title: 'Time' },
-      { field: 'actor', title: 'Actor', wide: true },
+      { field: 'actor', title: 'Actor', as: 'thing', wide: true },
       { field: 'action', title: 'Act' },
-      { field: 'resource', title: 'On', as: 'code', wide: true },
+      { field: 'resource', title: 'On', as: 'thing', wide: true },
       { field: 'path', title: 'Path', wide: true },
       { field: 'status', title: 'Status', as: 'number', wide: true },
     ],

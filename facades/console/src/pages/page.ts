@@ -24,7 +24,8 @@ export interface Action {
 export interface Column {
   field: string;
   title: string;
-  as?: 'state' | 'code' | 'number' | 'age' | 'day';
+  /** `thing`: an object, shown by its name or its id. */
+  as?: 'state' | 'code' | 'number' | 'age' | 'day' | 'thing';
   /** Narrow screens leave it out. The details of the row have it. */
   wide?: boolean;
 }

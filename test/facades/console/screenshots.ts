@@ -1,0 +1,124 @@
+/**
+ * `npm run screenshots`: pictures of the console for docs/operate/console.md, with a made-up day of a small company. A folder
+ * as argument also gets each page, light and dark, 1280 and 390 pixels wide. It needs Debian's chromium.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { PAGES } from '../../../facades/console/src/pages/index.ts';
+import { graphqlClient, newFolder, removeFolder, restClient, spawnService } from '../../setup/spawn.ts';
+
+const DOCS = join(import.meta.dirname, '..', '..', '..', 'docs', 'operate', 'console');
+const [, , all] = process.argv;
+const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } };
+
+const folder = newFolder();
+const service = await spawnService({
+  DATA_DIR: folder,
+  SIMULATED_PAYMENT_SECONDS: '0.05',
+  SIMULATED_PROVISION_SECONDS: '0.2',
+});
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+try {
+  await liveADay();
+  await picturesOfDocs();
+  if (all) await picturesOfAll(all);
+} finally {
+  await browser.close();
+  await service.stop();
+  removeFolder(folder);
+}
+
+/** Lets three customers pay and order, and one of them write. */
+async function liveADay() {
+  const operator = graphqlClient(service.graphql, service.operatorToken);
+  for (const [name, servers] of [
+    ['ada', ['web-1', 'web-2', 'database', 'mail']],
+    ['grace', ['runner', 'cache']],
+    ['linus', ['git']],
+  ] as const) {
+    const { body } = await restClient(service.url)('POST', '/v1/auth/register', {
+      email: `${name}@example.org`,
+      password: `the long password of ${name}`,
+    });
+    const rest = restClient(service.url, body.tokens.access_token);
+    await rest('POST', '/v1/billing/topups', { amount_usd: 60, crypto: 'USDC-BASE' });
+    while (!(await rest('GET', '/v1/account/balance')).body.balance_usd) await wait();
+    for (const hostname of servers)
+      await rest('POST', '/v1/servers', { service_code: 'vps-1', hostname, os: 'debian-13' });
+    await rest('POST', '/v1/billing/topups', { amount_usd: 25, crypto: 'USDC-BASE' });
+    if (name === 'grace')
+      await rest('POST', '/v1/account/messages', {
+        subject: 'A second address for runner',
+        body: 'May we have one more IPv4 address for the server runner?',
+      });
+  }
+  for (const [name, role] of [
+    ['mira', 'SUPPORT'],
+    ['tomás', 'BILLING'],
+  ])
+    await operator(
+      `mutation ($name: KeyName!, $role: OperatorRole!) { addOperator(input: { name: $name, role: $role }) { token } }`,
+      { name, role },
+    );
+  const { data } = await operator('{ servers { data { status } } }');
+  for (let rows = data.servers.data; rows.some(({ status }: { status: string }) => status !== 'RUNNING'); await wait())
+    rows = (await operator('{ servers { data { status } } }')).data.servers.data;
+}
+
+/** Opens the console as the first owner. */
+async function open(viewport: { width: number; height: number }, colorScheme: 'light' | 'dark'): Promise<Page> {
+  const context = await browser.newContext({ viewport, colorScheme });
+  const page = await context.newPage();
+  await page.goto(new URL(service.graphql).origin);
+  await page.getByLabel('Your operator token').fill(service.operatorToken);
+  await page.getByRole('button', { name: 'Open the console' }).click();
+  await page.getByRole('heading', { name: 'Today' }).waitFor();
+  return page;
+}
+
+async function show(page: Page, path: string): Promise<void> {
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, path);
+  const title = PAGES.find((one) => one.path === path.split('?')[0])?.title ?? 'Today';
+  await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+  await page.getByText('Reading …').waitFor({ state: 'detached' });
+  await page.getByRole('status').filter({ hasText: 'live' }).first().waitFor({ state: 'attached' });
+}
+
+async function picturesOfDocs() {
+  mkdirSync(DOCS, { recursive: true });
+  const page = await open(SIZES.wide, 'light');
+  const picture = (name: string) => page.screenshot({ path: join(DOCS, `${name}.png`) });
+  await page.getByRole('list').first().waitFor();
+  await picture('today');
+  await show(page, 'servers');
+  await page.getByRole('gridcell', { name: 'web-1' }).click();
+  await page.getByRole('complementary').waitFor();
+  await picture('servers');
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').waitFor();
+  await picture('delete');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('mess');
+  await picture('palette');
+}
+
+async function picturesOfAll(into: string) {
+  mkdirSync(into, { recursive: true });
+  for (const [size, viewport] of Object.entries(SIZES))
+    for (const scheme of ['light', 'dark'] as const) {
+      const page = await open(viewport, scheme);
+      for (const path of ['', ...PAGES.map((one) => one.path)]) {
+        await show(page, path);
+        await page.screenshot({ path: join(into, `${path || 'today'}-${scheme}-${size}.png`) });
+      }
+      await page.context().close();
+    }
+}
+
+function wait(): Promise<void> {
+  return new Promise((resume) => setTimeout(resume, 100));
+}
