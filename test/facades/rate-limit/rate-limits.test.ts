@@ -273,11 +273,14 @@ describe('One process', () => {
     const alone = await startFreehold({ DATABASE_URL: proxy.url, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
     afterAll(() => proxy.close());
     const rest = restClient(alone.publicUrl, await newKey());
-    expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
+    // The check of the credential comes first, and the refusal reads nothing.
+    const refused = () => rest('GET', '/v1/servers?limit=0');
+    expect((await refused()).status).toBe(400);
+    expect((await restClient(alone.publicUrl)('GET', '/v1/servers?limit=0')).status).toBe(401);
     // The first caller of a connection gives it a timeout.
     expect((await rest('GET', '/v1/account')).status).toBe(200);
     const before = proxy.statements;
-    for (let i = 0; i < 20; i++) expect((await rest('GET', '/v1/billing/bonus-tiers')).status).toBe(200);
+    for (let i = 0; i < 20; i++) expect((await refused()).status).toBe(400);
     expect(proxy.statements - before).toBe(0);
     expect((await rest('GET', '/v1/account')).status).toBe(200);
     expect(proxy.statements - before).toBe(1);
