@@ -42,6 +42,17 @@ export const paid: Ask = [
   'SUSPENDED',
   ({ db, accountId }) => db.transaction((tx) => retrySuspended(tx, [accountId], RESUME_TASK)),
 ];
+/** Suspends the account with its servers, as if the server had been busy, and lets the clock of renewals tick. */
+export const keptOff: Ask = [
+  'RUNNING',
+  async ({ db, accountId }) => {
+    await db.query(
+      `update account set suspended_at = now(), suspended_for = 'Abuse', servers_off = true where id = $1`,
+      [accountId],
+    );
+    await schedule(db, [RENEWAL_PROCESS]);
+  },
+];
 /** Lets the whole balance wait for a payment that is final meanwhile, and lets the clock of renewals tick. */
 export const released: Ask = [
   'SUSPENDED',

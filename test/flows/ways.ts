@@ -4,7 +4,7 @@ import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
 import type { Call } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish } from '../setup/customer-shop.ts';
-import { type Ask, DUE, paid, released, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
+import { type Ask, DUE, keptOff, paid, released, resize, resume, stop, suspendFrom, tick, update } from './asks.ts';
 
 export interface Way {
   /** `process:step`, or just the step for the server process, and which run of it. Together the ways have all steps. */
@@ -167,6 +167,17 @@ export const WAYS: Record<string, Way> = {
     ends: 'SUSPENDED',
     transfers: ['hold', 'capture'],
     events: [...ORDERED, 'suspended'],
+    journal: ['create', 'off'],
+    leavesUsd: 14,
+  },
+  'the suspension of an account with its servers': {
+    steps: ['renewals:follow'],
+    calls: ['power', 'observe'],
+    via: 'RUNNING',
+    asks: [keptOff],
+    ends: 'STOPPED',
+    transfers: ['hold', 'capture'],
+    events: [...ORDERED, 'updated', 'stopped'],
     journal: ['create', 'off'],
     leavesUsd: 14,
   },
