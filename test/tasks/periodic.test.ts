@@ -22,6 +22,7 @@ describe('Periodic work', () => {
         'audit-signature',
         'credential-retention',
         'driver-health',
+        'history-retention',
         'low-balance',
         'meter-dedicated',
         'meter-vps',
