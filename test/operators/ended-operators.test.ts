@@ -11,7 +11,7 @@ const { db, graphqlUrl, newAccount, operator } = await startFreehold({ WEBHOOK_A
 
 async function add(name: string, role: string) {
   const { data } = await operator(
-    `mutation ($name: KeyName!, $role: OperatorRole!) {
+    `mutation ($name: OperatorName!, $role: OperatorRole!) {
       addOperator(input: { name: $name, role: $role }) { token operator { id } } }`,
     { name, role },
   );

@@ -58,7 +58,7 @@ async function liveADay() {
     ['tomás', 'BILLING'],
   ])
     await operator(
-      `mutation ($name: KeyName!, $role: OperatorRole!) { addOperator(input: { name: $name, role: $role }) { token } }`,
+      `mutation ($name: OperatorName!, $role: OperatorRole!) { addOperator(input: { name: $name, role: $role }) { token } }`,
       { name, role },
     );
   const { data } = await operator('{ servers { data { status } } }');
