@@ -1,9 +1,11 @@
 /** Gives the servers of a tier its present price, after a notice. */
 import { FIND_TIER } from '../../entities/catalog.ts';
 import { ApiError } from '../../entities/errors.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { ANNOUNCE_PRICE } from '../../entities/servers/renewal.ts';
+import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
@@ -41,6 +43,7 @@ export async function repriceServers(context: Context, code: string, noticeDays:
           : { nextPriceMonthUsd: null },
       })),
     );
+    await tellAll(tx, context, servers, { code, priceMonthUsd: nextPriceMonthUsd });
     tx.changed(
       ...servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
     );
@@ -48,4 +51,25 @@ export async function repriceServers(context: Context, code: string, noticeDays:
     await recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'tier', data });
     return { servers: servers.length, priceMonthMicros };
   });
+}
+
+/** Writes a message to each account, since REST shows no price to come. */
+async function tellAll(
+  tx: Transaction,
+  context: Context,
+  servers: readonly { accountId: string; nextPriceFrom: Date | null }[],
+  { code, priceMonthUsd }: { code: string; priceMonthUsd: number },
+): Promise<void> {
+  const from = servers.find(({ nextPriceFrom }) => nextPriceFrom)?.nextPriceFrom;
+  const told = [
+    `From ${from?.toISOString()} on, a month of the tier ${code} costs ${priceMonthUsd} USD. ` +
+      'Each of your servers of this tier takes the price at its first renewal after that, and keeps its present price until then.',
+    `The announced price of the tier ${code} does not come. Your servers of this tier keep their present price.`,
+  ];
+  for (const [i, body] of told.entries()) {
+    const concerned = servers.filter(({ nextPriceFrom }) => (nextPriceFrom === null) === (i === 1));
+    const accountIds = [...new Set(concerned.map(({ accountId }) => accountId))].sort();
+    const letter = { title: `Price of ${code}`, body, relatedType: null, relatedId: null };
+    if (accountIds.length) await writeMessages(tx, 'OPERATOR', accountIds, letter, actorOf(context));
+  }
 }

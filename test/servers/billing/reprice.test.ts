@@ -51,6 +51,8 @@ it('A higher price counts from the first renewal after the notice, and the custo
   expect(await reprice(14)).toMatchObject({ servers: 1, priceMonthMicros: 9_000_000n });
   const from = (await shop.read(order)).nextPriceFrom!;
   expect(await news(order)).toEqual([{ nextPriceMonthUsd: 9, nextPriceFrom: from.toISOString() }]);
+  const told = await db.query<{ title: string; body: string }>('select title, body from message');
+  expect(told).toMatchObject([{ title: 'Price of vps-1', body: expect.stringContaining('costs 9 USD') }]);
   const [{ days }] = (await db.query<{ days: number }>(
     `select round(extract(epoch from next_price_from - now()) / 86400)::int as days from server where order_number = $1`,
     [order],
