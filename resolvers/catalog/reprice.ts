@@ -63,7 +63,7 @@ async function tellAll(
   const from = servers.find(({ nextPriceFrom }) => nextPriceFrom)?.nextPriceFrom;
   const told = [
     `From ${from?.toISOString()} on, a month of the tier ${code} costs ${priceMonthUsd} USD. ` +
-      'Each of your servers of this tier takes the price at its first renewal after that, and keeps its present price until then.',
+      'Each of your servers of this tier takes the price at its first renewal after that. Until then, it keeps its present price.',
     `The announced price of the tier ${code} does not come. Your servers of this tier keep their present price.`,
   ];
   for (const [i, body] of told.entries()) {
