@@ -150,8 +150,9 @@ export async function rotateWebhookSecret(context: Context, id: string): Promise
     await lockOwner(tx, context);
     const before = found(isId('whk', id) && (await lock(tx, Webhook, { id, accountId })));
     // The caller would know a secret that outlives the caller.
-    if (context.inherited && (isRevoked(before) || before.limitedBy !== context.inherited.limitedBy))
-      throw ofTheOwner();
+    // The first client of an agent has no limits of its own.
+    const isOwn = before.limitedBy === context.inherited?.limitedBy && (!isRevoked(before) || context.viewer?.isLogin);
+    if (context.inherited && !isOwn) throw ofTheOwner();
     const previous = isRevoked(before)
       ? null
       : PREVIOUS_WEBHOOK_SECRET.seal(vault, WEBHOOK_SECRET.open(vault, before.secret, id), id);

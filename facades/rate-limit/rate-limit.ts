@@ -64,10 +64,14 @@ interface Limit extends Quota {
 /** The urgent calls of a login beside the full limit of its account. */
 const URGENT = { perMinute: 10, perHour: 100 };
 /**
- * Those of all logins of an account together. One stolen login cannot fill it, and a further login needs the password. A
+ * The logins of an account that can use up their urgent calls at once. One stolen login cannot fill it, and a further login needs the password. A
  * thief of the password can take the account over anyway.
  */
-const URGENT_OF_ACCOUNT = { perMinute: 20 * URGENT.perMinute, perHour: 20 * URGENT.perHour };
+const LOGINS_OF_ACCOUNT = 20;
+const URGENT_OF_ACCOUNT = {
+  perMinute: LOGINS_OF_ACCOUNT * URGENT.perMinute,
+  perHour: LOGINS_OF_ACCOUNT * URGENT.perHour,
+};
 /** The networks of a site that can use up their limits at once. */
 const NETWORKS_OF_SITE = 20;
 /** The accounts of a network that can use up their limits of unpaid changes at once. */
@@ -100,7 +104,8 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change);
+    const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
+    const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const unpaid = await atTurnOf({ viewer, address }, read);
     const limits = call.counted ? [] : this.#limits(viewer, address, call);
     const standing = await this.#take([...limits, ...unpaid('')]);
@@ -191,26 +196,34 @@ export class RateLimits {
   /**
    * The limits of a change by an account that never paid. Each change leaves rows that stay, and registrations are free. So
    * all such accounts of a network have a limit, too.
+   * @param login the login of the caller, whose urgent calls and payments no other credential uses up
    * @returns a function for the limits of calls of a kind
    */
   async #unpaidLimitsOf(
     accountId: string | null,
     address: string | null,
     change: Change | undefined,
+    login?: string,
   ): Promise<(kind: string) => Limit[]> {
     if (!change || !accountId || (await this.#hasPaid(accountId))) return () => [];
     const limit = (name: string, accounts: number, hour: string): Limit => {
       const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
     };
-    const own = (kind: string) => limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID);
+    const own = (kind: string) =>
+      login && (kind === 'urgent' || change === 'payment')
+        ? [
+            limit(`unpaid ${change} ${kind} of ${login}`, 1, UNPAID),
+            limit(`unpaid ${change} ${kind} logins ${accountId}`, LOGINS_OF_ACCOUNT, `${UNPAID}_account`),
+          ]
+        : [limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID)];
     // Neighbours cannot keep an account from paying.
-    if (address === null || change === 'payment') return (kind) => [own(kind)];
+    if (address === null || change === 'payment') return own;
     const [network, site] = [networkOf(address), isCircuit(address) ? 'circuits' : siteOf(address)];
     return (kind) => {
       const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');
       return [
-        own(kind),
+        ...own(kind),
         limit(of(network), UNPAID_OF_NETWORK, `${UNPAID}_network`),
         ...(site === network ? [] : [limit(of(site), UNPAID_OF_NETWORK * NETWORKS_OF_SITE, `${UNPAID}_site`)]),
       ];

@@ -112,6 +112,19 @@ describe('A thief leaves', () => {
   });
 });
 
+it('The agent enables its webhook again after the operator ended the credentials', async () => {
+  const client = await newClient({ scope: 'full' });
+  const agent = restClient(publicUrl, await tokenOf(client));
+  const { body: hook } = await agent('POST', '/v1/webhooks', { url: 'https://93.184.215.14/' });
+  const { body: account } = await agent('GET', '/v1/account');
+  await operator('mutation ($id: ID!) { revokeCredentials(id: $id, reason: "A thief") { sessionsRevoked } }', {
+    id: account.id,
+  });
+  const again = restClient(publicUrl, await tokenOf(client));
+  const { status, body } = await again('POST', `/v1/webhooks/${hook.id}/rotate-secret`);
+  expect([status, body.status]).toEqual([200, 'enabled']);
+});
+
 it('A key does not replace the secret, because it would end with the other creations', async () => {
   const { client, created } = await robbed();
   const { status, body } = await rotate(created[0]!, client);

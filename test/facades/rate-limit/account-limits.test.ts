@@ -46,7 +46,7 @@ describe('A login whose account has no calls left', () => {
       200,
       '"minute";q=20;w=60, "hour";q=1000000;w=3600, "urgent";q=10;w=60, "urgent_hour";q=100;w=3600, ' +
         '"urgent_account";q=200;w=60, "urgent_account_hour";q=2000;w=3600, ' +
-        '"unpaid";q=1000000;w=3600, "unpaid_network";q=4000000;w=3600',
+        '"unpaid";q=1000000;w=3600, "unpaid_account";q=20000000;w=3600, "unpaid_network";q=4000000;w=3600',
     ]);
     expect((await owner('DELETE', '/v1/oauth/clients/cl_01m7z3eaymx8r1n4b6tq0c5d2h')).status).toBe(404);
     expect((await owner('POST', '/v1/auth/login', { email, password })).status).toBe(200);

@@ -56,6 +56,11 @@ export const CUSTOMERS: readonly Page[] = [
     ],
     rowActions: [
       { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
+      {
+        ...{ mutation: 'suspendAccount', label: 'Turn its servers off', destroys: true },
+        of: ({ id }) => ({ id, servers: 'OFF' }),
+        when: not('suspendedAt', null),
+      },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
