@@ -24,9 +24,14 @@ const fitting = (instances: readonly Instance[], filter: string) =>
     }),
   );
 
+type List = [recursion: string, length: number];
+
 /** An engine with these instances. It tells the lists that it was asked for, each by its recursion and length. */
-async function openListed(instances: readonly Instance[], { clustered = false } = {}) {
-  const lists: [recursion: string, length: number][] = [];
+async function openListed(
+  instances: readonly Instance[],
+  { clustered = false, onList = () => {} }: { clustered?: boolean; onList?: (list: List) => void } = {},
+) {
+  const lists: List[] = [];
   const server = { server: 'lxd', server_clustered: clustered, server_name: 'n1' };
   const answers: Record<string, (query: URLSearchParams) => unknown> = {
     'GET /1.0': () => ({ auth: 'trusted', environment: server }),
@@ -37,6 +42,7 @@ async function openListed(instances: readonly Instance[], { clustered = false } 
       const found = query.has('filter') ? fitting(instances, query.get('filter')!) : instances;
       if (!query.has('recursion')) return found.map(({ name }) => `/1.0/instances/${name}?project=freehold`);
       lists.push([query.get('recursion')!, found.length]);
+      onList(lists.at(-1)!);
       // Only recursion 2 tells states.
       return query.get('recursion') === '2' ? found : found.map((one) => ({ ...one, state: undefined }));
     },
@@ -94,11 +100,56 @@ it('A list that is too long for one answer is read in parts', async () => {
   expect(lists.map(([, length]) => length)).toEqual([310, ...Array(15).fill(20), 10]);
 });
 
+const RUNNING = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
+
+/** Running machines, the first of which have a state of two MiB. */
+const withLong = (count: number) =>
+  RUNNING.map((one, index) =>
+    index < count ? { ...one, state: { ...one.state, note: 'x'.repeat(2 * 2 ** 20) } } : one,
+  );
+
+it('The driver reads the user data of all machines, but not the long states that root made in some', async () => {
+  const userData = '\u0001'.repeat(64 * 2 ** 10);
+  const config = (one: Instance) => ({ ...one.config, 'cloud-init.user-data': userData });
+  const running = withLong(2).map((one) => ({ ...one, config: config(one), expanded_config: config(one) }));
+  const { driver } = await openListed(running);
+  const readings = await driver.meter(NEVER);
+  expect(readings.map(({ isUnread = false }) => isUnread)).toEqual([...Array(2).fill(true), ...Array(28).fill(false)]);
+  expect(await driver.list(NEVER)).toHaveLength(30);
+});
+
+it('The next look reads long states alone and last, so a timeout loses only them', async () => {
+  let timeout = new AbortController();
+  const { driver, lists } = await openListed(withLong(12), {
+    onList: ([recursion, length]) => recursion === '2' && length === 1 && lists[0]![0] === '1' && timeout.abort(),
+  });
+  await driver.meter(timeout.signal);
+  for (const _ of ['this look', 'and the next']) {
+    timeout = new AbortController();
+    lists.length = 0;
+    const readings = await driver.meter(timeout.signal);
+    expect(lists).toEqual([
+      ['1', 12],
+      ['2', 18],
+      ['2', 1],
+    ]);
+    expect(readings.filter(({ cpuNs }) => cpuNs === 5)).toHaveLength(18);
+    expect(readings.filter(({ isUnread }) => isUnread)).toHaveLength(12);
+  }
+});
+
+it('A state that is short again counts again', async () => {
+  const running = withLong(12);
+  const { driver } = await openListed(running);
+  expect((await driver.meter(NEVER)).filter(({ isUnread }) => isUnread)).toHaveLength(12);
+  running.splice(0, 30, ...RUNNING);
+  expect((await driver.meter(NEVER)).filter(({ cpuNs }) => cpuNs === 5)).toHaveLength(30);
+});
+
 it('A machine whose state is too long for an answer keeps no other one from its reading', async () => {
-  const running = OTHERS.map((one) => ({ ...one, status: 'Running', state: { pid: 7, cpu: { usage: 5 } } }));
   const note = 'x'.repeat(17 * 2 ** 20);
-  const long = { ...running[17]!, state: { ...running[17]!.state, note } };
-  const { driver, lists } = await openListed(running.with(17, long));
+  const long = { ...RUNNING[17]!, state: { ...RUNNING[17]!.state, note } };
+  const { driver, lists } = await openListed(RUNNING.with(17, long));
   const readings = await driver.meter(NEVER);
   const ofLong = { order: 'SRV-00000000017', generation: 1, isUnread: true };
   expect(readings.filter(({ cpuNs }) => cpuNs === 5)).toHaveLength(29);

@@ -59,9 +59,12 @@ export class LxcClient {
     this.fingerprint = endpoints.map(fingerprintOf).find(Boolean);
   }
 
-  /** @throws EngineError; DriverError unreachable */
-  get<T>(path: string, signal: AbortSignal, project?: string): Promise<T> {
-    return this.call('GET', path, undefined, signal, project) as Promise<T>;
+  /**
+   * @param bytesMax the most bytes of the answer
+   * @throws EngineError; TooLong; DriverError unreachable
+   */
+  get<T>(path: string, signal: AbortSignal, project?: string, bytesMax?: number): Promise<T> {
+    return this.call('GET', path, undefined, signal, project, bytesMax) as Promise<T>;
   }
 
   /** Like `get`. @returns undefined if it does not exist, or we may not see it */
@@ -76,6 +79,7 @@ export class LxcClient {
    * Calls the engine, and waits until the operation is done.
    * @param path from /1.0 on
    * @param project default: ours
+   * @param bytesMax the most bytes of the answer
    * @throws EngineError; DriverError unreachable, after which the operation may have been done
    */
   async call(
@@ -84,9 +88,10 @@ export class LxcClient {
     body: object | undefined,
     signal: AbortSignal,
     project = this.project,
+    bytesMax?: number,
   ): Promise<unknown> {
     const url = `${path}${path.includes('?') ? '&' : '?'}project=${encodeURIComponent(project)}`;
-    const answer = await this.#ask(method, url, body, signal, SILENT_MS);
+    const answer = await this.#ask(method, url, body, signal, SILENT_MS, bytesMax);
     return this.#resultOf(answer, `${method} ${path}`, signal);
   }
 
@@ -146,11 +151,12 @@ export class LxcClient {
     body: object | undefined,
     signal: AbortSignal,
     silentMs: number,
+    bytesMax?: number,
   ): Promise<Answer> {
     let last: unknown;
     for (const endpoint of [...this.#endpoints]) {
       try {
-        const answer = await send(endpoint, { method, path, body, silentMs, signal });
+        const answer = await send(endpoint, { method, path, body, silentMs, bytesMax, signal });
         this.#prefer(endpoint);
         return answer;
       } catch (error) {

@@ -11,7 +11,7 @@ import { DriverError } from '../driver.ts';
 const CONNECT_MS = 3000;
 
 /** The most bytes of an answer, which are parsed in one go. The state of a thousand machines has a few MB. */
-const ANSWER_BYTES_MAX = 16 * 2 ** 20;
+export const ANSWER_BYTES_MAX = 16 * 2 ** 20;
 
 /** A Unix socket, or HTTPS with a client certificate and a pinned server certificate. */
 export type Endpoint = { socketPath: string } | { host: string; port: number; tls: Tls };
@@ -58,7 +58,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** The answer is longer than ANSWER_BYTES_MAX. Another endpoint would answer the same. */
+/** The answer is longer than the caller takes. Another endpoint would answer the same. */
 export class TooLong extends DriverError {
   constructor() {
     super('unreachable', 'The answer is too long.');
@@ -82,11 +82,16 @@ export interface Request {
   body?: object | Upload | undefined;
   /** Milliseconds that the endpoint can be silent. */
   silentMs: number;
+  /** The most bytes of the answer. Default: ANSWER_BYTES_MAX. */
+  bytesMax?: number | undefined;
   signal: AbortSignal;
 }
 
-/** @throws NoAnswer, or the reason of the signal */
-export function send(endpoint: Endpoint, { method, path, body, silentMs, signal }: Request): Promise<Answer> {
+/** @throws NoAnswer; TooLong; or the reason of the signal */
+export function send(
+  endpoint: Endpoint,
+  { method, path, body, silentMs, bytesMax = ANSWER_BYTES_MAX, signal }: Request,
+): Promise<Answer> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     let sent = false;
@@ -129,7 +134,7 @@ export function send(endpoint: Endpoint, { method, path, body, silentMs, signal 
         for await (const chunk of response) {
           chunks.push(chunk as Buffer);
           bytes += (chunk as Buffer).length;
-          if (bytes > ANSWER_BYTES_MAX) throw new TooLong();
+          if (bytes > bytesMax) throw new TooLong();
         }
         resolve(JSON.parse(Buffer.concat(chunks).toString()) as Answer);
         if (body instanceof Upload) request.destroy();

@@ -16,8 +16,7 @@ import {
   presentOf,
 } from './instance.ts';
 import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
-import { listInstances } from './list.ts';
-import type { StatedInstance } from './meter.ts';
+import { InstanceLists } from './list.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
 import { removeInstance } from './remove.ts';
 
@@ -37,6 +36,7 @@ export interface EngineOptions {
 export class LxcEngine {
   readonly #client: LxcClient;
   readonly #options: EngineOptions;
+  readonly lists: InstanceLists;
   readonly facts: EngineFacts;
   readonly images: LxcImages;
   /** Until a start fails for it, the kernel is taken to limit what machines send. */
@@ -45,6 +45,7 @@ export class LxcEngine {
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
     this.#options = options;
+    this.lists = new InstanceLists(client);
     this.facts = new EngineFacts(client, { openMail: false, ...options });
     this.images = new LxcImages(client, this.facts);
   }
@@ -63,15 +64,6 @@ export class LxcEngine {
   async #place(signal: AbortSignal): Promise<Place> {
     const { network } = await this.facts.read(signal);
     return { ...this.#options, network, polices: this.#polices };
-  }
-
-  instances(signal: AbortSignal): Promise<Instance[]> {
-    return listInstances(this.#client, 1, signal);
-  }
-
-  /** All instances with the state of those that are on. */
-  states(signal: AbortSignal): Promise<StatedInstance[]> {
-    return listInstances(this.#client, 2, signal);
   }
 
   /** The machine's instance; undefined if none has our mark. */

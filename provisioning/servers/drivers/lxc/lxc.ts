@@ -75,17 +75,17 @@ export class LxcDriver implements HardwareDriver {
     const { warnings } = await this.#engine.facts.read(signal).catch((error) => {
       throw error instanceof UnsafeEngine ? new DriverError('rejected', error.message) : error;
     });
-    return [...warnings, ...looseCards(await this.#engine.instances(signal))];
+    return [...warnings, ...looseCards(await this.#engine.lists.instances(signal))];
   }
 
   /** Lists machines without looking for their proof. */
   async list(signal: AbortSignal): Promise<Observation[]> {
     const { serverName } = await this.#engine.facts.read(signal);
-    return observationsOf(await this.#engine.instances(signal), serverName);
+    return observationsOf(await this.#engine.lists.instances(signal), serverName);
   }
 
   async meter(signal: AbortSignal) {
-    return machinesIn(await this.#engine.states(signal)).flatMap(readingOf);
+    return machinesIn(await this.#engine.lists.states(signal)).flatMap(readingOf);
   }
 
   async setSpeed(key: MachineKey, portMbps: number, signal: AbortSignal): Promise<void> {
