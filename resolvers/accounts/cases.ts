@@ -20,7 +20,7 @@ import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { lockServer } from '../servers/find.ts';
-import { changeServer } from '../servers/update.ts';
+import { changeServer, keepOff } from '../servers/update.ts';
 import { changeSuspension, lockedAccount } from './account.ts';
 
 export { CASE_STATES } from '../../entities/accounts/abuse-case.ts';
@@ -94,13 +94,14 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
   });
 }
 
-/** @returns whether the server was on */
+/** @returns whether the server was on, or would come on after a suspension */
 async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
   const present = await find(tx, Server, { orderNumber });
   if (!present || present.status === 'DELETING' || present.status === 'DELETED')
     throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
-  const { status } = await lockServer(tx, context, orderNumber);
-  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return false;
+  const server = await lockServer(tx, context, orderNumber);
+  const { status } = server;
+  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return keepOff(tx, context, server);
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
   return true;
 }

@@ -21,6 +21,7 @@ const FIELDS = 'id state accountId orderNumber source address at text deadline r
 const OPEN = `mutation ($input: OpenCaseInput!) { openCase(input: $input) { ${FIELDS} } }`;
 const MEASURE = `mutation ($id: ID!, $measure: Measure!) { takeMeasure(id: $id, measure: $measure, reason: "It sends spam.") { id } }`;
 const CLOSE = `mutation ($id: ID!, $result: Line!) { closeCase(id: $id, result: $result) { ${FIELDS} } }`;
+const OFF = `mutation ($number: ID!) { updateServer(orderNumber: $number, input: { powerState: OFF }) { server { status } } }`;
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 const complaint = ({ ipv4 }: Pick<Customer, 'ipv4'>, more: object = {}) => ({
   ...{
@@ -119,6 +120,62 @@ describe('An operator', () => {
     expect((await account.rest('POST', '/v1/servers', { service_code: 'vps-1' })).body.detail).toMatch(
       /It sends spam\./,
     );
+    expect(await inbox(account)).toHaveLength(2);
+  });
+
+  it.each([
+    ['a measure', 'stopped', (id: string) => take(id, 'POWER_OFF')],
+    ['a measure', 'suspended', (id: string) => take(id, 'POWER_OFF')],
+    ['an update', 'stopped', (_: string, number: string) => operator(OFF, { number })],
+  ])(
+    'turns a server off by %s while the suspension has it %s, and it stays off afterwards',
+    async (_, status, turnOff) => {
+      const account = await customer();
+      const id = await opened(account);
+      await take(id, 'SUSPEND');
+      await eventually(async () => (await statusOf(account)) === 'stopped');
+      if (status === 'suspended')
+        await db.query(
+          `update server set status = 'SUSPENDED', suspended_at = now(), suspended_from = 'STOPPED' where order_number = $1`,
+          [account.number],
+        );
+      expect((await turnOff(id, account.number)).errors).toBeUndefined();
+      await operator('mutation ($id: ID!) { resumeAccount(id: $id) { id } }', { id: account.id });
+      const [server] = await db.query('select status, kept_off, suspended_from from server where order_number = $1', [
+        account.number,
+      ]);
+      expect(server).toEqual({
+        ...{ status: status.toUpperCase(), keptOff: false },
+        suspendedFrom: status === 'suspended' ? 'STOPPED' : null,
+      });
+    },
+  );
+
+  it('turns a server off after the suspension of its account, and tells it once', async () => {
+    const account = await customer();
+    const id = await opened(account);
+    await take(id, 'SUSPEND');
+    for (const _ of [1, 2]) await take(id, 'POWER_OFF');
+    expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
+      `We turned ${account.number} off. Our reason: It sends spam.`,
+      ...[expect.stringMatching(/suspended/), expect.anything()],
+    ]);
+    expect((await eventsOf(id)).map(({ data }) => (data as { measure?: string }).measure)).toEqual([
+      ...[undefined, 'suspend', 'power_off'],
+    ]);
+  });
+
+  it('turns an unpaid server off, so that a payment does not turn it on', async () => {
+    const account = await customer();
+    const id = await opened(account);
+    await db.query(
+      `update server set status = 'SUSPENDED', suspended_at = now(), suspended_from = 'RUNNING' where order_number = $1`,
+      [account.number],
+    );
+    await take(id, 'POWER_OFF');
+    expect(await db.query('select suspended_from from server where order_number = $1', [account.number])).toEqual([
+      { suspendedFrom: 'STOPPED' },
+    ]);
     expect(await inbox(account)).toHaveLength(2);
   });
 
