@@ -113,7 +113,7 @@ async function suspend(tx: Transaction, context: Context, { accountId }: AbuseCa
   return true;
 }
 
-/** Closes a case with its result, which the customer can read. The first result of a closed case stays. @throws ApiError not_found */
+/** Closes a case, and tells the customer the result. The first result of a closed case stays. @throws ApiError not_found */
 export async function closeCase(context: Context, id: string, result: string): Promise<AbuseCase> {
   return context.db.transaction(async (tx) => {
     const one = await lockedCase(tx, id);
@@ -122,6 +122,7 @@ export async function closeCase(context: Context, id: string, result: string): P
     });
     if (!closed) return one;
     await record(tx, one.accountId, id, { type: 'case.closed', actor: actorOf(context), data: { result } });
+    await tell(tx, context, one, `We closed the case. Our result: ${result}`);
     return closed;
   });
 }

@@ -38,7 +38,9 @@ const opened = async (from: Customer): Promise<string> => (await open(complaint(
 const take = (id: string, measure: string) => operator(MEASURE, { id, measure });
 const inbox = async ({ rest }: TestAccount) => (await rest('GET', '/v1/account/messages')).body.data;
 const eventsOf = (id: string) =>
-  db.query('select account_id, type, data from event where subject = $1 order by id', [id]);
+  db.query<{ data: { measure?: string } }>('select account_id, type, data from event where subject = $1 order by id', [
+    id,
+  ]);
 const openCases = async ({ id }: TestAccount) =>
   (await operator('query ($id: Line!) { accounts(search: $id) { openCases } }', { id })).data.accounts[0].openCases;
 const matter = async (id: string) =>
@@ -160,9 +162,7 @@ describe('An operator', () => {
       `We turned ${account.number} off. Our reason: It sends spam.`,
       ...[expect.stringMatching(/suspended/), expect.anything()],
     ]);
-    expect((await eventsOf(id)).map(({ data }) => (data as { measure?: string }).measure)).toEqual([
-      ...[undefined, 'suspend', 'power_off'],
-    ]);
+    expect((await eventsOf(id)).map(({ data }) => data.measure)).toEqual([...[undefined, 'suspend', 'power_off']]);
   });
 
   it('turns an unpaid server off, so that a payment does not turn it on', async () => {
@@ -195,7 +195,7 @@ describe('An operator', () => {
     expect([await eventsOf(id), await inbox(account)]).toMatchObject([[{}], [{}]]);
   });
 
-  it('closes a case once, and takes no measure in it afterwards', async () => {
+  it('closes a case once, tells the customer the result, and takes no measure in it afterwards', async () => {
     const account = await customer();
     const id = await opened(account);
     const [first, second] = [
@@ -206,6 +206,10 @@ describe('An operator', () => {
     expect(second.data).toEqual(first.data);
     expect((await eventsOf(id)).slice(1)).toEqual([
       { accountId: account.id, type: 'case.closed', data: { result: 'Solved' } },
+    ]);
+    expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
+      'We closed the case. Our result: Solved',
+      expect.anything(),
     ]);
     expect((await take(id, 'SUSPEND')).errors[0].message).toMatch(/closed/);
     expect(await openCases(account)).toBe(0);
