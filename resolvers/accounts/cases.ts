@@ -53,7 +53,7 @@ export const countOpenCases = async ({ db }: Context, accountId: string): Promis
 /**
  * Opens a case against the customer whose server had the address at the time. The customer gets the complaint as a message.
  * A second complaint of the same source about the same address and time returns the first case.
- * @throws ApiError not_found if no server had the address, or validation_failed for a time that cannot be
+ * @throws ApiError not_found if no server had the address, or validation_failed for a time that cannot be, or a text that does not fit
  */
 export async function openCase(context: Context, given: NewCase): Promise<AbuseCase> {
   const { source, address, at, text, deadline } = given;
@@ -70,6 +70,9 @@ export async function openCase(context: Context, given: NewCase): Promise<AbuseC
     const data = { orderNumber, address, at: at.toISOString(), deadline: deadline.toISOString() };
     await record(tx, accountId, opened.id, { type: 'case.opened', actor: actorOf(context), data });
     const head = `A complaint is about ${address} of ${orderNumber} at ${data.at}. Solve it, and answer us, before ${data.deadline}.`;
+    const room = BODY_MAX - [...head].length - 2;
+    if ([...text].length > room)
+      throw invalid('text', `The message has room for ${room} characters of the text. Shorten it.`);
     await tell(tx, context, opened, `${head}\n\n${text}`);
     return opened;
   });
@@ -134,8 +137,7 @@ async function lockedCase(tx: Transaction, id: string): Promise<AbuseCase> {
   return found(await find(tx, AbuseCase, { id }));
 }
 
-async function tell(tx: Transaction, context: Context, { id, accountId, address }: AbuseCase, text: string) {
-  const body = [...text].slice(0, BODY_MAX).join('');
+async function tell(tx: Transaction, context: Context, { id, accountId, address }: AbuseCase, body: string) {
   const letter = { title: `Complaint about ${address}`, body, relatedType: 'CASE', relatedId: id } as const;
   await writeMessages(tx, 'OPERATOR', [accountId], letter, actorOf(context));
 }

@@ -78,6 +78,18 @@ describe('A complaint', () => {
     expect(await openCases(account)).toBe(1);
   });
 
+  it('fits into the message whole, or opens no case and hears how many characters fit', async () => {
+    const account = await customer();
+    const text = (length: number) => complaint(account, { text: '😀'.repeat(length) });
+    const { errors } = await open(text(4_000));
+    const [, room] = /^The message has room for (\d+) characters/.exec(errors[0].message)!;
+    expect([errors[0].extensions.code, await inbox(account)]).toEqual(['validation_failed', []]);
+    expect((await open(text(Number(room) + 1))).errors[0].message).toBe(errors[0].message);
+    expect((await open(text(Number(room)))).errors).toBeUndefined();
+    const [message] = await inbox(account);
+    expect([...message.body]).toHaveLength(4_000);
+  });
+
   it('finds the customer of a server that is gone', async () => {
     const account = await customer();
     const given = complaint(account);
