@@ -53,7 +53,7 @@ export const countOpenCases = async ({ db }: Context, accountId: string): Promis
 /**
  * Opens a case against the customer whose server had the address at the time. The customer gets the complaint as a message.
  * A second complaint of the same source about the same address and time returns the first case.
- * @throws ApiError not_found if no server had the address, or validation_failed for a time that cannot be, or a text that does not fit
+ * @throws ApiError not_found if no server had the address, or validation_failed for a wrong time or a text without room
  */
 export async function openCase(context: Context, given: NewCase): Promise<AbuseCase> {
   const { source, address, at, text, deadline } = given;

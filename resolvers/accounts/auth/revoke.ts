@@ -32,7 +32,7 @@ export interface Revoked {
 }
 
 /**
- * Ends all credentials of an account for the operator, also those of its owner, who logs in again and reads the reason.
+ * Ends all credentials of an account for the operator, also those of its owner, who logs in again. A message has the reason.
  * An account without a password keeps the OAuth client that is its way in, with its secret. The tokens of the client end.
  * @throws ApiError not_found
  */
