@@ -1,5 +1,5 @@
 /** The named operators. Each has a token of its own, which the service shows once and which expires. */
-import { lock } from '../entities/database/table.ts';
+import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { expression, transition } from '../entities/history/transition.ts';
@@ -68,12 +68,13 @@ export const setOperatorRole = (context: Context, id: string, role: OperatorRole
     return found(await SET_ROLE.first(tx, [id, role]));
   });
 
-/** Replaces the token of an operator at once. @throws ApiError not_found, or validation_failed for an ended one */
+/** Replaces the token of an operator, and ends the webhooks, at once. @throws ApiError not_found, or validation_failed for an ended one */
 export async function renewOperatorToken(context: Context, id: string, days: number): Promise<OperatorWithToken> {
   const token = mintCredential('op');
-  const operator = await change(context, id, { renewed: 'token' }, async (tx) =>
-    found(await RENEW_TOKEN.first(tx, [id, digest(token), days])),
-  );
+  const operator = await change(context, id, { renewed: 'token' }, async (tx) => {
+    await disableWebhooks(tx, context, id);
+    return found(await RENEW_TOKEN.first(tx, [id, digest(token), days]));
+  });
   return { operator, token };
 }
 
@@ -92,7 +93,7 @@ async function change(
 ): Promise<Operator> {
   return context.db.transaction(async (tx) => {
     await lockOwnOperator(tx, context);
-    const before = found(await lock(tx, Operator, { id }));
+    const before = found(await find(tx, Operator, { id }));
     if (before.state === 'ENDED') throw invalid('id', `The operator ${before.name} has ended. Add a new one.`);
     const changed = await work(tx);
     await recordOperator(tx, context, id, what);

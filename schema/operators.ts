@@ -107,7 +107,7 @@ builder.mutationFields((t) => ({
     type: OperatorWithTokenType,
     scope: 'operator',
     right: 'owner',
-    description: 'Replaces the token of an operator at once.',
+    description: 'Replaces the token of an operator, and ends the webhooks, at once.',
     args: {
       id: t.arg(id),
       days: t.arg({ type: 'TokenDays', defaultValue: 90, required: true, description: 'The life of the new token.' }),

@@ -93,8 +93,11 @@ export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`;
+/** The engine refused within the last hour to turn the server off for the suspension. */
+const HAS_JUST_REFUSED = `server.kept_off and server.failure_code is not distinct from 'stop_failed'
+  and server.updated_at > now() - interval '1 hour'`;
 /** The server is on, but the suspension of its account turns servers off. The worker suspends one without paid time. */
-const IS_STILL_ON = `server.status = 'RUNNING' and server.paid_until > now()`;
+const IS_STILL_ON = `server.status = 'RUNNING' and server.paid_until > now() and not (${HAS_JUST_REFUSED})`;
 /** The suspension turned the server off, and has ended. It is stable, or another change has made it stable meanwhile. */
 const IS_KEPT_OFF = `server.kept_off and (
   (server.status in ('RUNNING', 'STOPPED') and server.paid_until > now()) or (server.status = 'SUSPENDED' and server.change is null))`;

@@ -20,7 +20,7 @@ import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { lockServer } from '../servers/find.ts';
-import { changeServer } from '../servers/update.ts';
+import { changeServer, keepOff } from '../servers/update.ts';
 import { changeSuspension, lockedAccount } from './account.ts';
 
 export { CASE_STATES } from '../../entities/accounts/abuse-case.ts';
@@ -53,7 +53,7 @@ export const countOpenCases = async ({ db }: Context, accountId: string): Promis
 /**
  * Opens a case against the customer whose server had the address at the time. The customer gets the complaint as a message.
  * A second complaint of the same source about the same address and time returns the first case.
- * @throws ApiError not_found if no server had the address, or validation_failed for a time that cannot be
+ * @throws ApiError not_found if no server had the address, or validation_failed for a wrong time or a text without room
  */
 export async function openCase(context: Context, given: NewCase): Promise<AbuseCase> {
   const { source, address, at, text, deadline } = given;
@@ -70,6 +70,9 @@ export async function openCase(context: Context, given: NewCase): Promise<AbuseC
     const data = { orderNumber, address, at: at.toISOString(), deadline: deadline.toISOString() };
     await record(tx, accountId, opened.id, { type: 'case.opened', actor: actorOf(context), data });
     const head = `A complaint is about ${address} of ${orderNumber} at ${data.at}. Solve it, and answer us, before ${data.deadline}.`;
+    const room = BODY_MAX - [...head].length - 2;
+    if ([...text].length > room)
+      throw invalid('text', `The message has room for ${room} characters of the text. Shorten it.`);
     await tell(tx, context, opened, `${head}\n\n${text}`);
     return opened;
   });
@@ -94,13 +97,14 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
   });
 }
 
-/** @returns whether the server was on */
+/** @returns whether the server was on, or would come on after a suspension */
 async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
   const present = await find(tx, Server, { orderNumber });
   if (!present || present.status === 'DELETING' || present.status === 'DELETED')
     throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
-  const { status } = await lockServer(tx, context, orderNumber);
-  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return false;
+  const server = await lockServer(tx, context, orderNumber);
+  const { status } = server;
+  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return keepOff(tx, context, server);
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
   return true;
 }
@@ -112,7 +116,7 @@ async function suspend(tx: Transaction, context: Context, { accountId }: AbuseCa
   return true;
 }
 
-/** Closes a case with its result, which the customer can read. The first result of a closed case stays. @throws ApiError not_found */
+/** Closes a case, and tells the customer the result. The first result of a closed case stays. @throws ApiError not_found */
 export async function closeCase(context: Context, id: string, result: string): Promise<AbuseCase> {
   return context.db.transaction(async (tx) => {
     const one = await lockedCase(tx, id);
@@ -121,6 +125,7 @@ export async function closeCase(context: Context, id: string, result: string): P
     });
     if (!closed) return one;
     await record(tx, one.accountId, id, { type: 'case.closed', actor: actorOf(context), data: { result } });
+    await tell(tx, context, one, `We closed the case. Our result: ${result}`);
     return closed;
   });
 }
@@ -132,8 +137,7 @@ async function lockedCase(tx: Transaction, id: string): Promise<AbuseCase> {
   return found(await find(tx, AbuseCase, { id }));
 }
 
-async function tell(tx: Transaction, context: Context, { id, accountId, address }: AbuseCase, text: string) {
-  const body = [...text].slice(0, BODY_MAX).join('');
+async function tell(tx: Transaction, context: Context, { id, accountId, address }: AbuseCase, body: string) {
   const letter = { title: `Complaint about ${address}`, body, relatedType: 'CASE', relatedId: id } as const;
   await writeMessages(tx, 'OPERATOR', [accountId], letter, actorOf(context));
 }

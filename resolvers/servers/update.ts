@@ -59,7 +59,7 @@ export async function changeServer(
   // Both spend the money of the customer.
   if (operation === 'resize' || update.autoRenew) requireRight(context.viewer, 'support', 'billing');
   const server = await lockServer(tx, context, orderNumber);
-  const set = fieldsOf(server, update);
+  const set = { ...fieldsOf(server, update), ...(operation === 'stop' && staysOff(server)) };
   if (update.autoRenew && (!server.autoRenew || server.status === 'SUSPENDED')) refuseRenewals(context, 'begin');
   // This runs under the lock of the server, so it sees a suspension that commits at this moment.
   if (update.autoRenew && server.status === 'SUSPENDED')
@@ -87,6 +87,18 @@ export async function changeServer(
   await context.provisioning.servers.reconcile(tx, moved);
   return { server: moved, chargedMicros, rootPassword };
 }
+
+/** Keeps a server off that the end of a suspension would turn on. @returns whether it would */
+export async function keepOff(tx: Transaction, context: Context, server: Server): Promise<boolean> {
+  if (server.status === 'SUSPENDED' && server.change) throw new ApiError('server_busy');
+  return (await write(tx, context, server, staysOff(server))) !== server;
+}
+
+/** The columns of a server that an explicit stop changes, so that no end of a suspension turns it on. */
+const staysOff = ({ keptOff, suspendedFrom }: Server): ChangedColumns<Server> => ({
+  ...(keptOff && { keptOff: false }),
+  ...(suspendedFrom === 'RUNNING' && { suspendedFrom: 'STOPPED' }),
+});
 
 /** The given fields that differ. @throws ApiError validation_failed or server_busy */
 function fieldsOf(server: Server, update: ServerUpdate): ChangedColumns<Server> {

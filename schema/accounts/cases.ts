@@ -77,7 +77,7 @@ builder.mutationFields((t) => ({
     type: CaseType,
     scope: 'operator',
     right: 'support',
-    description: 'Closes a case with its result. Measures stay in force.',
+    description: 'Closes a case, and tells the customer its result. Measures stay in force.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The case.' }),
       result: t.arg({ type: 'Line', required: true, description: 'The result, which the customer can read.' }),

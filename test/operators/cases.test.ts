@@ -21,6 +21,7 @@ const FIELDS = 'id state accountId orderNumber source address at text deadline r
 const OPEN = `mutation ($input: OpenCaseInput!) { openCase(input: $input) { ${FIELDS} } }`;
 const MEASURE = `mutation ($id: ID!, $measure: Measure!) { takeMeasure(id: $id, measure: $measure, reason: "It sends spam.") { id } }`;
 const CLOSE = `mutation ($id: ID!, $result: Line!) { closeCase(id: $id, result: $result) { ${FIELDS} } }`;
+const OFF = `mutation ($number: ID!) { updateServer(orderNumber: $number, input: { powerState: OFF }) { server { status } } }`;
 const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 const complaint = ({ ipv4 }: Pick<Customer, 'ipv4'>, more: object = {}) => ({
   ...{
@@ -37,7 +38,9 @@ const opened = async (from: Customer): Promise<string> => (await open(complaint(
 const take = (id: string, measure: string) => operator(MEASURE, { id, measure });
 const inbox = async ({ rest }: TestAccount) => (await rest('GET', '/v1/account/messages')).body.data;
 const eventsOf = (id: string) =>
-  db.query('select account_id, type, data from event where subject = $1 order by id', [id]);
+  db.query<{ data: { measure?: string } }>('select account_id, type, data from event where subject = $1 order by id', [
+    id,
+  ]);
 const openCases = async ({ id }: TestAccount) =>
   (await operator('query ($id: Line!) { accounts(search: $id) { openCases } }', { id })).data.accounts[0].openCases;
 const matter = async (id: string) =>
@@ -73,6 +76,18 @@ describe('A complaint', () => {
     expect(new Set(ids).size).toBe(1);
     expect([await eventsOf(ids[0]), await inbox(account)]).toMatchObject([[{}], [{}]]);
     expect(await openCases(account)).toBe(1);
+  });
+
+  it('fits into the message whole, or opens no case and hears how many characters fit', async () => {
+    const account = await customer();
+    const text = (length: number) => complaint(account, { text: '😀'.repeat(length) });
+    const { errors } = await open(text(4_000));
+    const [, room] = /^The message has room for (\d+) characters/.exec(errors[0].message)!;
+    expect([errors[0].extensions.code, await inbox(account)]).toEqual(['validation_failed', []]);
+    expect((await open(text(Number(room) + 1))).errors[0].message).toBe(errors[0].message);
+    expect((await open(text(Number(room)))).errors).toBeUndefined();
+    const [message] = await inbox(account);
+    expect([...message.body]).toHaveLength(4_000);
   });
 
   it('finds the customer of a server that is gone', async () => {
@@ -122,6 +137,60 @@ describe('An operator', () => {
     expect(await inbox(account)).toHaveLength(2);
   });
 
+  it.each([
+    ['a measure', 'stopped', (id: string) => take(id, 'POWER_OFF')],
+    ['a measure', 'suspended', (id: string) => take(id, 'POWER_OFF')],
+    ['an update', 'stopped', (_: string, number: string) => operator(OFF, { number })],
+  ])(
+    'turns a server off by %s while the suspension has it %s, and it stays off afterwards',
+    async (_, status, turnOff) => {
+      const account = await customer();
+      const id = await opened(account);
+      await take(id, 'SUSPEND');
+      await eventually(async () => (await statusOf(account)) === 'stopped');
+      if (status === 'suspended')
+        await db.query(
+          `update server set status = 'SUSPENDED', suspended_at = now(), suspended_from = 'STOPPED' where order_number = $1`,
+          [account.number],
+        );
+      expect((await turnOff(id, account.number)).errors).toBeUndefined();
+      await operator('mutation ($id: ID!) { resumeAccount(id: $id) { id } }', { id: account.id });
+      const [server] = await db.query('select status, kept_off, suspended_from from server where order_number = $1', [
+        account.number,
+      ]);
+      expect(server).toEqual({
+        ...{ status: status.toUpperCase(), keptOff: false },
+        suspendedFrom: status === 'suspended' ? 'STOPPED' : null,
+      });
+    },
+  );
+
+  it('turns a server off after the suspension of its account, and tells it once', async () => {
+    const account = await customer();
+    const id = await opened(account);
+    await take(id, 'SUSPEND');
+    for (const _ of [1, 2]) await take(id, 'POWER_OFF');
+    expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
+      `We turned ${account.number} off. Our reason: It sends spam.`,
+      ...[expect.stringMatching(/suspended/), expect.anything()],
+    ]);
+    expect((await eventsOf(id)).map(({ data }) => data.measure)).toEqual([...[undefined, 'suspend', 'power_off']]);
+  });
+
+  it('turns an unpaid server off, so that a payment does not turn it on', async () => {
+    const account = await customer();
+    const id = await opened(account);
+    await db.query(
+      `update server set status = 'SUSPENDED', suspended_at = now(), suspended_from = 'RUNNING' where order_number = $1`,
+      [account.number],
+    );
+    await take(id, 'POWER_OFF');
+    expect(await db.query('select suspended_from from server where order_number = $1', [account.number])).toEqual([
+      { suspendedFrom: 'STOPPED' },
+    ]);
+    expect(await inbox(account)).toHaveLength(2);
+  });
+
   it('hears that a server is gone, and can still suspend the account', async () => {
     const account = await customer();
     const id = await opened(account);
@@ -138,7 +207,7 @@ describe('An operator', () => {
     expect([await eventsOf(id), await inbox(account)]).toMatchObject([[{}], [{}]]);
   });
 
-  it('closes a case once, and takes no measure in it afterwards', async () => {
+  it('closes a case once, tells the customer the result, and takes no measure in it afterwards', async () => {
     const account = await customer();
     const id = await opened(account);
     const [first, second] = [
@@ -149,6 +218,10 @@ describe('An operator', () => {
     expect(second.data).toEqual(first.data);
     expect((await eventsOf(id)).slice(1)).toEqual([
       { accountId: account.id, type: 'case.closed', data: { result: 'Solved' } },
+    ]);
+    expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
+      'We closed the case. Our result: Solved',
+      expect.anything(),
     ]);
     expect((await take(id, 'SUSPEND')).errors[0].message).toMatch(/closed/);
     expect(await openCases(account)).toBe(0);

@@ -92,7 +92,7 @@ describe('The webhook that an operator created', () => {
     return { ...added, hook: (await added.call(CREATE)).data.createWebhook.webhook as { id: string; status: string } };
   };
   const seen = async (hook: string) =>
-    (await operator('{ webhooks { data { id status disabledReason } } }')).data.webhooks.data.find(
+    (await operator('{ webhooks { data { id status disabledReason expiresAt } } }')).data.webhooks.data.find(
       ({ id }: { id: string }) => id === hook,
     );
 
@@ -107,5 +107,18 @@ describe('The webhook that an operator created', () => {
     const { id, hook } = await hookOf('kim');
     await operator(`mutation { ${setRole(id, 'SUPPORT')} }`);
     expect(await seen(hook.id)).toMatchObject({ status: 'DISABLED' });
+  });
+
+  it('stops when the token of the operator is replaced', async () => {
+    const { id, hook } = await hookOf('lea');
+    await operator(`mutation { renewOperatorToken(id: "${id}", days: 1) { token } }`);
+    expect(await seen(hook.id)).toMatchObject({ status: 'DISABLED', disabledReason: 'creator_revoked' });
+  });
+
+  it('expires with the token of the operator', async () => {
+    const { id, hook } = await hookOf('joe');
+    const { operators } = (await operator('{ operators { id expiresAt } }')).data;
+    const { expiresAt } = operators.find((one: { id: string }) => one.id === id);
+    expect(await seen(hook.id)).toMatchObject({ status: 'ENABLED', expiresAt });
   });
 });

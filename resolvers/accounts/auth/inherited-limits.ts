@@ -27,8 +27,8 @@ export type Created = 'credential' | 'webhook' | 'ssh_key' | 'tokens';
 export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
   const { limits = NO_LIMITS, holder = null, kind } = viewer ?? {};
   const { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } = limits;
-  // The webhook of a named operator ends with its creator.
-  if (kind === 'operator') return { ...NO_LIMITS, limitedBy: viewer!.expiresAt && viewer!.credentialId };
+  // The webhook of a named operator ends with the creator's token.
+  if (kind === 'operator') return limitsOfOperator(viewer!);
   if (!ipAllowlist.length && spendLimitMicros === null && !expiresAt) {
     // Without limits, an API key hands only the client on that it came from.
     const client = kind === 'access_token' ? holder : limitedBy;
@@ -38,6 +38,10 @@ export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created,
     throw wider(`This credential has limits and was created by ${limitedBy}, so it cannot create another.`);
   return { ...limits, limitedBy: holder };
 }
+const limitsOfOperator = ({ expiresAt, credentialId }: Viewer): Limits => ({
+  ...NO_LIMITS,
+  ...(expiresAt && { expiresAt, limitedBy: credentialId }),
+});
 const NO_LIMITS: Limits = { ipAllowlist: [], spendLimitMicros: null, expiresAt: null, limitedBy: null };
 
 /**

@@ -18,7 +18,7 @@ import {
   WEBHOOK_SECRET,
   Webhook,
 } from '../../../entities/webhooks/webhook.ts';
-import { newWebhookSecret } from '../../../provisioning/index.ts';
+import { newWebhookSecret, writeMessages } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { found } from '../../errors.ts';
 import { endSessions } from './sessions.ts';
@@ -32,7 +32,7 @@ export interface Revoked {
 }
 
 /**
- * Ends all credentials of an account for the operator, also those of its owner, who logs in again. The event has the reason.
+ * Ends all credentials of an account for the operator, also those of its owner, who logs in again. A message has the reason.
  * An account without a password keeps the OAuth client that is its way in, with its secret. The tokens of the client end.
  * @throws ApiError not_found
  */
@@ -41,7 +41,11 @@ export async function revokeAccount(context: Context, id: string, reason: string
   return context.db.transaction(async (tx) => {
     await lockAccount(tx, id);
     found(await find(tx, Account, { id }));
-    return revokeCredentialsOf(tx, context, id, reason);
+    const revoked = await revokeCredentialsOf(tx, context, id, reason);
+    const body = `We ended the sessions and credentials of your account, and disabled its webhooks. Our reason: ${reason}`;
+    const letter = { title: 'We ended your credentials', body, relatedType: null, relatedId: null };
+    await writeMessages(tx, 'OPERATOR', [id], letter, actorOf(context));
+    return revoked;
   });
 }
 

@@ -90,5 +90,7 @@ describe('The operator', () => {
       'account.credentials_revoked',
     ]);
     expect(events).toEqual([{ data: { reason: 'A thief is in it.' } }]);
+    const messages = (await rest('GET', '/v1/account/messages')).body.data;
+    expect(messages).toMatchObject([{ from: 'operator', body: expect.stringMatching(/A thief is in it\.$/) }]);
   });
 });
