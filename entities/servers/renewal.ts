@@ -116,9 +116,12 @@ export const LOCK_RESUMING = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is not null
   order by order_number for update`;
-/** Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. */
+/**
+ * Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. Their months
+ * were paid in time, so the days before deletion begin again.
+ */
 export const END_RESUMES = statement({})`
-  update server set change = null, updated_at = now(), failure_code = nullif(failure_code, $2),
+  update server set change = null, suspended_at = now(), updated_at = now(), failure_code = nullif(failure_code, $2),
     failure_message = case when failure_code is distinct from $2 then failure_message end
   where order_number = any($1)`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */

@@ -69,15 +69,16 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
 }
 
 /**
- * Gives up the resumptions of an account that is suspended now, and releases their months. The workers turn the machines off
- * again. The caller has locked the account.
+ * Gives up the resumptions of an account that is suspended now, and releases their months. The caller has locked the account
+ * and its servers.
+ * @returns the servers, whose tasks the caller starts: they turn the machines off again
  */
-export async function endResumes(tx: Transaction, accountId: string): Promise<void> {
+export async function endResumes(tx: Transaction, accountId: string): Promise<Server[]> {
   const resuming = await LOCK_RESUMING.all(tx, [accountId]);
   await END_RESUMES.all(tx, [resuming.map(({ orderNumber }) => orderNumber), FAILED.code]);
   for (const server of resuming) await releaseChange(tx, server);
-  for (const server of resuming) await startTask(tx, serverTask(server));
   tx.changed(...resuming.map(({ orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })));
+  return resuming;
 }
 
 /** Ends the resumption when the engine reports the machine as wanted. The engine's word suffices: a customer who closes the SSH port would have the machine without paying. */
