@@ -22,7 +22,7 @@ import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
 import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
 import { move } from '../move.ts';
 import { serverTask, UNDO } from '../task.ts';
-import { byDueTime, byOrderNumber, chooseAffordable, withStartedPrices } from './charge.ts';
+import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
 import { releaseChange, transferHeld } from './hold.ts';
 
 type Resume = Extract<ServerChange, { operation: 'resume' }>;
@@ -52,8 +52,7 @@ export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome>
  */
 export async function resumeAffordable(tx: Transaction, accountId: string): Promise<void> {
   await lockAccount(tx, accountId);
-  const locked = await LOCK_SUSPENDED_SERVERS.all(tx, [accountId]);
-  const suspended = await withStartedPrices(tx, locked, 'ofResumed');
+  const suspended = await LOCK_SUSPENDED_SERVERS.all(tx, [accountId]);
   const { affordable } = await chooseAffordable(tx, suspended.toSorted(byDueTime));
   for (const server of affordable) {
     const change: Resume = {
