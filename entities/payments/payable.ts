@@ -42,7 +42,8 @@ const net = (more: string, less: string) =>
   `coalesce(sum(amount_micros * ((${more})::int - (${less})::int)), 0)::bigint`;
 /**
  * The transactions that changed the money of the account $1, in their order. The transfers of a transaction have one time. So a
- * moment never shows the money in the middle of a transaction.
+ * moment never shows the money in the middle of a transaction. That time is its begin, when it may wait for the account yet. So
+ * the ids, which it makes afterwards, give the order.
  */
 const LIST_MOMENTS = statement(MOMENT)`
   select ${net(`credit in ${OWN}`, `debit in ${OWN}`)} as total_micros,
@@ -50,7 +51,7 @@ const LIST_MOMENTS = statement(MOMENT)`
     ${net(`kind = 'refund' and debit = '${REVENUE}'`, 'false')} as refund_micros,
     ${net(`debit = '${ADJUSTMENT}'`, `credit = '${ADJUSTMENT}'`)} as adjusted_micros
   from transfer where account_id = $1 and (debit in ${OWN} <> (credit in ${OWN}) or '${BONUS}' in (debit, credit))
-  group by created_at order by created_at`;
+  group by created_at order by min(id)`;
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
