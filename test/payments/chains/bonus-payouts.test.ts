@@ -275,3 +275,43 @@ it('Money that came while a transaction waited for the account counts before tha
   });
   expect(await stateOf(accountId)).toEqual([60, 0]);
 });
+
+it('A cancelled payout returns the bonuses that its money would have saved', async () => {
+  const accountId = await shop.account(0n);
+  await topUpFinally(1_000, accountId);
+  const context = await topUpFinally(90, accountId);
+  const { id } = await payOut(context, accountId, usd(90));
+  await spend(accountId, 1_060);
+  await cancel(context, id, 'Another address');
+  expect(await stateOf(accountId)).toEqual([90, 30]);
+});
+
+it('A cancelled payout returns no bonus that was spent before its money came', async () => {
+  const accountId = await shop.account(0n);
+  await topUpFinally(1_000, accountId);
+  await spend(accountId, 1_060);
+  const context = await topUpFinally(90, accountId);
+  const { id } = await payOut(context, accountId, usd(90));
+  await cancel(context, id, 'Another address');
+  expect(await stateOf(accountId)).toEqual([90, 90]);
+});
+
+it('A payment that its chain removes for a while spends no bonus', async () => {
+  const accountId = await shop.account(0n);
+  await topUpFinally(1_000, accountId);
+  const [, { walletAddress }] = await open(usd(90), accountId);
+  chain.pay(walletAddress!, USD * 90n);
+  chain.mine(2);
+  await sync();
+  await spend(accountId, 1_060);
+  expect(await stateOf(accountId)).toEqual([90, 0]);
+  chain.reorganise(2);
+  const lost = chain.pool.splice(0);
+  chain.mine(4);
+  await sync();
+  expect(await stateOf(accountId)).toEqual([0, 0]);
+  chain.pool.push(...lost);
+  chain.mine(101);
+  await sync();
+  expect(await stateOf(accountId)).toEqual([90, 30]);
+});
