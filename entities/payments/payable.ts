@@ -31,6 +31,7 @@ const MOMENT = {
   totalMicros: column.bigint(),
   /** Bonuses, less those taken back. */
   bonusMicros: column.bigint(),
+  /** Refunds, and payments that are back on their chain. */
   refundMicros: column.bigint(),
   /** Additions by the operator, less deductions. */
   adjustedMicros: column.bigint(),
@@ -40,24 +41,28 @@ const OWN = `('available:' || $1, 'held:' || $1, 'withheld:' || $1)`;
 /** The sum of the transfers of a moment that fulfil one condition, less those that fulfil another. */
 const net = (more: string, less: string) =>
   `coalesce(sum(amount_micros * ((${more})::int - (${less})::int)), 0)::bigint`;
+/** A cancelled payout counts as one that never was. Its bonuses do count, because its top-up may earn another one by now. */
+const IS_CANCELLED = `(split_part(external_key, ':', 1) in ('payout', 'payout-cancel')
+  and split_part(external_key, ':', 2) in (select id from payout where account_id = $1 and status = 'CANCELLED'))`;
 /**
  * The transactions that changed the money of the account $1, in their order. The transfers of a transaction have one time. So a
- * moment never shows the money in the middle of a transaction.
+ * moment never shows the money in the middle of a transaction. That time is its begin. A transaction may wait for the account
+ * afterwards, and makes its ids then. So the ids give the order.
  */
 const LIST_MOMENTS = statement(MOMENT)`
   select ${net(`credit in ${OWN}`, `debit in ${OWN}`)} as total_micros,
     ${net(`debit = '${BONUS}'`, `credit = '${BONUS}'`)} as bonus_micros,
-    ${net(`kind = 'refund' and debit = '${REVENUE}'`, 'false')} as refund_micros,
+    ${net(`kind = 'refund' and debit = '${REVENUE}' or external_key like 'restore:%'`, 'false')} as refund_micros,
     ${net(`debit = '${ADJUSTMENT}'`, `credit = '${ADJUSTMENT}'`)} as adjusted_micros
-  from transfer where account_id = $1 and (debit in ${OWN} <> (credit in ${OWN}) or '${BONUS}' in (debit, credit))
-  group by created_at order by created_at`;
+  from transfer where account_id = $1 and not ${IS_CANCELLED} and (debit in ${OWN} <> (credit in ${OWN}) or '${BONUS}' in (debit, credit))
+  group by created_at order by min(id)`;
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
  * The bonuses that an account has not spent. It spends a bonus only when it has no other money. A refund returns spent bonuses
- * first, and so does a sum by which the operator corrects an earlier deduction.
+ * first, and so does a payment that is back, and a sum by which the operator corrects an earlier deduction.
  */
 export function unspentBonus(moments: readonly Moment[]): bigint {
   let [total, bonus, spent, adjusted] = [0n, 0n, 0n, 0n];

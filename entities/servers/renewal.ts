@@ -4,7 +4,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, nullable } from '../database/table.ts';
+import { columnsOf, nullable, type Row } from '../database/table.ts';
 import { expression } from '../history/transition.ts';
 import { PAID_HOURS } from '../money.ts';
 import { Server } from './server.ts';
@@ -15,7 +15,7 @@ export const SUSPENDED_DAYS = 7;
 /** The end of a month that begins now. */
 export const PAID_UNTIL = expression(`now() + ${PAID_HOURS} * interval '1 hour'`);
 
-const { orderNumber, accountId, kind, host, paidUntil, priceMonthMicros } = Server.columns;
+const { orderNumber, accountId, kind, host, paidUntil } = Server.columns;
 /** The price of a month of a server that begins at a time, given as an expression. */
 export const priceAtSql = (time: string): string =>
   `case when next_price_from <= ${time} then next_price_micros else price_month_micros end`;
@@ -34,15 +34,17 @@ export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil })
   select order_number, account_id, paid_until from server
   where ${IS_DUE} and ($2::timestamptz is null or (paid_until, order_number) > ($2, $3))
   order by paid_until, order_number limit $1::int`;
+/** A server with the price of its next month: the announced one, if the month begins late enough for it. */
+const PRICED = { ...Server.columns, monthMicros: column.bigint() };
+export type PricedServer = Row<typeof PRICED>;
 /** Locks those that are still due, without the ones that other transactions have locked. $1 order numbers. */
-export const LOCK_DUE_SERVERS = statement(Server.columns)`
-  select ${columnsOf(Server)} from server where order_number = any($1) and ${IS_DUE}
+export const LOCK_DUE_SERVERS = statement(PRICED)`
+  select ${columnsOf(Server)}, ${priceAtSql('paid_until')} as month_micros from server where order_number = any($1) and ${IS_DUE}
   order by order_number for update skip locked`;
-const startPrice = (time: string) => statement({ orderNumber, priceMonthMicros })`
+/** Starts the announced price of locked servers. $1 order numbers. */
+export const START_PRICE = statement({})`
   update server set price_month_micros = next_price_micros, next_price_micros = null, next_price_from = null
-  where order_number = any($1) and next_price_from <= ${time} returning order_number, price_month_micros`;
-/** Start the announced price of locked servers, if their next month begins late enough for it. $1 order numbers. */
-export const START_PRICE = { ofRenewals: startPrice('paid_until'), ofResumed: startPrice('now()') };
+  where order_number = any($1)`;
 
 /**
  * Announces the price $2 to the servers of the tier $1, for months that begin in $3 days or later. It withdraws an announcement
@@ -89,8 +91,8 @@ export const FIND_SOLVENT_ACCOUNTS = statement({ accountId })`
 export const FIND_SUSPENDED_ACCOUNTS = statement({ accountId })`
   select id as account_id from account where id = any($1) and suspended_at is not null`;
 /** Locks the suspended servers of an account that wait for money. $1 account id. */
-export const LOCK_SUSPENDED_SERVERS = statement(Server.columns)`
-  select ${columnsOf(Server)} from server
+export const LOCK_SUSPENDED_SERVERS = statement(PRICED)`
+  select ${columnsOf(Server)}, ${priceAtSql('now()')} as month_micros from server
   where account_id = $1 and status = 'SUSPENDED' and change is null and auto_renew
   order by order_number for update`;
 /** The engine refused within the last hour to turn the server off for the suspension. */
@@ -119,9 +121,12 @@ export const LOCK_RESUMING = statement(Server.columns)`
   select ${columnsOf(Server)} from server
   where account_id = $1 and status = 'SUSPENDED' and change is not null
   order by order_number for update`;
-/** Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. */
+/**
+ * Ends the resumptions of suspended servers, and removes the failure $2 of those that had it. $1 order numbers. Their months
+ * were paid in time, so the days before deletion begin again.
+ */
 export const END_RESUMES = statement({})`
-  update server set change = null, updated_at = now(), failure_code = nullif(failure_code, $2),
+  update server set change = null, suspended_at = now(), updated_at = now(), failure_code = nullif(failure_code, $2),
     failure_message = case when failure_code is distinct from $2 then failure_message end
   where order_number = any($1)`;
 /** Begins a change of a server that keeps its status. $1 order number, $2 the change. */

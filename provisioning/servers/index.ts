@@ -20,7 +20,7 @@ import { startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
-import { endResumes, retrySuspended } from './billing/resume.ts';
+import { retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
 import { NO_DRIVER } from './drivers/none.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
@@ -184,13 +184,8 @@ export class Servers implements WorkerPart {
     return retrySuspended(tx, [accountId], RESUME_TASK);
   }
 
-  /** Turns the servers of an account off or on, after its suspension changed. */
+  /** Turns the servers of an account off or on, and gives up its resumptions, after its suspension changed. */
   followSuspension(tx: Transaction, accountId: string, actor: Actor): Promise<void> {
     return followSuspension(tx, accountId, actor);
-  }
-
-  /** Gives up the resumptions of an account that is suspended now, and releases their months. */
-  endResumes(tx: Transaction, accountId: string): Promise<void> {
-    return endResumes(tx, accountId);
   }
 }

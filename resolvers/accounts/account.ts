@@ -94,7 +94,6 @@ export async function changeSuspension(
   // Under this lock, no new or rotated credential misses the change.
   await lockAccount(tx, id);
   await setSuspension(tx, id, suspension, actorOf(context));
-  if (suspension.reason !== null) await context.provisioning.servers.endResumes(tx, id);
   const account = found(await find(tx, Account, { id }));
   await context.provisioning.servers.followSuspension(tx, id, actorOf(context));
   return account;

@@ -3,7 +3,12 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { available, lockAccount, postAll, REVENUE } from '../../../entities/payments/ledger.ts';
-import { EXTEND_PAID_TIME, FIND_SUSPENDED_ACCOUNTS, START_PRICE } from '../../../entities/servers/renewal.ts';
+import {
+  EXTEND_PAID_TIME,
+  FIND_SUSPENDED_ACCOUNTS,
+  type PricedServer,
+  START_PRICE,
+} from '../../../entities/servers/renewal.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 
 type Due = Pick<Server, 'paidUntil' | 'orderNumber'>;
@@ -17,46 +22,38 @@ export const byOrderNumber = (a: Pick<Server, 'orderNumber'>, b: Pick<Server, 'o
 /**
  * Chooses the servers with automatic renewal that their accounts can pay for, in the given order. A server that is too
  * expensive leaves the money for later ones. A suspended account pays for none. The balances stay locked, and a suspension
- * waits for them, so the choice holds until the transaction ends.
+ * waits for them, so the choice holds until the transaction ends. The announced prices of the chosen ones start.
  * @returns also the ids of the suspended accounts
  */
 export async function chooseAffordable(
   tx: Transaction,
-  servers: Server[],
+  servers: PricedServer[],
 ): Promise<{ affordable: Server[]; others: Server[]; suspended: Set<string> }> {
   const ids = [...new Set(servers.map(({ accountId }) => accountId))];
   const balances = await lockAccount(tx, ...ids);
   const suspended = new Set((await FIND_SUSPENDED_ACCOUNTS.all(tx, [ids])).map(({ accountId }) => accountId));
   const left = new Map(balances.map(({ accountId, availableMicros }) => [accountId, availableMicros]));
-  const affordable: Server[] = [];
+  const affordable: PricedServer[] = [];
   const others: Server[] = [];
   for (const server of servers) {
-    const { accountId, autoRenew, priceMonthMicros } = server;
+    const { accountId, autoRenew, monthMicros } = server;
     const availableMicros = left.get(accountId) ?? 0n;
-    if (autoRenew && priceMonthMicros <= availableMicros && !suspended.has(accountId)) {
-      left.set(accountId, availableMicros - priceMonthMicros);
+    if (autoRenew && monthMicros <= availableMicros && !suspended.has(accountId)) {
+      left.set(accountId, availableMicros - monthMicros);
       affordable.push(server);
     } else others.push(server);
   }
-  return { affordable, others, suspended };
+  return { affordable: await withStartedPrices(tx, affordable), others, suspended };
 }
 
-/** Starts the announced prices of locked servers whose next month begins late enough. @returns the servers with their prices */
-export async function withStartedPrices(
-  tx: Transaction,
-  servers: Server[],
-  when: keyof typeof START_PRICE,
-): Promise<Server[]> {
-  const announced = servers.filter(({ nextPriceFrom }) => nextPriceFrom !== null);
-  if (!announced.length) return servers;
-  const started = await START_PRICE[when].all(tx, [announced.map(({ orderNumber }) => orderNumber)]);
-  const prices = new Map(started.map(({ orderNumber, priceMonthMicros }) => [orderNumber, priceMonthMicros]));
-  return servers.map((server) => {
-    const priceMonthMicros = prices.get(server.orderNumber);
-    return priceMonthMicros === undefined
+async function withStartedPrices(tx: Transaction, servers: PricedServer[]): Promise<Server[]> {
+  const announced = servers.filter(({ priceMonthMicros, monthMicros }) => priceMonthMicros !== monthMicros);
+  if (announced.length) await START_PRICE.all(tx, [announced.map(({ orderNumber }) => orderNumber)]);
+  return servers.map(({ monthMicros, ...server }) =>
+    server.priceMonthMicros === monthMicros
       ? server
-      : { ...server, priceMonthMicros, nextPriceMicros: null, nextPriceFrom: null };
-  });
+      : { ...server, priceMonthMicros: monthMicros, nextPriceMicros: null, nextPriceFrom: null },
+  );
 }
 
 interface Renewal {

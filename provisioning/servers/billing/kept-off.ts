@@ -9,21 +9,26 @@ import type { Actor } from '../../../entities/history/audit.ts';
 import { transition } from '../../../entities/history/transition.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { LOCK_SERVERS_OF_ACCOUNT } from '../../../entities/servers/find.ts';
 import { LOCK_KEPT_OFF, LOCK_STILL_ON } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { serverTask } from '../task.ts';
+import { byOrderNumber } from './charge.ts';
+import { endResumes } from './resume.ts';
 
 /**
- * Turns the servers of an account off or on, as its suspension or its end wants. A server with a change in progress follows
- * in a later round of renewals.
+ * Turns the servers of an account off or on, as its suspension or its end wants. A suspended account resumes no server. A
+ * server with a change in progress follows in a later round of renewals.
  */
 export async function followSuspension(tx: Transaction, accountId: string, actor: Actor): Promise<void> {
   await lockAccount(tx, accountId);
-  const { serversOff } = (await find(tx, Account, { id: accountId }))!;
+  const { suspendedAt, serversOff } = (await find(tx, Account, { id: accountId }))!;
+  await LOCK_SERVERS_OF_ACCOUNT.all(tx, [accountId]);
+  const ended = suspendedAt ? await endResumes(tx, accountId) : [];
   const servers = await (serversOff ? LOCK_STILL_ON : LOCK_KEPT_OFF).all(tx, [accountId]);
   for (const server of servers) await (serversOff ? turnOff : letGo)(tx, server, actor);
-  for (const server of servers) await startTask(tx, serverTask(server));
+  for (const server of [...ended, ...servers].sort(byOrderNumber)) await startTask(tx, serverTask(server));
 }
 
 const turnOff = (tx: Transaction, { orderNumber }: Server, actor: Actor): Promise<unknown> =>

@@ -19,7 +19,7 @@ import { CHANGING, type Server } from '../../../entities/servers/server.ts';
 import { PERIODIC_LANE, periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { undoChange } from './change.ts';
-import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable, withStartedPrices } from './charge.ts';
+import { byDueTime, byOrderNumber, chargeRenewals, chooseAffordable } from './charge.ts';
 import { followSuspension } from './kept-off.ts';
 import { RESUME_SUBJECT, resumeAccount, retrySuspended } from './resume.ts';
 import { expire, suspend } from './suspend.ts';
@@ -90,8 +90,7 @@ export function renewalProcess(db: Database): Process {
 /** Renews or suspends those servers that are still due. A server that another transaction has locked waits for the next round. */
 async function renewDue(tx: Transaction, found: readonly Due[]): Promise<void> {
   await lockAccount(tx, ...new Set(found.map(({ accountId }) => accountId)));
-  const locked = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
-  const due = await withStartedPrices(tx, locked, 'ofRenewals');
+  const due = await LOCK_DUE_SERVERS.all(tx, [found.map(({ orderNumber }) => orderNumber)]);
   const { affordable, others, suspended } = await chooseAffordable(tx, due.sort(byDueTime));
   await chargeRenewals(
     tx,

@@ -22,7 +22,7 @@ import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
 import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
 import { move } from '../move.ts';
 import { serverTask, UNDO } from '../task.ts';
-import { byDueTime, byOrderNumber, chooseAffordable, withStartedPrices } from './charge.ts';
+import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
 import { releaseChange, transferHeld } from './hold.ts';
 
 type Resume = Extract<ServerChange, { operation: 'resume' }>;
@@ -52,8 +52,7 @@ export const resumeAccount = async ({ accountId }: LeasedTask): Promise<Outcome>
  */
 export async function resumeAffordable(tx: Transaction, accountId: string): Promise<void> {
   await lockAccount(tx, accountId);
-  const locked = await LOCK_SUSPENDED_SERVERS.all(tx, [accountId]);
-  const suspended = await withStartedPrices(tx, locked, 'ofResumed');
+  const suspended = await LOCK_SUSPENDED_SERVERS.all(tx, [accountId]);
   const { affordable } = await chooseAffordable(tx, suspended.toSorted(byDueTime));
   for (const server of affordable) {
     const change: Resume = {
@@ -69,15 +68,16 @@ export async function resumeAffordable(tx: Transaction, accountId: string): Prom
 }
 
 /**
- * Gives up the resumptions of an account that is suspended now, and releases their months. The workers turn the machines off
- * again. The caller has locked the account.
+ * Gives up the resumptions of an account that is suspended now, and releases their months. The caller has locked the account
+ * and its servers.
+ * @returns the servers, whose tasks the caller starts: they turn the machines off again
  */
-export async function endResumes(tx: Transaction, accountId: string): Promise<void> {
+export async function endResumes(tx: Transaction, accountId: string): Promise<Server[]> {
   const resuming = await LOCK_RESUMING.all(tx, [accountId]);
   await END_RESUMES.all(tx, [resuming.map(({ orderNumber }) => orderNumber), FAILED.code]);
   for (const server of resuming) await releaseChange(tx, server);
-  for (const server of resuming) await startTask(tx, serverTask(server));
   tx.changed(...resuming.map(({ orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })));
+  return resuming;
 }
 
 /** Ends the resumption when the engine reports the machine as wanted. The engine's word suffices: a customer who closes the SSH port would have the machine without paying. */

@@ -131,3 +131,22 @@ it('A price that an account cannot pay suspends the server, as the old one would
   expect((await poor.read(server.orderNumber)).status).toBe('SUSPENDED');
   expect(await poor.balance(poor.accountId)).toBe(7_000_000n);
 });
+
+it('A price starts for the rebuilding servers alone whose account pays it', async () => {
+  const poor = await openCustomerShop(afterAll, { fundsMicros: 20_000_000n });
+  const orders: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { server } = await orderServer(poor.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
+    await finish(poor, server.orderNumber, 'RUNNING');
+    orders.push(server.orderNumber);
+  }
+  for (const order of orders) await updateServer(poor.context, order, { action: 'REBUILD' });
+  await poor.db.query(
+    `update server set next_price_micros = 8000000, next_price_from = now() - interval '1 hour', paid_until = now()`,
+  );
+  await poor.tick('renewals');
+  for (const order of orders) await finish(poor, order, 'RUNNING');
+  const prices = await Promise.all(orders.map(async (order) => (await poor.read(order)).priceMonthMicros));
+  expect(prices.sort()).toEqual([6_000_000n, 8_000_000n]);
+  expect((await proveBooks(poor.db)).firstFault).toBeNull();
+});
