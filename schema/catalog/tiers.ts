@@ -171,7 +171,8 @@ builder.mutationFields((t) => ({
   }),
   updateTier: t.field({
     ...owner,
-    description: 'Changes the given fields of a tier. Its size never changes: add another tier, and withdraw this one.',
+    description:
+      'Changes the given fields of a tier. Its servers get no less than before. Its size never changes: add another tier.',
     args: { code: t.arg(code), version: t.arg(SEEN_VERSION), input: t.arg({ type: UpdateTierInput, required: true }) },
     resolve: (_, args, context) => updateTier(context, args.code, inMicros(args.input), args.version),
   }),

@@ -168,6 +168,28 @@ describe('A tier', () => {
     expect(fieldOf(await update('ded-1', { deliveryHours: 4 }, 7))).toBe('version');
   });
 
+  it('gives its servers no less than it was sold with, and gives them more', async () => {
+    await update('vps-4', { trafficTb: 7, slowMbps: 9, extraTrafficTbUsd: 3 });
+    const before = await tierOf('vps-4');
+    await order('vps-4');
+    for (const [field, input] of [
+      ['traffic_tb', { trafficTb: 6.9 }],
+      ['port_mbps', { portMbps: 1 }],
+      ['extra_traffic_tb_usd', { extraTrafficTbUsd: 3.1 }],
+      ['slow_mbps', { trafficTb: 9, slowMbps: 8 }],
+    ] as const)
+      expect(fieldOf(await update('vps-4', input))).toBe(field);
+    const { errors } = await update('vps-4', { trafficTb: 1 });
+    expect(errors[0].extensions.errors[0].message).toBe(
+      'The tier has 1 server, which was sold with 7 TB of traffic. Add another tier, or give more.',
+    );
+    expect(await tierOf('vps-4')).toEqual(before);
+    await update('vps-4', { trafficTb: 8, slowMbps: 10, extraTrafficTbUsd: 2 });
+    expect(await tierOf('vps-4')).toMatchObject({ trafficTb: 8, slowMbps: 10 });
+    await update('vps-4', { extraTrafficTbUsd: 0 });
+    expect(fieldOf(await update('vps-4', { extraTrafficTbUsd: 2 }))).toBe('extra_traffic_tb_usd');
+  });
+
   it('takes no orders once the operator withdraws it, and its servers stay', async () => {
     const { body: server } = await order('vps-1');
     await operator('mutation { withdrawTier(code: "vps-1") { offered } }');
