@@ -53,7 +53,7 @@ export async function repriceServers(context: Context, code: string, noticeDays:
   });
 }
 
-/** Writes a message to each account, since REST shows no price to come. */
+/** Writes a message to each account, because a customer does not read each server every day. */
 async function tellAll(
   tx: Transaction,
   context: Context,

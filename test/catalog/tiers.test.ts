@@ -42,6 +42,21 @@ describe('The price of a tier', () => {
     expect((await account.rest('GET', `/v1/servers/${server.order_number}`)).body.price_month_usd).toBe(12);
   });
 
+  it('shows on each server of the tier, once it is announced', async () => {
+    const { body: server } = await order('vps-5');
+    expect(server).toMatchObject({ next_price_month_usd: null, next_price_from: null });
+    const { data } = await operator('{ tiers { code priceMonthUsd } }');
+    const { priceMonthUsd } = data.tiers.find(({ code }: { code: string }) => code === 'vps-5');
+    await setPrice('vps-5', priceMonthUsd + 1);
+    await operator('mutation { repriceServers(code: "vps-5", noticeDays: 14) { servers } }');
+    expect((await account.rest('GET', `/v1/servers/${server.order_number}`)).body).toMatchObject({
+      ...{ price_month_usd: priceMonthUsd, next_price_month_usd: priceMonthUsd + 1 },
+      next_price_from: expect.stringMatching(/Z$/),
+    });
+    await setPrice('vps-5', priceMonthUsd);
+    await operator('mutation { repriceServers(code: "vps-5", noticeDays: 0) { servers } }');
+  });
+
   it('keeps its setup fee without another one', async () => {
     await setPrice('ded-2', 180);
     expect((await setPrice('ded-2', 181)).data.setPrice).toMatchObject({ priceMonthUsd: 181, setupFeeUsd: 49 });
