@@ -1,6 +1,6 @@
 /** The tiers of the catalog, for the operator. */
 import type { CatalogItem, DedicatedDetails, VpsDetails } from '../../entities/catalog.ts';
-import { type Announcement, repriceServers } from '../../resolvers/catalog/reprice.ts';
+import { type Announcement, repriceServers, withdrawReprice } from '../../resolvers/catalog/reprice.ts';
 import {
   addDedicatedTier,
   addVpsTier,
@@ -198,6 +198,14 @@ builder.mutationFields((t) => ({
       noticeDays: t.arg({ type: 'Amount', required: true, description: 'Up to 365. A higher price needs 14 or more.' }),
     },
     resolve: (_, args, context) => repriceServers(context, args.code, args.noticeDays),
+  }),
+  withdrawReprice: t.field({
+    type: AnnouncementType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Withdraws the higher price that was announced to the servers of a tier. Promises of lower ones stay.',
+    args: { code: t.arg(code) },
+    resolve: (_, args, context) => withdrawReprice(context, args.code),
   }),
   offerTier: t.field({
     ...owner,
