@@ -7,6 +7,7 @@ import type { Actor } from '../history/audit.ts';
 import { record } from '../history/record.ts';
 import { PAID_HOURS } from '../money.ts';
 import { KEPT_REFUND_SQL } from '../payments/withheld.ts';
+import { priceAtSql } from '../servers/renewal.ts';
 import { KEEPS_HOLD_SQL, KEPT_HOLD_SQL } from '../servers/server.ts';
 
 export const Account = entity('account', {
@@ -39,7 +40,7 @@ const BALANCE = {
    * Payments in suspense count nothing.
    */
   pendingMicros: column.bigint(),
-  /** The monthly cost of the servers that renew automatically. */
+  /** The price of the next renewals of the servers that renew automatically. */
   monthlyCostMicros: column.bigint(),
   /** When the balance first does not cover a renewal; null without renewals. */
   fundedUntil: nullable(column.timestamp()),
@@ -58,10 +59,11 @@ const MONTHS_MAX = 1200;
  */
 export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
   with renewal as (
-    select price_month_micros, renews_at, sum(price_month_micros) over (order by renews_at, id) as due_micros
+    select price_micros, renews_at, sum(price_micros) over (order by renews_at, id) as due_micros
     from server cross join lateral (select greatest(coalesce(paid_until, now() + ${MONTH}), now()) as renews_at) as next
+      cross join lateral (select ${priceAtSql('renews_at')} as price_micros) as price
     where account_id = $1 and auto_renew and status not in ('FAILED', 'DELETING', 'DELETED')),
-  monthly as (select coalesce(sum(price_month_micros), 0)::bigint as cost_micros from renewal)
+  monthly as (select coalesce(sum(price_micros), 0)::bigint as cost_micros from renewal)
   select available_micros, owed_micros, updated_at,
       withheld_micros + coalesce((select sum(greatest(0, case mode when 'X402' then amount_micros
           else floor(received_crypto::numeric * amount_micros / nullif(amount_crypto::numeric, 0)) end - credited_micros))

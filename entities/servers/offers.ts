@@ -62,6 +62,13 @@ const RANKED = `(
 /** Locks the places of a tier: earlier orders and releases end first, and later ones wait. $1 region, $2 service code. */
 export const LOCK_PLACES = statement({})`
   select from place where ${IS_OF_TIER} order by number for update`;
+/** Locks the places of a tier in all regions, as LOCK_PLACES does. $1 service code. */
+export const LOCK_PLACES_OF_TIER = statement({})`
+  select from place where service_code = $1 order by region_code, number for update`;
+/** Counts the servers that have the tier $1, or that a resize gives it. */
+export const COUNT_SERVERS_OF_TIER = statement({ servers: column.int() })`
+  select count(*)::int as servers from server
+  where (service_code = $1 or change ->> 'serviceCode' = $1) and status not in ('FAILED', 'DELETING', 'DELETED')`;
 /** Withdraws the held places beyond $3, and no other held place. $1 region, $2 service code. */
 export const WITHDRAW_PLACES = statement({})`
   update place set withdrawn = not withdrawn from ${RANKED}

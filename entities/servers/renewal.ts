@@ -46,19 +46,15 @@ export const START_PRICE = statement({})`
   update server set price_month_micros = next_price_micros, next_price_micros = null, next_price_from = null
   where order_number = any($1)`;
 
+const ANNOUNCED = { orderNumber, accountId, nextPriceFrom: nullable(column.timestamp()) };
 /**
  * Announces the price $2 to the servers of the tier $1, for months that begin in $3 days or later. It withdraws an announcement
- * where the price is that already. Returns whether the price of each rises.
+ * where the price is that already. Returns whether the price of each rises. A lower price that was promised counts as its price.
  */
-export const ANNOUNCE_PRICE = statement({
-  orderNumber,
-  accountId,
-  nextPriceFrom: nullable(column.timestamp()),
-  rises: column.boolean(),
-})`
+export const ANNOUNCE_PRICE = statement({ ...ANNOUNCED, rises: column.boolean() })`
   with given as (select $2::bigint as micros, now() + $3::int * interval '1 day' as from_time),
   locked as (
-    select order_number from server, given
+    select order_number, least(price_month_micros, next_price_micros) as promised_micros from server, given
     where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED')
       and coalesce(next_price_micros, price_month_micros) <> micros
     order by order_number for update of server)
@@ -66,7 +62,16 @@ export const ANNOUNCE_PRICE = statement({
     next_price_micros = case when price_month_micros <> micros then micros end,
     next_price_from = case when price_month_micros <> micros then from_time end
   from locked, given where server.order_number = locked.order_number
-  returning server.order_number, server.account_id, server.next_price_from, server.price_month_micros < micros as rises`;
+  returning server.order_number, server.account_id, server.next_price_from, promised_micros < micros as rises`;
+/** Withdraws the higher prices that were announced to the servers of the tier $1. A promise of a lower price stays. */
+export const WITHDRAW_PRICE = statement(ANNOUNCED)`
+  with locked as (
+    select order_number from server
+    where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED') and next_price_micros > price_month_micros
+    order by order_number for update)
+  update server set next_price_micros = null, next_price_from = null
+  from locked where server.order_number = locked.order_number
+  returning server.order_number, server.account_id, server.next_price_from`;
 
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
 export const EXTEND_PAID_TIME = statement({})`

@@ -46,15 +46,27 @@ export async function addItem(context: Context, item: NewItem): Promise<CatalogI
 /**
  * Changes an item under its lock.
  * @param version the version that the operator saw; absent: any
+ * @param first takes the locks that come before that of the item
  * @throws the error of `unknown`, or ApiError validation_failed if another operator has changed the item meanwhile
  */
 export async function changeItem(
   context: Context,
-  { code, kinds, version }: { code: string; kinds: readonly CatalogKind[]; version?: number | null | undefined },
+  {
+    code,
+    kinds,
+    version,
+    first,
+  }: {
+    code: string;
+    kinds: readonly CatalogKind[];
+    version?: number | null | undefined;
+    first?: (tx: Transaction) => Promise<unknown>;
+  },
   unknown: () => ApiError,
   change: (item: CatalogItem, tx: Transaction) => ItemChange | Promise<ItemChange>,
 ): Promise<CatalogItem> {
   return context.db.transaction(async (tx) => {
+    await first?.(tx);
     const item = await lock(tx, CatalogItem, { code });
     if (!item || !kinds.includes(item.kind)) throw unknown();
     if (version != null && version !== item.version)

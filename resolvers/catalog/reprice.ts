@@ -1,10 +1,10 @@
-/** Gives the servers of a tier its present price, after a notice. */
+/** Gives the servers of a tier its present price, after a notice. The operator can take the notice back. */
 import { FIND_TIER } from '../../entities/catalog.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { ANNOUNCE_PRICE } from '../../entities/servers/renewal.ts';
+import { ANNOUNCE_PRICE, WITHDRAW_PRICE } from '../../entities/servers/renewal.ts';
 import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
@@ -26,38 +26,62 @@ export interface Announcement {
  */
 export async function repriceServers(context: Context, code: string, noticeDays: number): Promise<Announcement> {
   if (noticeDays > DAYS_MAX) throw invalid('notice_days', `A notice has at most ${DAYS_MAX} days.`);
+  return announce(context, code, async (tx, priceMonthMicros) => {
+    const servers = await ANNOUNCE_PRICE.all(tx, [code, priceMonthMicros, noticeDays]);
+    if (noticeDays < RAISE_DAYS_MIN && servers.some(({ rises }) => rises))
+      throw invalid('notice_days', `A higher price needs a notice of ${RAISE_DAYS_MIN} days or more.`);
+    return { servers, data: { repriced: servers.length, noticeDays } };
+  });
+}
+
+/**
+ * Withdraws the higher price that was announced to the servers of a tier. They keep their present price, and promises of lower ones.
+ * @throws ApiError unknown_service_code
+ */
+export const withdrawReprice = (context: Context, code: string): Promise<Announcement> =>
+  announce(context, code, async (tx) => {
+    const servers = await WITHDRAW_PRICE.all(tx, [code]);
+    return { servers, data: { repriceWithdrawn: servers.length } };
+  });
+
+type Told = Awaited<ReturnType<typeof WITHDRAW_PRICE.all>>;
+
+/** Changes the next prices of the servers of a tier, and tells their customers. */
+async function announce(
+  context: Context,
+  code: string,
+  change: (tx: Transaction, micros: bigint) => Promise<{ servers: Told; data: Record<string, number> }>,
+): Promise<Announcement> {
   return context.db.transaction(async (tx) => {
     const tier = await FIND_TIER.first(tx, [code]);
     if (!tier) throw new ApiError('unknown_service_code');
     const { priceMonthMicros } = tier;
-    const servers = await ANNOUNCE_PRICE.all(tx, [code, priceMonthMicros, noticeDays]);
-    if (noticeDays < RAISE_DAYS_MIN && servers.some(({ rises }) => rises))
-      throw invalid('notice_days', `A higher price needs a notice of ${RAISE_DAYS_MIN} days or more.`);
-    const nextPriceMonthUsd = usdFromMicros(priceMonthMicros);
+    const { servers, data } = await change(tx, priceMonthMicros);
+    const priceMonthUsd = usdFromMicros(priceMonthMicros);
     await recordAll(
       tx,
       servers.map(({ accountId, orderNumber, nextPriceFrom }) => ({
         ...{ type: 'server.updated' as const, actor: actorOf(context), accountId, subject: orderNumber },
         data: nextPriceFrom
-          ? { nextPriceMonthUsd, nextPriceFrom: nextPriceFrom.toISOString() }
+          ? { nextPriceMonthUsd: priceMonthUsd, nextPriceFrom: nextPriceFrom.toISOString() }
           : { nextPriceMonthUsd: null },
       })),
     );
-    await tellAll(tx, context, servers, { code, priceMonthUsd: nextPriceMonthUsd });
+    await tellAll(tx, context, servers, { code, priceMonthUsd });
     tx.changed(
       ...servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
     );
-    const data = { repriced: servers.length, noticeDays, priceMonthUsd: nextPriceMonthUsd };
-    await recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'tier', data });
+    const told = { ...data, priceMonthUsd };
+    await recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'tier', data: told });
     return { servers: servers.length, priceMonthMicros };
   });
 }
 
-/** Writes a message to each account, since REST shows no price to come. */
+/** Writes a message to each account, because a customer does not read each server every day. */
 async function tellAll(
   tx: Transaction,
   context: Context,
-  servers: readonly { accountId: string; nextPriceFrom: Date | null }[],
+  servers: Told,
   { code, priceMonthUsd }: { code: string; priceMonthUsd: number },
 ): Promise<void> {
   const from = servers.find(({ nextPriceFrom }) => nextPriceFrom)?.nextPriceFrom;

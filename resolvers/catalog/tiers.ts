@@ -1,8 +1,11 @@
 /** The tiers of the operator: their sizes, their prices, and whether customers can order them. */
 import { type CatalogItem, type DedicatedDetails, LIST_ITEMS, type VpsDetails } from '../../entities/catalog.ts';
 import { snake } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
-import { hourlyMicros } from '../../entities/money.ts';
+import { hourlyMicros, usdFromMicros } from '../../entities/money.ts';
+import { SLOW_MBPS } from '../../entities/servers/metering/traffic.ts';
+import { COUNT_SERVERS_OF_TIER, LOCK_PLACES_OF_TIER } from '../../entities/servers/offers.ts';
 import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { addItem, changeItem, givenOf, type ItemChange, pricesOf } from './items.ts';
@@ -73,7 +76,10 @@ const addTier = (context: Context, tier: Parameters<typeof addItem>[1] & Price):
   return addItem(context, tier);
 };
 
-/** Changes the given members. They count for the servers of the tier, too. @throws ApiError unknown_service_code, validation_failed */
+/**
+ * Changes the given members. They count for the servers of the tier, too, so these get no less than they were sold with.
+ * @throws ApiError unknown_service_code, validation_failed
+ */
 export async function updateTier(
   context: Context,
   code: string,
@@ -82,14 +88,53 @@ export async function updateTier(
 ): Promise<CatalogItem> {
   const { trafficTb, portMbps, deliveryHours } = given;
   requirePositive(givenOf({ trafficTb, portMbps, deliveryHours }));
-  return changeTier(context, code, version, (item) => {
+  const change = async (item: CatalogItem, tx: Transaction) => {
     if (item.kind === 'vps' && deliveryHours != null) throw invalid('delivery_hours', 'A VPS has no delivery hours.');
     if (item.kind === 'dedicated' && Object.keys(trafficOf(given)).length)
       throw invalid('slow_mbps', 'Nothing counts the traffic of dedicated servers, so none of it is extra.');
     const details = { ...item.details, ...givenOf({ trafficTb, portMbps, deliveryHours }), ...trafficOf(given) };
+    await requireNoLoss(tx, item, details);
     const set = { ...givenOf({ name, position }), details };
     return { set, data: { updated: Object.keys(givenOf({ name, position, ...given })) } };
-  });
+  };
+  // Orders hold their place until they commit, so the count below misses none.
+  return changeTier(context, code, version, change, (tx) => LOCK_PLACES_OF_TIER.all(tx, [code]));
+}
+
+type Details = Pick<VpsDetails & DedicatedDetails, 'trafficTb' | 'portMbps' | 'extraTbMicros' | 'slowMbps'>;
+/** The parts of a tier that count for its servers at once. A customer wants the highest `worth`. */
+const SOLD: { field: string; worth: (details: Details) => number; words: (details: Details) => string }[] = [
+  {
+    field: 'traffic_tb',
+    worth: ({ trafficTb }) => trafficTb ?? Number.POSITIVE_INFINITY,
+    words: ({ trafficTb }) => (trafficTb == null ? 'unmetered traffic' : `${trafficTb} TB of traffic`),
+  },
+  {
+    field: 'port_mbps',
+    worth: ({ portMbps }) => portMbps,
+    words: ({ portMbps }) => `a port of ${portMbps} Mbit/s`,
+  },
+  {
+    field: 'extra_traffic_tb_usd',
+    worth: ({ extraTbMicros = 0 }) => -extraTbMicros,
+    words: ({ extraTbMicros = 0 }) => `extra traffic at ${usdFromMicros(BigInt(extraTbMicros))} USD a TB`,
+  },
+  {
+    field: 'slow_mbps',
+    worth: ({ slowMbps = SLOW_MBPS }) => slowMbps,
+    words: ({ slowMbps = SLOW_MBPS }) => `${slowMbps} Mbit/s above their traffic`,
+  },
+];
+
+/** @throws ApiError validation_failed, if the servers of a tier would get less than they were sold with */
+async function requireNoLoss(tx: Transaction, { code, details }: CatalogItem, after: object): Promise<void> {
+  const before = details as Details;
+  const lost = SOLD.find(({ worth }) => worth(after as Details) < worth(before));
+  if (!lost) return;
+  const { servers } = (await COUNT_SERVERS_OF_TIER.first(tx, [code]))!;
+  if (!servers) return;
+  const sold = servers === 1 ? '1 server, which was' : `${servers} servers, which were`;
+  throw invalid(lost.field, `The tier has ${sold} sold with ${lost.words(before)}. Add another tier, or give more.`);
 }
 
 /**
@@ -120,9 +165,15 @@ const changeTier = (
   context: Context,
   code: string,
   version: Maybe<number>,
-  change: (item: CatalogItem) => ItemChange,
+  change: (item: CatalogItem, tx: Transaction) => ItemChange | Promise<ItemChange>,
+  first?: (tx: Transaction) => Promise<unknown>,
 ): Promise<CatalogItem> =>
-  changeItem(context, { code, kinds: KINDS, version }, () => new ApiError('unknown_service_code'), change);
+  changeItem(
+    context,
+    { code, kinds: KINDS, version, ...(first && { first }) },
+    () => new ApiError('unknown_service_code'),
+    change,
+  );
 
 /** @throws ApiError validation_failed */
 function requirePrice({ priceMonthMicros, setupFeeMicros }: Price): void {

@@ -84,7 +84,7 @@ export const BalanceType = objectType<BalanceView>('Balance', 'The balance of th
   currency: t.string({ description: 'Always USD.', resolve: () => 'USD' }),
   monthlyCostUsd: t.expose('monthlyCostMicros', {
     type: 'Usd',
-    description: 'The monthly cost of the servers that renew automatically.',
+    description: 'The price of the next renewals of the servers that renew automatically.',
   }),
   fundedUntil: t.expose('fundedUntil', {
     type: 'DateTime',

@@ -1,6 +1,6 @@
 /** The tiers of the catalog, for the operator. */
 import type { CatalogItem, DedicatedDetails, VpsDetails } from '../../entities/catalog.ts';
-import { type Announcement, repriceServers } from '../../resolvers/catalog/reprice.ts';
+import { type Announcement, repriceServers, withdrawReprice } from '../../resolvers/catalog/reprice.ts';
 import {
   addDedicatedTier,
   addVpsTier,
@@ -171,7 +171,8 @@ builder.mutationFields((t) => ({
   }),
   updateTier: t.field({
     ...owner,
-    description: 'Changes the given fields of a tier. Its size never changes: add another tier, and withdraw this one.',
+    description:
+      'Changes the given fields of a tier. Its servers get no less than before. Its size never changes: add another tier.',
     args: { code: t.arg(code), version: t.arg(SEEN_VERSION), input: t.arg({ type: UpdateTierInput, required: true }) },
     resolve: (_, args, context) => updateTier(context, args.code, inMicros(args.input), args.version),
   }),
@@ -197,6 +198,14 @@ builder.mutationFields((t) => ({
       noticeDays: t.arg({ type: 'Amount', required: true, description: 'Up to 365. A higher price needs 14 or more.' }),
     },
     resolve: (_, args, context) => repriceServers(context, args.code, args.noticeDays),
+  }),
+  withdrawReprice: t.field({
+    type: AnnouncementType,
+    scope: 'operator',
+    right: 'owner',
+    description: 'Withdraws the higher price that was announced to the servers of a tier. Promises of lower ones stay.',
+    args: { code: t.arg(code) },
+    resolve: (_, args, context) => withdrawReprice(context, args.code),
   }),
   offerTier: t.field({
     ...owner,

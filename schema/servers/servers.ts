@@ -52,7 +52,11 @@ export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedica
     nullable: true,
     description: 'The announced price of months that begin at nextPriceFrom or later. Null: none is announced.',
   }),
-  nextPriceFrom: t.expose('nextPriceFrom', { type: 'DateTime', nullable: true }),
+  nextPriceFrom: t.expose('nextPriceFrom', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'The announced price counts for months that begin then or later.',
+  }),
   paidUntil: t.expose('paidUntil', { type: 'DateTime', nullable: true, description: 'Null until the server has run.' }),
   failure: t.field({
     type: Failure,

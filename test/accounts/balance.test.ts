@@ -57,6 +57,21 @@ describe('The balance', () => {
     expect(await fundedHours()).toBeNull();
   });
 
+  it('counts the announced price, if the next month begins late enough for it', async () => {
+    const { id, fundedHours, rest } = await withServers(24, { hours: 700 });
+    const announce = (hours: number) =>
+      db.query(
+        `update server set next_price_micros = 12000000, next_price_from = paid_until + $2 * interval '1 hour'
+          where account_id = $1`,
+        [id, hours],
+      );
+    const cost = async () => (await rest('GET', '/v1/account/balance')).body.monthly_cost_usd;
+    await announce(1);
+    expect([await cost(), await fundedHours()]).toEqual([6, 700 + 4 * MONTH_HOURS]);
+    await announce(0);
+    expect([await cost(), await fundedHours()]).toEqual([12, 700 + 2 * MONTH_HOURS]);
+  });
+
   it('counts the month that a new server has paid', async () => {
     const account = await funded(12);
     await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });

@@ -42,6 +42,21 @@ describe('The price of a tier', () => {
     expect((await account.rest('GET', `/v1/servers/${server.order_number}`)).body.price_month_usd).toBe(12);
   });
 
+  it('shows on each server of the tier, once it is announced', async () => {
+    const { body: server } = await order('vps-5');
+    expect(server).toMatchObject({ next_price_month_usd: null, next_price_from: null });
+    const { data } = await operator('{ tiers { code priceMonthUsd } }');
+    const { priceMonthUsd } = data.tiers.find(({ code }: { code: string }) => code === 'vps-5');
+    await setPrice('vps-5', priceMonthUsd + 1);
+    await operator('mutation { repriceServers(code: "vps-5", noticeDays: 14) { servers } }');
+    expect((await account.rest('GET', `/v1/servers/${server.order_number}`)).body).toMatchObject({
+      ...{ price_month_usd: priceMonthUsd, next_price_month_usd: priceMonthUsd + 1 },
+      next_price_from: expect.stringMatching(/Z$/),
+    });
+    await setPrice('vps-5', priceMonthUsd);
+    await operator('mutation { repriceServers(code: "vps-5", noticeDays: 0) { servers } }');
+  });
+
   it('keeps its setup fee without another one', async () => {
     await setPrice('ded-2', 180);
     expect((await setPrice('ded-2', 181)).data.setPrice).toMatchObject({ priceMonthUsd: 181, setupFeeUsd: 49 });
@@ -166,6 +181,28 @@ describe('A tier', () => {
     expect(fieldOf(await update('ded-1', { slowMbps: 4 }))).toBe('slow_mbps');
     expect(fieldOf(await update('ded-1', { deliveryHours: 0 }))).toBe('delivery_hours');
     expect(fieldOf(await update('ded-1', { deliveryHours: 4 }, 7))).toBe('version');
+  });
+
+  it('gives its servers no less than it was sold with, and gives them more', async () => {
+    await update('vps-4', { trafficTb: 7, slowMbps: 9, extraTrafficTbUsd: 3 });
+    const before = await tierOf('vps-4');
+    await order('vps-4');
+    for (const [field, input] of [
+      ['traffic_tb', { trafficTb: 6.9 }],
+      ['port_mbps', { portMbps: 1 }],
+      ['extra_traffic_tb_usd', { extraTrafficTbUsd: 3.1 }],
+      ['slow_mbps', { trafficTb: 9, slowMbps: 8 }],
+    ] as const)
+      expect(fieldOf(await update('vps-4', input))).toBe(field);
+    const { errors } = await update('vps-4', { trafficTb: 1 });
+    expect(errors[0].extensions.errors[0].message).toBe(
+      'The tier has 1 server, which was sold with 7 TB of traffic. Add another tier, or give more.',
+    );
+    expect(await tierOf('vps-4')).toEqual(before);
+    await update('vps-4', { trafficTb: 8, slowMbps: 10, extraTrafficTbUsd: 2 });
+    expect(await tierOf('vps-4')).toMatchObject({ trafficTb: 8, slowMbps: 10 });
+    await update('vps-4', { extraTrafficTbUsd: 0 });
+    expect(fieldOf(await update('vps-4', { extraTrafficTbUsd: 2 }))).toBe('extra_traffic_tb_usd');
   });
 
   it('takes no orders once the operator withdraws it, and its servers stay', async () => {

@@ -5,7 +5,7 @@ import { nullable, type Row } from '../../database/table.ts';
 import { Meter, MONTH } from './meter.ts';
 
 /** Megabits a second of a machine above its traffic, unless its tier says otherwise. */
-const SLOW_MBPS = 10;
+export const SLOW_MBPS = 10;
 
 /** A meter with its server and its tier. The limit is the traffic of the tier, and of the TB that were paid. */
 const METERED_SQL = `

@@ -1,7 +1,7 @@
 /** The price of a tier reaches its present servers after a notice, at a renewal. */
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
-import { repriceServers } from '../../../resolvers/catalog/reprice.ts';
+import { repriceServers, withdrawReprice } from '../../../resolvers/catalog/reprice.ts';
 import { setPrice } from '../../../resolvers/catalog/tiers.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
@@ -116,6 +116,60 @@ it('The old price ends an announcement, and so does a resize', async () => {
   await reprice(14);
   expect(await shop.read(first)).toMatchObject({ priceMonthMicros: 6_000_000n, nextPriceMicros: null });
   expect((await news(first)).at(-1)).toEqual({ nextPriceMonthUsd: null });
+});
+
+/** A shop without other servers, and what its operator does. */
+async function openAnother() {
+  const another = await openCustomerShop(afterAll, { fundsMicros: 100_000_000n });
+  const its = { ...another.context, viewer: operator.viewer };
+  return {
+    ...another,
+    price: (usd: bigint) => setPrice(its, 'vps-1', { priceMonthMicros: usd * 1_000_000n }),
+    order: async () =>
+      (await orderServer(another.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true })).server
+        .orderNumber,
+    reprice: (days: number) => repriceServers(its, 'vps-1', days),
+    withdraw: (code = 'vps-1') => withdrawReprice(its, code),
+  };
+}
+
+it('The operator takes an announcement back over servers with several prices, and the customers hear of it', async () => {
+  const another = await openAnother();
+  const old = await another.order();
+  await another.price(7n);
+  const young = await another.order();
+  await another.price(9n);
+  await another.reprice(30);
+  await another.price(7n);
+  const next = async () =>
+    (await Promise.all([old, young].map((one) => another.read(one)))).map(({ nextPriceMicros }) => nextPriceMicros);
+  expect(await next()).toEqual([9_000_000n, 9_000_000n]);
+  expect(await another.withdraw()).toMatchObject({ servers: 2 });
+  expect(await next()).toEqual([null, null]);
+  const events = await another.db.query(
+    `select data from event where subject = $1 and data ? 'nextPriceMonthUsd' order by id`,
+    [old],
+  );
+  expect(events.at(-1)).toEqual({ data: { nextPriceMonthUsd: null } });
+  expect(await another.db.query('select body from message')).toContainEqual({
+    body: expect.stringContaining('The announced price of the tier vps-1 does not come.'),
+  });
+  expect(await another.withdraw()).toMatchObject({ servers: 0 });
+  await expect(another.withdraw('ams')).rejects.toMatchObject({ code: 'unknown_service_code' });
+});
+
+it('A promise of a lower price stays, and a price above it needs two weeks of notice', async () => {
+  const another = await openAnother();
+  await another.price(10n);
+  const order = await another.order();
+  await another.price(5n);
+  await another.reprice(1);
+  expect(await another.withdraw()).toMatchObject({ servers: 0 });
+  await another.price(9n);
+  await expect(another.reprice(0)).rejects.toMatchObject({
+    message: 'A higher price needs a notice of 14 days or more.',
+  });
+  expect(await another.read(order)).toMatchObject({ priceMonthMicros: 10_000_000n, nextPriceMicros: 5_000_000n });
 });
 
 it('A price that an account cannot pay suspends the server, as the old one would', async () => {
