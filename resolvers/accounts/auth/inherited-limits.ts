@@ -38,10 +38,9 @@ export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created,
     throw wider(`This credential has limits and was created by ${limitedBy}, so it cannot create another.`);
   return { ...limits, limitedBy: holder };
 }
-const limitsOfOperator = ({ expiresAt, credentialId }: Viewer): Limits => ({
-  ...NO_LIMITS,
-  ...(expiresAt && { expiresAt, limitedBy: credentialId }),
-});
+/** The token in DATA_DIR never expires, and hands nothing on. */
+const limitsOfOperator = ({ expiresAt, credentialId }: Viewer): Limits | null =>
+  expiresAt && { ...NO_LIMITS, expiresAt, limitedBy: credentialId };
 const NO_LIMITS: Limits = { ipAllowlist: [], spendLimitMicros: null, expiresAt: null, limitedBy: null };
 
 /**
