@@ -1,4 +1,5 @@
 /** The driver of a kind of servers that the configuration does not make. Nothing asks it: its engine gets no order. */
+import { NO_ENGINE } from '../../../entities/servers/engine.ts';
 import { DriverError, type HardwareDriver } from './driver.ts';
 
 const refuse = async (): Promise<never> => {
@@ -7,7 +8,7 @@ const refuse = async (): Promise<never> => {
 
 /** Its engine sells on hosts alone, and the service takes no host of it. So no region sells the kind. */
 export const NO_DRIVER: HardwareDriver = {
-  ...{ name: 'none', simulated: false, needsHosts: true },
+  ...{ name: NO_ENGINE, simulated: false, needsHosts: true },
   ...{ capacity: async () => [], list: async () => [] },
   ...{ create: refuse, observe: refuse, power: refuse, rebuild: refuse, resize: refuse, destroy: refuse },
 };
