@@ -6,7 +6,7 @@ import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Engine, FIND_ADDED_ENGINES } from '../../entities/servers/engine.ts';
 import type { Server } from '../../entities/servers/server.ts';
 import { DriverError, type HardwareDriver } from './drivers/driver.ts';
-import { NO_DRIVER } from './drivers/none.ts';
+import { NO_DRIVER } from './none.ts';
 
 /** The drivers of the environment, by the kind of machines that they make. */
 export type Drivers = Record<Server['kind'], HardwareDriver>;

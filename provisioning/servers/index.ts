@@ -22,7 +22,7 @@ import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
 import { retrySuspended } from './billing/resume.ts';
 import { DriverError } from './drivers/driver.ts';
-import { NO_DRIVER } from './drivers/none.ts';
+import { NO_DRIVER } from './none.ts';
 import { type Connect, type Drivers, Engines } from './engines.ts';
 import { IMAGE_LANE, IMAGE_PROCESS, imageProcess } from './images/process.ts';
 import { METER_PROCESSES, meterProcess } from './metering/meter.ts';

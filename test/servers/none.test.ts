@@ -1,6 +1,6 @@
 /** An installation without a kind of servers: nothing is simulated in its place, and no region sells it. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { NO_DRIVER } from '../../provisioning/servers/drivers/none.ts';
+import { NO_DRIVER } from '../../provisioning/servers/none.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { openShop } from '../setup/shop.ts';
 

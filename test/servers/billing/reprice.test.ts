@@ -118,7 +118,7 @@ it('The old price ends an announcement, and so does a resize', async () => {
   expect((await news(first)).at(-1)).toEqual({ nextPriceMonthUsd: null });
 });
 
-/** A shop without other servers, and what its operator does. */
+/** Another shop, and the acts of its operator. */
 async function openAnother() {
   const another = await openCustomerShop(afterAll, { fundsMicros: 100_000_000n });
   const its = { ...another.context, viewer: operator.viewer };

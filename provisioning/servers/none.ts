@@ -1,6 +1,6 @@
 /** The driver of a kind of servers that the configuration does not make. Nothing asks it: its engine gets no order. */
-import { NO_ENGINE } from '../../../entities/servers/engine.ts';
-import { DriverError, type HardwareDriver } from './driver.ts';
+import { NO_ENGINE } from '../../entities/servers/engine.ts';
+import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 
 const refuse = async (): Promise<never> => {
   throw new DriverError('unreachable', 'The configuration has no driver for servers of this kind.');
