@@ -113,7 +113,7 @@ const canary: Source = async ({ db }) => {
 
 const capacity: Source = async (context) =>
   (await listStock(context))
-    .filter(({ total, free }) => free < Math.min(STOCK_LOW, total))
+    .filter(({ total, free, sold }) => sold && free < Math.min(STOCK_LOW, total))
     .map(({ regionCode, serviceCode, free }) => ({
       ...{ kind: 'CAPACITY', subject: `${regionCode}/${serviceCode}`, since: null },
       severity: free ? 'NOTICE' : 'WARNING',

@@ -173,6 +173,10 @@ export const openEngineSql = (image?: string): string => `not exists (
 /** The kind of servers of a tier, which the query calls by that name. */
 export const kindOfTierSql = (tier: string): string => `case ${tier}.kind when 'vps' then 'VPS' else 'DEDICATED' end`;
 
+/** Whether an engine makes machines of the tier `tier`. `none` makes none. Before the first worker, one does. */
+export const IS_MADE_SQL = `coalesce((
+  select bool_or(engine.name <> 'none') from engine where ${kindOfTierSql('tier')} = any(engine.kinds)), true)`;
+
 /** Whether machines of a kind, given as an expression, are simulated. Before the first worker, all are. */
 export const isSimulatedSql = (kind: string): string =>
   `coalesce((select bool_and(engine.simulated) from engine where ${kind} = any(engine.kinds)), true)`;

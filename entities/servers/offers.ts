@@ -3,7 +3,7 @@ import { CatalogItem, columnsOfCatalog, Stock } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Row } from '../database/table.ts';
-import { isOnEngineSql } from './engine.ts';
+import { IS_MADE_SQL, isOnEngineSql } from './engine.ts';
 import { freeSql } from './host.ts';
 import { addressRoomSql, JOIN_ROOM_SQL } from './ip-address.ts';
 
@@ -36,6 +36,8 @@ const STOCK = {
   claimed: column.int(),
   /** The number of machines that can still be ordered. */
   free: column.int(),
+  /** Whether the operator offers the tier and the region, and an engine makes its kind. */
+  sold: column.boolean(),
 };
 export type StockView = Row<typeof STOCK>;
 /** The stock of tiers at bastions. $1 region, $2 service code; null for all. */
@@ -44,7 +46,9 @@ export const LIST_STOCK = statement(STOCK)`
   select stock.region_code, stock.service_code, stock.total,
     (select count(*)::int from place where place.region_code = stock.region_code
       and place.service_code = stock.service_code and place.order_number is not null) as claimed,
-    greatest(least(${freeSql({ most: 'all' })}, room.free), 0) as free
+    greatest(least(${freeSql({ most: 'all' })}, room.free), 0) as free,
+    tier.offered and ${IS_MADE_SQL} and exists (
+      select from catalog_item region where region.code = stock.region_code and region.offered) as sold
   from stock join catalog_item tier on tier.code = stock.service_code
     ${JOIN_ROOM_SQL}
   where ($1::text is null or stock.region_code = $1) and ($2::text is null or stock.service_code = $2)

@@ -136,6 +136,23 @@ describe('An open matter', () => {
     expect(await find('CAPACITY', 'ams/vps-1')).toBeUndefined();
   });
 
+  it('is no tier that is nearly sold out while the operator does not offer it, or its region', async () => {
+    await operator('mutation { setStock(region: "ams", serviceCode: "vps-2", total: 1) { free } }');
+    const { rest, fund } = await newAccount();
+    await fund(30);
+    await rest('POST', '/v1/servers', { service_code: 'vps-2', region: 'ams' });
+    const isTold = async () => Boolean(await find('CAPACITY', 'ams/vps-2'));
+    for (const [withdraw, offer] of [
+      ['withdrawTier(code: "vps-2")', 'offerTier(code: "vps-2")'],
+      ['withdrawRegion(code: "ams")', 'offerRegion(code: "ams")'],
+    ]) {
+      expect(await isTold()).toBe(true);
+      await operator(`mutation { ${withdraw} { offered } }`);
+      expect(await isTold()).toBe(false);
+      await operator(`mutation { ${offer} { offered } }`);
+    }
+  });
+
   it('is a job that somebody must do by hand', async () => {
     const id = newId('job');
     await db.query(

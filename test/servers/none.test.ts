@@ -20,6 +20,12 @@ describe('An installation without dedicated servers', async () => {
     expect(tier.body.regions.map(({ stock }: { stock: string }) => stock)).toEqual(Array(4).fill('none'));
   });
 
+  it('tells the operator of no missing capacity for them', async () => {
+    await eventually(async () => (await operator('{ engines { name } }')).data.engines.length > 0);
+    const { data } = await operator('{ openMatters(limit: 200) { kind subject } }');
+    expect(data.openMatters.filter(({ subject }: { subject: string }) => subject.includes('ded-'))).toEqual([]);
+  });
+
   it('takes no host for them', async () => {
     const { errors } = await operator(
       'mutation { addHost(input: {name: "box", region: "ams", kind: DEDICATED, serviceCode: "ded-1"}) { name } }',
