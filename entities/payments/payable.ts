@@ -46,8 +46,8 @@ const IS_CANCELLED = `(split_part(external_key, ':', 1) in ('payout', 'payout-ca
   and split_part(external_key, ':', 2) in (select id from payout where account_id = $1 and status = 'CANCELLED'))`;
 /**
  * The transactions that changed the money of the account $1, in their order. The transfers of a transaction have one time. So a
- * moment never shows the money in the middle of a transaction. The time is that of its begin. A transaction may wait for the
- * account afterwards, and makes its ids then. So the ids give the order.
+ * moment never shows the money in the middle of a transaction. A transaction takes its time when it begins. Then it may wait for
+ * the account, and it makes its ids afterwards. So the ids give the order.
  */
 const LIST_MOMENTS = statement(MOMENT)`
   select ${net(`credit in ${OWN}`, `debit in ${OWN}`)} as total_micros,
@@ -62,7 +62,7 @@ const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /**
  * The bonuses that an account has not spent. It spends a bonus only when it has no other money. A refund returns spent bonuses
- * first. So does a payment that is back, and a correction of an earlier deduction.
+ * first, and so does a payment that is back. So does a sum by which the operator corrects an earlier deduction.
  */
 export function unspentBonus(moments: readonly Moment[]): bigint {
   let [total, bonus, spent, adjusted] = [0n, 0n, 0n, 0n];

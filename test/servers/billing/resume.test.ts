@@ -25,7 +25,7 @@ it('A server resumes no more when the operator suspends its account, which gets 
   expect(await shop.balanced()).toBe(true);
 });
 
-it('A server that was paid within its week has another week when a suspension gives the month back', async () => {
+it('A server that was paid in time has a week again when a suspension returns its month', async () => {
   const account = await shop.account(PRICE);
   const order = await shop.server(account, { status: 'SUSPENDED', suspendedFrom: 'RUNNING', suspendedAt: new Date() });
   await shop.tick('renewals');

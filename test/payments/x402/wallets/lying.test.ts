@@ -159,7 +159,7 @@ describe.skipIf(NO_ANVIL)('A contract wallet that lies', async () => {
       if (method === 'eth_estimateGas') simulations.push(JSON.stringify(parameters));
       return before(method, parameters);
     };
-    // The worker may send the first payment again at any time, so a simulation counts for the payment with its nonce.
+    // The worker may send the first payment again at any time. A simulation counts for the payment with its nonce.
     const isSimulated = (headers: typeof first) => simulations.some((call) => call.includes(nonceOf(headers).slice(2)));
     await account.rest('POST', '/v1/servers', ORDER, first);
     const address = payer.address.toLowerCase();
