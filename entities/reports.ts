@@ -3,6 +3,7 @@ import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import type { Row } from './database/table.ts';
 import { REVENUE } from './payments/ledger.ts';
+import { IS_IN_BALANCE_SQL } from './payments/payment.ts';
 
 const SALES = {
   region: column.text(),
@@ -67,4 +68,4 @@ export type Income = Row<typeof INCOME>;
 export const SUM_INCOME = statement(INCOME)`
   select coin, count(*)::int as payments, sum(credited_micros)::bigint as credited_micros,
     sum(paid_out_micros)::bigint as paid_out_micros
-  from payment where status in ('CREDITED', 'ASSIGNED', 'FINAL') and ${inRange('credited_at')} group by coin order by coin`;
+  from payment where ${IS_IN_BALANCE_SQL} and ${inRange('credited_at')} group by coin order by coin`;

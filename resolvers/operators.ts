@@ -1,4 +1,5 @@
 /** The named operators. Each has a token of its own, which the service shows once and which expires. */
+import { disableCreated } from '../entities/accounts/revoke.ts';
 import { find } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
@@ -15,10 +16,9 @@ import {
 } from '../entities/operator.ts';
 import { lockOperator } from '../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../entities/secrets.ts';
-import { DISABLE_CREATED, NOTE_CREATOR_REVOKED } from '../entities/webhooks/delivery.ts';
 import { requireOpen } from './accounts/account.ts';
 import { mayCall } from './accounts/auth/scope.ts';
-import type { Context } from './context.ts';
+import { actorOf, type Context } from './context.ts';
 import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';
 
@@ -109,16 +109,8 @@ async function lockOwnOperator(tx: Transaction, context: Context): Promise<void>
 }
 
 /** Disables the webhooks that an operator has created. */
-async function disableWebhooks(tx: Transaction, context: Context, id: string): Promise<void> {
-  const creators = [OPERATOR_ACCOUNT, [id]];
-  const disabled = await DISABLE_CREATED.all(tx, creators);
-  await NOTE_CREATOR_REVOKED.all(tx, creators);
-  for (const { id: webhook, disabledReason } of disabled)
-    await recordByOperator(tx, context, webhook, {
-      type: 'webhook.disabled',
-      data: { disabled_reason: disabledReason },
-    });
-}
+const disableWebhooks = (tx: Transaction, context: Context, id: string): Promise<void> =>
+  disableCreated(tx, OPERATOR_ACCOUNT, [id], actorOf(context));
 
 const recordOperator = (tx: Transaction, context: Context, id: string, data: Record<string, unknown>) =>
   recordByOperator(tx, context, id, { type: 'operator.updated', data });

@@ -51,9 +51,9 @@ export const LIST_CASES = statement(AbuseCase.columns)`
   select ${columnsOf(AbuseCase)} from abuse_case
   where ($1::text is null or state = $1) and ($2::text is null or account_id = $2)
   order by state <> 'OPEN', case state when 'OPEN' then deadline end, id desc limit $3::int`;
-/** The number of open cases of the account $1. */
-export const COUNT_OPEN_CASES = statement({ cases: column.int() })`
-  select count(*)::int as cases from abuse_case where account_id = $1 and state = 'OPEN'`;
+/** The number of open cases of each of the accounts $1 that has one. */
+export const COUNT_OPEN_CASES = statement({ accountId: AbuseCase.columns.accountId, cases: column.int() })`
+  select account_id, count(*)::int as cases from abuse_case where account_id = any($1) and state = 'OPEN' group by 1`;
 /** Deletes cases that closed more than `CASE_DAYS` ago, at most $1. */
 export const DELETE_OLD_CASES = statement({ id: column.key() })`
   with old as (

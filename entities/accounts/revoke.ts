@@ -56,21 +56,35 @@ export async function revokeCredentials(
   const apiKeys = await REVOKE_API_KEYS.all(tx, [accountId, ids]);
   const clients = (await DELETE_CLIENTS.all(tx, [accountId, ids, kept])).map(({ id }) => id);
   const sessions = (await END_CLIENT_SESSIONS.all(tx, [accountId, clients])).map(({ id }) => id);
-  const creators = [accountId, [...apiKeys.map(({ id }) => id), ...clients, ...kept]];
-  const webhooks = await DISABLE_CREATED.all(tx, creators);
-  await NOTE_CREATOR_REVOKED.all(tx, creators);
-  const sshKeys = await DELETE_CREATED_SSH_KEYS.all(tx, creators);
+  const creators = [...apiKeys.map(({ id }) => id), ...clients, ...kept];
+  await disableCreated(tx, accountId, creators, actor);
+  const sshKeys = await DELETE_CREATED_SSH_KEYS.all(tx, [accountId, creators]);
   const told = (subject: string, happening: Happening) => ({ accountId, subject, ...happening });
   await recordAll(tx, [
     ...apiKeys.map(({ id }) => told(id, { type: 'api_key.revoked', actor })),
     ...clients.map((id) => told(id, { type: 'oauth_client.removed', actor })),
     ...sessions.map((id) => told(id, { type: 'session.revoked', actor, data: { reason: 'client_deleted' } })),
-    ...webhooks.map(({ id, disabledReason }) =>
-      told(id, { type: 'webhook.disabled', actor, data: { disabled_reason: disabledReason } }),
-    ),
     ...sshKeys.map(({ id }) => told(id, { type: 'ssh_key.deleted', actor })),
   ]);
   const ended = [...apiKeys.map(({ id }) => id), ...sessions];
   tx.changed(...ended.map((id) => ({ kind: 'credential', accountId, id }) as const));
   return { apiKeys, clients, sessions };
+}
+
+/** Disables the webhooks that credentials or operators created. The caller holds the lock of the account. */
+export async function disableCreated(
+  tx: Transaction,
+  accountId: string,
+  creators: readonly string[],
+  actor: Actor,
+): Promise<void> {
+  const webhooks = await DISABLE_CREATED.all(tx, [accountId, creators]);
+  await NOTE_CREATOR_REVOKED.all(tx, [accountId, creators]);
+  await recordAll(
+    tx,
+    webhooks.map(({ id, disabledReason }) => ({
+      ...{ accountId, subject: id, type: 'webhook.disabled' as const, actor },
+      data: { disabled_reason: disabledReason },
+    })),
+  );
 }

@@ -7,12 +7,12 @@ import { BmcDriver } from './drivers/bmc/bmc.ts';
 import type { HardwareDriver } from './drivers/driver.ts';
 import { lxcDriver, lxcDriverBy } from './drivers/lxc/settings.ts';
 import { ManualDriver } from './drivers/manual.ts';
-import { NO_DRIVER } from './none.ts';
 import { SimulatedDriver } from './drivers/simulated.ts';
 import type { Connect, Drivers } from './engines.ts';
 import { ManualJobs } from './manual-jobs.ts';
 import { Deployments } from './netboot/deployments.ts';
 import { bareMetalHostsOf } from './netboot/hosts.ts';
+import { NO_DRIVER } from './none.ts';
 
 interface Choice {
   lxc: Parameters<typeof lxcDriver>[0] | undefined;

@@ -15,10 +15,11 @@ export async function findAccount(context: Context): Promise<Account> {
   return found(await find(context.db, Account, { id: accountOf(context) }));
 }
 
-/** Locks an account until the end of the transaction, and reads it. */
+/** Locks an account until the end of the transaction, and reads it. @throws ApiError not_found */
 export async function lockedAccount(tx: Transaction, id: string): Promise<Account> {
+  if (!isId('acct', id)) throw new ApiError('not_found');
   await lockAccount(tx, id);
-  return tx.manager.findOneByOrFail(Account, { id });
+  return found(await find(tx, Account, { id }));
 }
 
 /**
@@ -90,11 +91,9 @@ export async function changeSuspension(
   id: string,
   suspension: { reason: string | null; serversOff?: boolean },
 ): Promise<Account> {
-  if (!isId('acct', id)) throw new ApiError('not_found');
   // Under this lock, no new or rotated credential misses the change.
-  await lockAccount(tx, id);
+  await lockedAccount(tx, id);
   await setSuspension(tx, id, suspension, actorOf(context));
-  const account = found(await find(tx, Account, { id }));
   await context.provisioning.servers.followSuspension(tx, id, actorOf(context));
-  return account;
+  return found(await find(tx, Account, { id }));
 }

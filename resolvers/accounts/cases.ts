@@ -47,8 +47,12 @@ export const listCases = (
   limit: number,
 ): Promise<AbuseCase[]> => LIST_CASES.all(db, [state, accountId, limit]);
 
-export const countOpenCases = async ({ db }: Context, accountId: string): Promise<number> =>
-  (await COUNT_OPEN_CASES.first(db, [accountId]))!.cases;
+/** The number of open cases of each account, in their order. */
+export async function countOpenCases({ db }: Context, accountIds: readonly string[]): Promise<number[]> {
+  const counted = await COUNT_OPEN_CASES.all(db, [accountIds]);
+  const cases = new Map(counted.map((row) => [row.accountId, row.cases]));
+  return accountIds.map((id) => cases.get(id) ?? 0);
+}
 
 /**
  * Opens a case against the customer whose server had the address at the time. The customer gets the complaint as a message.

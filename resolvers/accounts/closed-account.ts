@@ -1,12 +1,11 @@
 /** Closes an account for the operator. Its balance stays, and its owner may log in to read, and to ask for the balance. */
 import { Account, setSuspension } from '../../entities/accounts/account.ts';
-import { exists, find } from '../../entities/database/table.ts';
-import { isId } from '../../entities/ids.ts';
-import { lockAccount } from '../../entities/payments/ledger.ts';
+import { find } from '../../entities/database/table.ts';
 import { LOCK_SERVERS_OF_ACCOUNT } from '../../entities/servers/find.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { destroyServer } from '../servers/delete.ts';
+import { lockedAccount } from './account.ts';
 import { type Revoked, revokeCredentialsOf } from './auth/revoke.ts';
 
 export interface ClosedAccount {
@@ -27,9 +26,8 @@ export async function closeAccount(
   terms: { refund: boolean; reason: string },
 ): Promise<ClosedAccount> {
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, id);
+    await lockedAccount(tx, id);
     const { reason } = terms;
-    found(isId('acct', id) && (await exists(tx, Account, { id })));
     await setSuspension(tx, id, { reason }, actorOf(context));
     const revoked = await revokeCredentialsOf(tx, context, id, reason);
     let refundedMicros = 0n;

@@ -27,7 +27,7 @@ import { actorOf, type Context, requireAccount } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { requireRegion } from '../servers/hosts.ts';
-import { lockOwnAccount } from './account.ts';
+import { lockedAccount, lockOwnAccount } from './account.ts';
 
 export { MESSAGE_SENDERS, RELATED_TYPES } from '../../entities/accounts/message.ts';
 
@@ -123,8 +123,7 @@ export async function markMessageRead(context: Context, id: string): Promise<Mes
 /** Marks all messages of an account to the operator as read. @returns how many @throws ApiError not_found */
 export async function markMessagesRead({ db }: Context, accountId: string): Promise<number> {
   return db.transaction(async (tx) => {
-    found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
-    await lockAccount(tx, accountId);
+    await lockedAccount(tx, accountId);
     return (await MARK_ALL_READ.all(tx, [accountId])).length;
   });
 }

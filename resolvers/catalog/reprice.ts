@@ -1,7 +1,7 @@
 /** Gives the servers of a tier its present price, after a notice. The operator can take the notice back. */
 import { FIND_TIER } from '../../entities/catalog.ts';
-import { ApiError } from '../../entities/errors.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { ApiError } from '../../entities/errors.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { ANNOUNCE_PRICE, WITHDRAW_PRICE } from '../../entities/servers/renewal.ts';
@@ -84,16 +84,21 @@ async function tellAll(
   servers: Told,
   { code, priceMonthUsd }: { code: string; priceMonthUsd: number },
 ): Promise<void> {
-  const from = servers.find(({ nextPriceFrom }) => nextPriceFrom)?.nextPriceFrom;
-  const told = [
-    `From ${from?.toISOString()} on, a month of the tier ${code} costs ${priceMonthUsd} USD. ` +
-      'Each of your servers of this tier takes the price at its first renewal after that. Until then, it keeps its present price.',
-    `The announced price of the tier ${code} does not come. Your servers of this tier keep their present price.`,
-  ];
-  for (const [i, body] of told.entries()) {
-    const concerned = servers.filter(({ nextPriceFrom }) => (nextPriceFrom === null) === (i === 1));
+  const tell = async (body: string, concerned: Told) => {
     const accountIds = [...new Set(concerned.map(({ accountId }) => accountId))].sort();
     const letter = { title: `Price of ${code}`, body, relatedType: null, relatedId: null };
     if (accountIds.length) await writeMessages(tx, 'OPERATOR', accountIds, letter, actorOf(context));
-  }
+  };
+  const { announced = [], withdrawn = [] } = Object.groupBy(servers, ({ nextPriceFrom }) =>
+    nextPriceFrom ? 'announced' : 'withdrawn',
+  );
+  await tell(
+    `From ${announced[0]?.nextPriceFrom?.toISOString()} on, a month of the tier ${code} costs ${priceMonthUsd} USD. ` +
+      'Each of your servers of this tier takes the price at its first renewal after that. Until then, it keeps its present price.',
+    announced,
+  );
+  await tell(
+    `The announced price of the tier ${code} does not come. Your servers of this tier keep their present price.`,
+    withdrawn,
+  );
 }

@@ -17,6 +17,7 @@ import {
   IS_VPS_SIMULATED,
   LOCK_ENGINES,
   UPDATE_ENGINE,
+  NO_ENGINE,
 } from '../../entities/servers/engine.ts';
 import { CircuitBreaker, RESOLVE_ALL } from '../../entities/servers/finding.ts';
 import type { Context } from '../context.ts';
@@ -27,7 +28,7 @@ import { certificateOf, requireRegion } from './hosts.ts';
 export { ENGINE_PRODUCTS, ENGINE_STATES } from '../../entities/servers/engine.ts';
 
 /** The names of the drivers, which engines of the environment have. */
-const DRIVERS = ['bmc', 'lxc', 'manual', 'none', 'simulated'];
+const DRIVERS = ['bmc', 'lxc', 'manual', NO_ENGINE, 'simulated'];
 /** The most members of a cluster, and the most nameservers of a machine. */
 const [ENDPOINTS_MAX, NAMESERVERS_MAX] = [64, 8];
 const DEFAULTS: EngineConnection = {

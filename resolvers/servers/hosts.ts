@@ -5,7 +5,7 @@ import { exists, find, findAll, lock, remove, update } from '../../entities/data
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
-import { Engine } from '../../entities/servers/engine.ts';
+import { Engine, NO_ENGINE } from '../../entities/servers/engine.ts';
 import { BMC_PASSWORD, type Bmc, type FIRMWARES, Host, type HostState, moveHost } from '../../entities/servers/host.ts';
 import { ADD_HOST, FIND_HOST_CONFLICT, FIND_OCCUPANT, UPDATE_HOST } from '../../entities/servers/host-settings.ts';
 import { FORGET_UNMOVED } from '../../entities/servers/placement.ts';
@@ -55,7 +55,7 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
   const engine = given.engine ?? context.provisioning.servers.engineOf(kind);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
-    if (engine === 'none')
+    if (engine === NO_ENGINE)
       throw invalid('engine', `The configuration has no driver for ${kind}. Name an engine that you added.`);
     if (given.engine) await requireEngine(tx, given.engine, given);
     if (kind === 'DEDICATED' && !serviceCode) throw invalid('service_code', 'A dedicated server is sold as a tier.');

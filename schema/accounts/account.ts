@@ -1,4 +1,5 @@
 /** The account and its balance. */
+import DataLoader from 'dataloader';
 import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import {
   findAccount,
@@ -12,7 +13,7 @@ import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revok
 import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
-import type { AccountLimits } from '../../resolvers/context.ts';
+import type { AccountLimits, Context } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
 
@@ -61,11 +62,19 @@ export const AccountType = objectType<Account>(
     }),
     openCases: t.int({
       description: 'The number of complaints about its servers that wait for their end.',
-      resolve: ({ id }, _, context) => countOpenCases(context, id),
+      resolve: ({ id }, _, context) => loadOpenCases(context, id),
     }),
     limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
   }),
 );
+
+/** Counts the open cases of an account, in one query with the others of a list. */
+function loadOpenCases(context: Context, id: string): Promise<number> {
+  const loader = loaders.get(context) ?? new DataLoader((ids) => countOpenCases(context, ids), { cache: false });
+  loaders.set(context, loader);
+  return loader.load(id);
+}
+const loaders = new WeakMap<Context, DataLoader<string, number>>();
 
 export const BalanceType = objectType<BalanceView>('Balance', 'The balance of the account.', (t) => ({
   balanceUsd: t.expose('availableMicros', { type: 'Usd', description: 'The amount that the account can spend now.' }),

@@ -4,15 +4,11 @@ import type { Row } from './api.ts';
 import type { Lists } from './first-steps.ts';
 import { ago, toneOf, usd } from './values.ts';
 
-/** The queries of the figures: a name, the root field, and the selection. */
+/** The queries of the figures: the root field, and the selection. */
 export const FIGURES = [
-  ['sales', 'sales', 'sales { servers monthlyUsd }'],
-  ['totals', 'dailyTotals', 'totals: dailyTotals(days: 1) { kind creditedUsd }'],
-  [
-    'latest',
-    'servers',
-    'latest: servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }',
-  ],
+  ['sales', 'sales { servers monthlyUsd }'],
+  ['dailyTotals', 'dailyTotals(days: 1) { kind creditedUsd }'],
+  ['hosts', 'hosts { state memoryMb claimedMemoryMb }'],
 ] as const;
 
 const sum = (rows: readonly Row[], field: string): number =>
@@ -24,24 +20,24 @@ function Figure({ name, value, path }: { name: string; value: string; path: stri
 }
 
 /** Leaves out the numbers that the role may not read. */
-export function Figures({ lists: { sales, totals, hosts } }: { lists: Lists }) {
-  const credited = (totals ?? []).filter(({ kind }) => kind === 'topup');
+export function Figures({ figures: { sales, dailyTotals, hosts } }: { figures: Lists }) {
+  const credited = (dailyTotals ?? []).filter(({ kind }) => kind === 'topup');
   const room = (hosts ?? []).filter(({ state }) => state === 'ACTIVE');
   const used = (100 * sum(room, 'claimedMemoryMb')) / sum(room, 'memoryMb');
   return html`<section class="figures" aria-label="Figures">
     ${sales && html`<${Figure} name="Servers" value=${sum(sales, 'servers').toLocaleString('en')} path="servers" />`}
     ${sales && html`<${Figure} name="A month" value=${usd(sum(sales, 'monthlyUsd'))} path="sales" />`}
-    ${totals && html`<${Figure} name="Paid today" value=${usd(sum(credited, 'creditedUsd'))} path="payments" />`}
+    ${dailyTotals && html`<${Figure} name="Paid today" value=${usd(sum(credited, 'creditedUsd'))} path="payments" />`}
     ${room.length > 0 && html`<${Figure} name="Memory sold" value=${`${Math.round(used)} %`} path="hosts" />`}
   </section>`;
 }
 
 /** The latest orders, with their state as it is now. */
-export function LatestOrders({ lists: { latest = [] } }: { lists: Lists }) {
-  if (!latest.length) return null;
+export function LatestOrders({ lists: { servers = [] } }: { lists: Lists }) {
+  if (!servers.length) return null;
   return html`<section class="latest" aria-labelledby="latest">
     <h2 id="latest">Latest orders</h2>
-    <ul class="matters">${latest.map(
+    <ul class="matters">${servers.map(
       ({ orderNumber, hostname, serviceCode, region, status, createdAt }) => html`<li key=${orderNumber}>
         <a href=${`#servers?row=${orderNumber}`}>
           <strong class="state ${toneOf(String(status))}">${hostname} <code>${orderNumber}</code></strong>

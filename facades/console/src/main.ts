@@ -2,8 +2,8 @@
 import { effect, signal } from '@preact/signals';
 import { html, render } from 'htm/preact';
 import { connection, logIn, logOut, may, operator, resume } from './api.ts';
-import { FormDialog } from './form.ts';
 import { followRow } from './details.ts';
+import { FormDialog } from './form.ts';
 import { Guard } from './guard.ts';
 import { followPage, ListPage } from './list.ts';
 import { loadModel } from './model.ts';

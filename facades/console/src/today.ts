@@ -37,41 +37,52 @@ const PROGRESS = [
   ['regions', 'regions { offered }'],
   ['tiers', 'tiers { offered }'],
   ['engines', 'engines { simulated seenAt trouble }'],
-  ['hosts', 'hosts { state memoryMb claimedMemoryMb }'],
+  ['hosts', 'hosts { state }'],
   ['addressPools', 'addressPools { id }'],
   ['images', 'images { offered }'],
   ['stock', 'stock { free }'],
   ['gateways', 'gateways { reachable simulated }'],
-  ['servers', 'servers(limit: 1) { data { orderNumber } }'],
+  ['servers', 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }'],
 ] as const;
 
 const matters = signal<Matter[] | undefined>(undefined);
 const lists = signal<Lists>({});
+const figures = signal<Lists>({});
 
 async function read(): Promise<void> {
-  const figures = FIGURES.filter(([, field]) => may(field)).map(([, , query]) => query);
-  const allowed = [...PROGRESS.filter(([field]) => may(field)).map(([, query]) => query), ...figures];
+  const allowed = PROGRESS.filter(([field]) => may(field)).map(([, query]) => query);
   const { openMatters, ...rest } = await graphql<{ openMatters: Matter[] } & Record<string, Row[] | { data: Row[] }>>(
     `{ ${[MATTERS, ...allowed].join(' ')} }`,
   );
-  const rows = Object.entries(rest).map(([field, value]) => [field, Array.isArray(value) ? value : value.data]);
-  lists.value = Object.fromEntries(rows);
+  lists.value = rowsOf(rest);
   matters.value = openMatters;
 }
+async function readFigures(): Promise<void> {
+  const allowed = FIGURES.filter(([field]) => may(field)).map(([, query]) => query);
+  if (allowed.length) figures.value = rowsOf(await graphql(`{ ${allowed.join(' ')} }`));
+}
+const rowsOf = (answer: Record<string, Row[] | { data: Row[] }>): Lists =>
+  Object.fromEntries(
+    Object.entries(answer).map(([field, value]) => [field, Array.isArray(value) ? value : value.data]),
+  );
 const isOpen = computed(() => operator.value !== undefined && place.value.path === '');
 /** The rest between two readings while changes pour in, in milliseconds. Each reading asks every gateway. */
 const REST_MS = 10_000;
-const readAgain = paced(
-  async () => {
-    if (isOpen.peek()) await read();
-  },
-  () => REST_MS,
-);
+/** The same for the figures, which read all servers. */
+const FIGURES_REST_MS = 60_000;
+const whileOpen = (work: () => Promise<void>, restMs: number) =>
+  paced(
+    async () => {
+      if (isOpen.peek()) await work();
+    },
+    () => restMs,
+  );
+const again = [whileOpen(read, REST_MS), whileOpen(readFigures, FIGURES_REST_MS)];
 effect(() => {
-  if (isOpen.value) void read().catch(() => {});
+  if (isOpen.value) for (const work of [read, readFigures]) void work().catch(() => {});
 });
 effect(() => {
-  if (changes.value && isOpen.peek()) readAgain();
+  if (changes.value && isOpen.peek()) for (const work of again) work();
 });
 
 export function Today() {
@@ -79,7 +90,7 @@ export function Today() {
   return html`
     <header class="head"><h1>Today</h1></header>
     ${!open && html`<p class="empty">Reading …</p>`}
-    ${open && html`<${Figures} lists=${lists.value} />`}
+    ${open && html`<${Figures} figures=${figures.value} />`}
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
     ${open && html`<${FirstSteps} lists=${lists.value} /><${LatestOrders} lists=${lists.value} />`}`;

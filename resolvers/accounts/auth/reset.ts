@@ -2,12 +2,11 @@
 import { Account } from '../../../entities/accounts/account.ts';
 import { Totp } from '../../../entities/accounts/totp.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
-import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { isId, randomText } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
+import { randomText } from '../../../entities/ids.ts';
 import type { Context } from '../../context.ts';
 import { found } from '../../errors.ts';
+import { lockedAccount } from '../account.ts';
 import { writeNote } from '../customer.ts';
 import { hashPassword } from './password.ts';
 import { recordLoginChange } from './sessions.ts';
@@ -31,7 +30,7 @@ export async function resetPassword(context: Context, id: string, proof: string)
   const password = randomText(PASSWORD_LENGTH);
   const passwordHash = await hashPassword(password);
   return context.db.transaction(async (tx) => {
-    const account = await lockedCustomer(tx, id);
+    const account = await lockedAccount(tx, id);
     if (!account.passwordHash)
       throw new ApiError(
         'validation_failed',
@@ -51,18 +50,11 @@ export async function resetPassword(context: Context, id: string, proof: string)
  */
 export async function resetSecondFactor(context: Context, id: string, proof: string): Promise<Account> {
   return context.db.transaction(async (tx) => {
-    if (!(await lockedCustomer(tx, id)).totpEnabled) throw new ApiError('totp_not_enabled');
+    if (!(await lockedAccount(tx, id)).totpEnabled) throw new ApiError('totp_not_enabled');
     await writeNote(tx, context, id, `Second factor reset. Proof: ${proof}`);
     await remove(tx, Totp, { accountId: id });
     await update(tx, Account, { id }, { totpEnabled: false });
     await recordLoginChange(context, tx, id, 'totp_reset');
     return found(await find(tx, Account, { id }));
   });
-}
-
-/** Locks an account, and reads it. @throws ApiError not_found */
-async function lockedCustomer(tx: Transaction, id: string): Promise<Account> {
-  if (!isId('acct', id)) throw new ApiError('not_found');
-  await lockAccount(tx, id);
-  return found(await find(tx, Account, { id }));
 }

@@ -1,16 +1,12 @@
 /** Ends all credentials of an account: by its owner with a new password, or by the operator. */
-import { Account } from '../../../entities/accounts/account.ts';
 import { FIND_OPEN_SESSIONS } from '../../../entities/accounts/credential.ts';
 import { FIND_WAYS_IN } from '../../../entities/accounts/oauth-client.ts';
 import { revokeCredentials } from '../../../entities/accounts/revoke.ts';
 import { PendingLogin } from '../../../entities/accounts/totp.ts';
-import { find, remove, update } from '../../../entities/database/table.ts';
+import { remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
-import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
 import { transition } from '../../../entities/history/transition.ts';
-import { isId } from '../../../entities/ids.ts';
-import { lockAccount } from '../../../entities/payments/ledger.ts';
 import {
   LOCK_WEBHOOKS,
   SECRET_REVOKED,
@@ -20,7 +16,7 @@ import {
 } from '../../../entities/webhooks/webhook.ts';
 import { newWebhookSecret, writeMessages } from '../../../provisioning/index.ts';
 import { actorOf, type Context } from '../../context.ts';
-import { found } from '../../errors.ts';
+import { lockedAccount } from '../account.ts';
 import { endSessions } from './sessions.ts';
 
 /** The numbers of ended things. */
@@ -37,10 +33,8 @@ export interface Revoked {
  * @throws ApiError not_found
  */
 export async function revokeAccount(context: Context, id: string, reason: string): Promise<Revoked> {
-  if (!isId('acct', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
-    await lockAccount(tx, id);
-    found(await find(tx, Account, { id }));
+    await lockedAccount(tx, id);
     const revoked = await revokeCredentialsOf(tx, context, id, reason);
     const body = `We ended the sessions and credentials of your account, and disabled its webhooks. Our reason: ${reason}`;
     const letter = { title: 'We ended your credentials', body, relatedType: null, relatedId: null };

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
-import { consoleAt, logIn, visitPath } from '../../setup/console.ts';
+import { consoleAt, logIn, visitPath } from './open-page.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -31,6 +31,17 @@ async function adjust(page: Page, amount: string): Promise<void> {
 }
 const openAdjustment = (page: Page) => page.getByRole('button', { name: 'Adjust the balance' }).click();
 const closed = (page: Page) => page.getByRole('dialog').waitFor({ state: 'detached' });
+
+/** Adjusts a balance by 25 USD, and loses the answer. The form stays open. */
+async function unanswered() {
+  const account = await newAccount();
+  const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+  await loseAnswer(page, 'adjustBalance');
+  await openAdjustment(page);
+  await adjust(page, '25');
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  return { account, page };
+}
 
 describe.runIf(hasChromium)('A form of the console', () => {
   beforeAll(start);
@@ -86,12 +97,7 @@ describe.runIf(hasChromium)('A form of the console', () => {
   });
 
   it('pays once when the operator sends it again after a lost answer', async () => {
-    const account = await newAccount();
-    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
-    await loseAnswer(page, 'adjustBalance');
-    await openAdjustment(page);
-    await adjust(page, '25');
-    await page.getByRole('dialog').getByRole('alert').waitFor();
+    const { account, page } = await unanswered();
     expect(await account.balance()).toBe(25);
     await adjust(page, '25');
     await closed(page);
@@ -99,12 +105,7 @@ describe.runIf(hasChromium)('A form of the console', () => {
   });
 
   it('pays once when the operator opens it again after a lost answer, and again when that one has succeeded', async () => {
-    const account = await newAccount();
-    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
-    await loseAnswer(page, 'adjustBalance');
-    await openAdjustment(page);
-    await adjust(page, '25');
-    await page.getByRole('dialog').getByRole('alert').waitFor();
+    const { account, page } = await unanswered();
     await page.reload();
     await openAdjustment(page);
     await adjust(page, '25');
@@ -117,12 +118,7 @@ describe.runIf(hasChromium)('A form of the console', () => {
   });
 
   it('tells the operator who sends other values after a lost answer that the service carried out the first ones', async () => {
-    const account = await newAccount();
-    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
-    await loseAnswer(page, 'adjustBalance');
-    await openAdjustment(page);
-    await adjust(page, '25');
-    await page.getByRole('dialog').getByRole('alert').waitFor();
+    const { account, page } = await unanswered();
     await adjust(page, '30');
     await page.getByText('The service carried out the values that you sent first.').waitFor();
     expect(await account.balance()).toBe(25);

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
-import { consoleAt, visitPath } from '../../setup/console.ts';
+import { consoleAt, visitPath } from './open-page.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
 const { graphqlUrl, newAccount, operatorToken } = await startFreehold();

@@ -210,11 +210,12 @@ export class LxcEngine {
 
   /** Gives a machine that is off what older versions did not. A machine that is on would lose its network for a moment. */
   async tighten(name: string, signal: AbortSignal): Promise<void> {
-    const { status, type, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+    const { status, type, config, devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
     if (status !== 'Stopped') return;
     const nic = devices?.[NIC];
     if (nic && isLoose(nic)) await this.mark(name, {}, signal, { [NIC]: tightened(nic) });
-    if (type === 'virtual-machine') await this.mark(name, HOST_COUNTERS, signal);
+    const asks = Object.entries(HOST_COUNTERS).some(([key, value]) => config?.[key] !== value);
+    if (type === 'virtual-machine' && asks) await this.mark(name, HOST_COUNTERS, signal);
   }
 
   /** The disk and the network card of a machine after a resize. The card keeps its addresses. */
