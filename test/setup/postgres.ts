@@ -56,7 +56,7 @@ function flagsOf(folder: string): string[] {
   // Half of the time of a connection goes into its password, and tests open some ten thousand.
   const lines = [`host all ${ROLE} 127.0.0.1/32 trust`, 'host all all 127.0.0.1/32 scram-sha-256'];
   writeFileSync(file, lines.join('\n'));
-  return ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', `hba_file=${file}`];
+  return ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=500', `hba_file=${file}`];
 }
 
 /** Fails the run if a transaction has locked rows out of order (test/setup/lock-order.ts). */
