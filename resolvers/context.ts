@@ -24,6 +24,8 @@ export interface Viewer {
   scopes: ReadonlySet<RequiredScope>;
   /** The role of an operator. A customer has none. */
   role?: OperatorRole;
+  /** The session of an operator who has signed in. Absent: the operator acts by a token. */
+  session?: string;
   expiresAt: Date | null;
   /** Whether it is a login: of a person, or of the only way into an account without a password. */
   isLogin?: boolean;

@@ -21,6 +21,7 @@ import './catalog/regions.ts';
 import './catalog/stock.ts';
 import './catalog/tiers.ts';
 import './operators.ts';
+import './operator-sessions.ts';
 import './open-matters.ts';
 import './operator-events.ts';
 import './payments/adjustments.ts';

@@ -51,6 +51,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['deposit', 'source'],
   ['engine', 'name'],
   ['operator', 'id'],
+  ['operator_session', 'id'],
   ['engine_image', 'name'],
   ['audit_unlinked', 'entry_id'],
   ['task', 'subject'],

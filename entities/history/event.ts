@@ -99,6 +99,9 @@ export const EVENT_TYPES = [
   'month.closed',
   'gateway.warned',
   'operator.updated',
+  'operator.signed_in',
+  'operator.signed_out',
+  'operator.refused',
   'note.added',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -1,0 +1,24 @@
+-- Operators who sign in: an invitation, a password, a second factor (in totp, under the operator's id), and sessions.
+alter table operator
+  add column password_hash text,
+  add column invitation_digest bytea,
+  add column invitation_expires_at timestamptz(3),
+  alter column token_digest drop not null,
+  alter column expires_at drop not null,
+  drop constraint operator_state_check,
+  add constraint operator_state_check check (state in ('INVITED', 'ACTIVE', 'ENDED'));
+drop index operator_name;
+create unique index operator_name on operator (lower(name)) where state <> 'ENDED';
+create unique index operator_invitation on operator (invitation_digest);
+
+create table operator_session (
+  id text primary key,
+  operator_id text not null,
+  digest bytea not null,
+  user_agent text,
+  created_at timestamptz(3) not null default now(),
+  used_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null
+);
+create unique index operator_session_digest on operator_session (digest);
+create index operator_session_operator on operator_session (operator_id);
