@@ -112,6 +112,11 @@ const VARIABLES = {
     ALLOW_SIMULATED: variable(flag, 'false', 'Lets simulated machines or payments run beside real ones.'),
   },
   Payments: {
+    OPERATOR_LIMIT_USD: variable(
+      whole(0, 1_000_000_000, 'US dollars'),
+      '0',
+      'What one operator adjusts and pays out in 24 hours. [Another one](security.md#large-sums) approves the rest. 0: no limit.',
+    ),
     PAYMENTS_FILE: optional(path, 'simulated payments', 'A JSON file of [gateways](payments.md) for coins.'),
   },
   'VPS on LXD or Incus': {

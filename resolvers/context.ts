@@ -45,6 +45,8 @@ export interface Context {
   provisioning: Provisioning;
   vault: Vault;
   limits: AccountLimits;
+  /** What one operator adjusts and pays out in 24 hours without another one, in micro-USD. 0: no limit. */
+  operatorLimitMicros: bigint;
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;

@@ -29,6 +29,7 @@ import './payments/billing.ts';
 import './payments/bonus.ts';
 import './payments/payments.ts';
 import './payments/payouts.ts';
+import './payments/proposals.ts';
 import './payments/receipts.ts';
 import './payments/x402.ts';
 import './planned.ts';

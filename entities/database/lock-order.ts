@@ -19,6 +19,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['agent', 'id'],
   ['webhook', 'id'],
   ['webhook_delivery', 'id'],
+  ['proposal', 'id'],
   ['payout', 'id'],
   ['payment', 'id'],
   ['x402_authorization', 'payment_id'],

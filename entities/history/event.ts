@@ -98,6 +98,7 @@ export const EVENT_TYPES = [
   'movement.recorded',
   'month.closed',
   'gateway.warned',
+  'proposal.updated',
   'operator.updated',
   'operator.signed_in',
   'operator.signed_out',

@@ -22,3 +22,28 @@ create table operator_session (
 );
 create unique index operator_session_digest on operator_session (digest);
 create index operator_session_operator on operator_session (operator_id);
+
+-- Sums that operators move while they have a limit. Those above it wait for another operator.
+create table proposal (
+  id text primary key,
+  state text not null check (state in ('WITHIN_LIMIT', 'OPEN', 'APPROVED', 'REFUSED', 'EXPIRED')),
+  kind text not null check (kind in ('ADJUSTMENT', 'PAYOUT', 'RETURN')),
+  key text not null,
+  account_id text not null,
+  amount_micros bigint not null,
+  reason text not null,
+  payment_id text,
+  coin text,
+  address text,
+  signature text,
+  source text,
+  proposer_id text not null,
+  proposer_name text not null,
+  decider_name text,
+  created_at timestamptz(3) not null default now(),
+  expires_at timestamptz(3) not null,
+  decided_at timestamptz(3)
+);
+create unique index proposal_key on proposal (kind, key);
+create index proposal_passed on proposal (proposer_id, created_at) where state = 'WITHIN_LIMIT';
+create index proposal_open on proposal (id) where state = 'OPEN';
