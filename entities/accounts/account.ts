@@ -10,6 +10,22 @@ import { KEPT_REFUND_SQL } from '../payments/withheld.ts';
 import { priceAtSql } from '../servers/renewal.ts';
 import { KEEPS_HOLD_SQL, KEPT_HOLD_SQL } from '../servers/server.ts';
 
+/** The most that an account may have of each thing. An operator may set each for one account. */
+export interface AccountLimits {
+  apiKeys: number;
+  servers: number;
+  sshKeys: number;
+  webhooks: number;
+  agentEntries: number;
+  agentChangesPerHour: number;
+  pendingTopups: number;
+  unpaidTopupsPerDay: number;
+  /** Payments by x402 with an open outcome, also of each payer. */
+  openPayments: number;
+  sessions: number;
+  oauthClients: number;
+}
+
 export const Account = entity('account', {
   id: column.key(),
   kind: column.oneOf('PERSON', 'AGENT'),
@@ -27,8 +43,13 @@ export const Account = entity('account', {
   suspendedFor: nullable(column.text()),
   /** Whether its servers are off until the suspension ends. */
   serversOff: defaulting(column.boolean(), 'false'),
+  /** Its own limits. Those that it lacks are the ones of the configuration. */
+  limits: defaulting(column.json<Partial<AccountLimits>>(), "'{}'"),
 });
 export type Account = RowOf<typeof Account>;
+
+/** The own limits of the account $1. */
+export const READ_LIMITS = statement({ limits: Account.columns.limits })`select limits from account where id = $1`;
 
 const BALANCE = {
   availableMicros: column.bigint(),

@@ -56,6 +56,7 @@ export const EVENT_TYPES = [
   'account.totp_reset',
   'account.suspended',
   'account.resumed',
+  'account.limits_changed',
   'message.created',
   'message.received',
   'message.sent',

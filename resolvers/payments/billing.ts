@@ -18,7 +18,7 @@ import { type TurnLimits, Turns } from '../../entities/turns.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { lockOwnAccount } from '../accounts/account.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { found } from '../errors.ts';
+import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -183,7 +183,7 @@ async function refuseTooMany(
   accountId: string,
 ): Promise<Date> {
   const { pending, nextAt, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId, limits.unpaidTopupsPerDay]))!;
-  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  if (pending >= limits.pendingTopups) throw limitReached('topup_limit_reached', limits.pendingTopups);
   if (nextAt && nextAt > now) throw tooManyUnpaid(limits.unpaidTopupsPerDay, nextAt, now);
   return now;
 }

@@ -1,6 +1,6 @@
 /** The account and its balance. */
 import DataLoader from 'dataloader';
-import type { Account, BalanceView } from '../../entities/accounts/account.ts';
+import type { Account, AccountLimits, BalanceView } from '../../entities/accounts/account.ts';
 import {
   findAccount,
   findBalance,
@@ -13,9 +13,10 @@ import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revok
 import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
-import type { AccountLimits, Context } from '../../resolvers/context.ts';
+import { setAccountLimits } from '../../resolvers/accounts/limits.ts';
+import type { Context } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
-import { builder, enumType, objectType } from '../builder.ts';
+import { builder, enumType, inputType, objectType } from '../builder.ts';
 
 const AccountKind = enumType('AccountKind', 'The kind of holder: a person, or an agent that registered itself.', [
   'PERSON',
@@ -31,10 +32,41 @@ const AccountLimitsType = objectType<AccountLimits>(
     sshKeys: t.exposeInt('sshKeys'),
     webhooks: t.exposeInt('webhooks'),
     agentEntries: t.exposeInt('agentEntries'),
+    agentChangesPerHour: t.exposeInt('agentChangesPerHour'),
     pendingTopups: t.exposeInt('pendingTopups'),
+    unpaidTopupsPerDay: t.exposeInt('unpaidTopupsPerDay'),
+    openPayments: t.exposeInt('openPayments'),
     sessions: t.exposeInt('sessions'),
     oauthClients: t.exposeInt('oauthClients'),
   }),
+);
+
+const LIMIT = { type: 'AccountLimit' } as const;
+const SetAccountLimitsInput = inputType('SetAccountLimitsInput', (t) => ({
+  apiKeys: t.field({ ...LIMIT, description: 'Active API keys.' }),
+  servers: t.field({ ...LIMIT, description: 'Servers.' }),
+  sshKeys: t.field({ ...LIMIT, description: 'SSH keys.' }),
+  webhooks: t.field({ ...LIMIT, description: 'Webhooks.' }),
+  agentEntries: t.field({ ...LIMIT, description: 'Entries in the directory of agents.' }),
+  agentChangesPerHour: t.field({ ...LIMIT, description: 'Changes of these entries in an hour.' }),
+  pendingTopups: t.field({ ...LIMIT, description: 'Top-ups that wait for a payment.' }),
+  unpaidTopupsPerDay: t.field({ ...LIMIT, description: 'Top-ups that got less than 1 USD, in 24 hours.' }),
+  openPayments: t.field({ ...LIMIT, description: 'Open payments by x402.' }),
+  sessions: t.field({ ...LIMIT, description: 'Sessions, at least 1.' }),
+  oauthClients: t.field({ ...LIMIT, description: 'OAuth clients.' }),
+}));
+const OwnLimitsType = objectType<Partial<AccountLimits>>(
+  'OwnLimits',
+  'The limits of one account. Null: that of the configuration.',
+  (t) => {
+    const own = (name: keyof AccountLimits) => t.int({ nullable: true, resolve: (limits) => limits[name] ?? null });
+    return {
+      ...{ apiKeys: own('apiKeys'), servers: own('servers'), sshKeys: own('sshKeys'), webhooks: own('webhooks') },
+      ...{ agentEntries: own('agentEntries'), agentChangesPerHour: own('agentChangesPerHour') },
+      ...{ pendingTopups: own('pendingTopups'), unpaidTopupsPerDay: own('unpaidTopupsPerDay') },
+      ...{ openPayments: own('openPayments'), sessions: own('sessions'), oauthClients: own('oauthClients') },
+    };
+  },
 );
 
 export const AccountType = objectType<Account>(
@@ -64,7 +96,15 @@ export const AccountType = objectType<Account>(
       description: 'The number of complaints about its servers that wait for their end.',
       resolve: ({ id }, _, context) => loadOpenCases(context, id),
     }),
-    limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
+    limits: t.field({
+      type: AccountLimitsType,
+      resolve: ({ limits }, _, context) => ({ ...context.limits, ...limits }),
+    }),
+    ownLimits: t.field({
+      type: OwnLimitsType,
+      description: 'The limits that the operator has set for this account. Null: that of the configuration.',
+      resolve: ({ limits }) => limits,
+    }),
   }),
 );
 
@@ -166,6 +206,17 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
+  setAccountLimits: t.field({
+    type: AccountType,
+    scope: 'operator',
+    right: 'support',
+    description: 'Sets the limits of one account, all at once. An absent one is that of the configuration.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),
+      input: t.arg({ type: SetAccountLimitsInput, required: true }),
+    },
+    resolve: (_, { id, input }, context) => setAccountLimits(context, id, input),
+  }),
   suspendAccount: t.field({
     type: AccountType,
     scope: 'operator',

@@ -47,3 +47,6 @@ create table proposal (
 create unique index proposal_key on proposal (kind, key);
 create index proposal_passed on proposal (proposer_id, created_at) where state = 'WITHIN_LIMIT';
 create index proposal_open on proposal (id) where state = 'OPEN';
+
+-- The limits of one account by their names. Those that it lacks are the ones of the configuration.
+alter table account add column limits jsonb not null default '{}';

@@ -181,6 +181,7 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   limits: limitsOf(found),
   family: found.family,
   suspendedFor: found.suspendedFor,
+  accountLimits: found.accountLimits,
 });
 
 /** The limits of the holder, or undefined if it has none. */

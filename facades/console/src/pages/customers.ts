@@ -38,7 +38,8 @@ export const CUSTOMERS: readonly Page[] = [
   {
     ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
     filters: ['search', 'at'],
-    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases',
+    fields: `id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases ownLimits { apiKeys servers
+      sshKeys webhooks agentEntries agentChangesPerHour pendingTopups unpaidTopupsPerDay openPayments sessions oauthClients }`,
     details: {
       field: 'customer',
       fields: `balance { balanceUsd pendingUsd owedUsd monthlyCostUsd fundedUntil }
@@ -63,6 +64,7 @@ export const CUSTOMERS: readonly Page[] = [
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      { mutation: 'setAccountLimits', label: 'Set its limits', of: ({ id, ownLimits }) => ({ id, input: ownLimits }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
       {
