@@ -5,8 +5,8 @@ import { crc32 } from 'node:zlib';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /**
- * `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret,
- * `op` operator token, `os` session of an operator, `oi` invitation of one.
+ * `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret. Of an operator: `op`
+ * token, `os` session, `oi` invitation.
  */
 export type CredentialKind = 'live' | 'at' | 'rt' | 'lt' | 'cs' | 'op' | 'os' | 'oi';
 const CREDENTIAL = /^svc_(live|at|rt|lt|cs|op|os|oi)_[0-9A-Za-z]{38}$/;

@@ -1,5 +1,5 @@
 /** The caller, and the tools of a resolver. */
-import type { AccountLimits } from '../entities/accounts/account.ts';
+import type { AccountLimits } from '../entities/accounts/limits.ts';
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
 import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
@@ -48,7 +48,7 @@ export interface Context {
   provisioning: Provisioning;
   vault: Vault;
   limits: CountedLimits;
-  /** What one operator adjusts and pays out in 24 hours without another one, in micro-USD. 0: no limit. */
+  /** The sum that one operator moves in 24 hours without another one, in micro-USD. 0: no limit. */
   operatorLimitMicros: bigint;
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;

@@ -6,7 +6,7 @@ import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accou
 import { STOCK_LOW } from '../entities/catalog.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
-import { LIST_OPEN_PROPOSALS } from '../entities/payments/proposal.ts';
+import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';

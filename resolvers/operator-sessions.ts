@@ -1,6 +1,6 @@
 /**
- * How operators sign in: with a name, a password and a code of the second factor, which they choose by an invitation. Each
- * session has a token for the console. The service stores its digest alone.
+ * Operators sign in with a name, a password and a code of the second factor. They choose both by an invitation. Each session
+ * has a token for the console, and the service stores its digest alone.
  */
 import { find, remove } from '../entities/database/table.ts';
 import type { Queryable, Transaction } from '../entities/database/transaction.ts';

@@ -9,22 +9,7 @@ import { PAID_HOURS } from '../money.ts';
 import { KEPT_REFUND_SQL } from '../payments/withheld.ts';
 import { priceAtSql } from '../servers/renewal.ts';
 import { KEEPS_HOLD_SQL, KEPT_HOLD_SQL } from '../servers/server.ts';
-
-/** The most that an account may have of each thing. An operator may set each for one account. */
-export interface AccountLimits {
-  apiKeys: number;
-  servers: number;
-  sshKeys: number;
-  webhooks: number;
-  agentEntries: number;
-  agentChangesPerHour: number;
-  pendingTopups: number;
-  unpaidTopupsPerDay: number;
-  /** Payments by x402 with an open outcome, also of each payer. */
-  openPayments: number;
-  sessions: number;
-  oauthClients: number;
-}
+import type { AccountLimits } from './limits.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -43,7 +28,7 @@ export const Account = entity('account', {
   suspendedFor: nullable(column.text()),
   /** Whether its servers are off until the suspension ends. */
   serversOff: defaulting(column.boolean(), 'false'),
-  /** Its own limits. Those that it lacks are the ones of the configuration. */
+  /** The limits that an operator has set. The configuration has the others. */
   limits: defaulting(column.json<Partial<AccountLimits>>(), "'{}'"),
 });
 export type Account = RowOf<typeof Account>;

@@ -4,7 +4,7 @@ import { OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { lockOperator } from '../../entities/payments/ledger.ts';
-import { LIST_OVER_PROPOSALS, PROPOSAL_LIFECYCLE } from '../../entities/payments/proposal.ts';
+import { LIST_OVER_PROPOSALS, PROPOSAL_LIFECYCLE } from '../../entities/proposal.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
 

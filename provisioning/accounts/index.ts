@@ -1,5 +1,5 @@
 /**
- * Background work of accounts: expires API keys, SSH keys and proposals, keeps the audit log, and writes messages to many accounts. It
+ * Background work of accounts: expires keys and proposals, keeps the audit log, and writes messages to many accounts. It
  * also deletes old clients, credentials and uses of addresses.
  */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';

@@ -1,16 +1,17 @@
 /** The limits of one account, which an operator sets in place of those of the configuration. */
-import { Account, type AccountLimits } from '../../entities/accounts/account.ts';
+import { Account } from '../../entities/accounts/account.ts';
+import type { AccountLimits } from '../../entities/accounts/limits.ts';
 import { find, update } from '../../entities/database/table.ts';
 import { record } from '../../entities/history/record.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { lockedAccount } from './account.ts';
 
-/** The limits that an operator sets. One that is absent or null is that of the configuration. */
+/** The limits that an operator sets. The configuration has those that are absent or null. */
 export type GivenLimits = { [Name in keyof AccountLimits]?: number | null | undefined };
 
 /**
- * Sets all limits of an account. What the account has already stays, also above a limit.
+ * Sets all limits of an account. The account keeps all that it has, also above a limit.
  * @throws ApiError not_found, or validation_failed for a limit without a login
  */
 export async function setAccountLimits(context: Context, id: string, given: GivenLimits): Promise<Account> {

@@ -1,11 +1,11 @@
-/** The limit of what one operator moves alone. Sums of a day count together, so that parts do not pass by. */
+/** The limit of the sums that one operator moves alone. Sums of a day count together, so that parts do not pass by. */
 import { find, insert } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { lockOperator } from '../../entities/payments/ledger.ts';
-import { Proposal, SUM_PASSED } from '../../entities/payments/proposal.ts';
+import { Proposal, SUM_PASSED } from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { recordByOperator } from '../record.ts';

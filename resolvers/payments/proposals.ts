@@ -6,12 +6,7 @@ import { ApiError, refuse } from '../../entities/errors.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
 import { lockOperator } from '../../entities/payments/ledger.ts';
-import {
-  IS_PROPOSAL_OPEN,
-  PROPOSAL_LIFECYCLE,
-  type PROPOSAL_STATES,
-  Proposal,
-} from '../../entities/payments/proposal.ts';
+import { IS_PROPOSAL_OPEN, PROPOSAL_LIFECYCLE, type PROPOSAL_STATES, Proposal } from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
@@ -20,7 +15,7 @@ import { adjust } from './adjustments.ts';
 import { recordProposal } from './operator-limit.ts';
 import { payOut, preparedRefund, preparedReturn } from './payouts.ts';
 
-export { PROPOSAL_KINDS, PROPOSAL_STATES } from '../../entities/payments/proposal.ts';
+export { PROPOSAL_KINDS, PROPOSAL_STATES } from '../../entities/proposal.ts';
 export type ShownState = (typeof PROPOSAL_STATES)[number];
 
 /** Lists the proposals of all operators, newest first. */

@@ -1,6 +1,6 @@
 /** The account and its balance. */
 import DataLoader from 'dataloader';
-import type { Account, AccountLimits, BalanceView } from '../../entities/accounts/account.ts';
+import type { Account, BalanceView } from '../../entities/accounts/account.ts';
 import {
   findAccount,
   findBalance,
@@ -16,58 +16,13 @@ import { findAccounts } from '../../resolvers/accounts/find.ts';
 import { setAccountLimits } from '../../resolvers/accounts/limits.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
-import { builder, enumType, inputType, objectType } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
+import { AccountLimitsType, OwnLimitsType, SetAccountLimitsInput } from './limits.ts';
 
 const AccountKind = enumType('AccountKind', 'The kind of holder: a person, or an agent that registered itself.', [
   'PERSON',
   'AGENT',
 ]);
-
-const AccountLimitsType = objectType<AccountLimits>(
-  'AccountLimits',
-  'The most that the account may have of each thing.',
-  (t) => ({
-    apiKeys: t.exposeInt('apiKeys'),
-    servers: t.exposeInt('servers'),
-    sshKeys: t.exposeInt('sshKeys'),
-    webhooks: t.exposeInt('webhooks'),
-    agentEntries: t.exposeInt('agentEntries'),
-    agentChangesPerHour: t.exposeInt('agentChangesPerHour'),
-    pendingTopups: t.exposeInt('pendingTopups'),
-    unpaidTopupsPerDay: t.exposeInt('unpaidTopupsPerDay'),
-    openPayments: t.exposeInt('openPayments'),
-    sessions: t.exposeInt('sessions'),
-    oauthClients: t.exposeInt('oauthClients'),
-  }),
-);
-
-const LIMIT = { type: 'AccountLimit' } as const;
-const SetAccountLimitsInput = inputType('SetAccountLimitsInput', (t) => ({
-  apiKeys: t.field({ ...LIMIT, description: 'Active API keys.' }),
-  servers: t.field({ ...LIMIT, description: 'Servers.' }),
-  sshKeys: t.field({ ...LIMIT, description: 'SSH keys.' }),
-  webhooks: t.field({ ...LIMIT, description: 'Webhooks.' }),
-  agentEntries: t.field({ ...LIMIT, description: 'Entries in the directory of agents.' }),
-  agentChangesPerHour: t.field({ ...LIMIT, description: 'Changes of these entries in an hour.' }),
-  pendingTopups: t.field({ ...LIMIT, description: 'Top-ups that wait for a payment.' }),
-  unpaidTopupsPerDay: t.field({ ...LIMIT, description: 'Top-ups that got less than 1 USD, in 24 hours.' }),
-  openPayments: t.field({ ...LIMIT, description: 'Open payments by x402.' }),
-  sessions: t.field({ ...LIMIT, description: 'Sessions, at least 1.' }),
-  oauthClients: t.field({ ...LIMIT, description: 'OAuth clients.' }),
-}));
-const OwnLimitsType = objectType<Partial<AccountLimits>>(
-  'OwnLimits',
-  'The limits of one account. Null: that of the configuration.',
-  (t) => {
-    const own = (name: keyof AccountLimits) => t.int({ nullable: true, resolve: (limits) => limits[name] ?? null });
-    return {
-      ...{ apiKeys: own('apiKeys'), servers: own('servers'), sshKeys: own('sshKeys'), webhooks: own('webhooks') },
-      ...{ agentEntries: own('agentEntries'), agentChangesPerHour: own('agentChangesPerHour') },
-      ...{ pendingTopups: own('pendingTopups'), unpaidTopupsPerDay: own('unpaidTopupsPerDay') },
-      ...{ openPayments: own('openPayments'), sessions: own('sessions'), oauthClients: own('oauthClients') },
-    };
-  },
-);
 
 export const AccountType = objectType<Account>(
   'Account',

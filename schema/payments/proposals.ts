@@ -1,5 +1,5 @@
 /** The proposals of operators: sums above OPERATOR_LIMIT_USD. */
-import type { Proposal } from '../../entities/payments/proposal.ts';
+import type { Proposal } from '../../entities/proposal.ts';
 import {
   approveProposal,
   findProposals,

@@ -44,7 +44,6 @@ const AGENT = {
 };
 const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
 const SUSPEND = 'mutation ($id: ID!) { suspendAccount(id: $id, reason: "Spam was sent.") { suspendedAt } }';
-const SET_LIMITS = 'mutation ($id: ID!) { setAccountLimits(id: $id, input: { servers: 30 }) { id } }';
 const RESUME = 'mutation ($id: ID!) { resumeAccount(id: $id) { suspendedAt } }';
 const INCIDENT = { name: 'Power', status: 'INVESTIGATING', impact: 'MINOR', components: ['api'], body: 'We look.' };
 
@@ -274,11 +273,6 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     {},
   ],
   'account.suspended': ['operator', () => operator(SUSPEND, { id: owner.id }).then(() => owner.id), {}],
-  'account.limits_changed': [
-    'operator',
-    () => operator(SET_LIMITS, { id: owner.id }).then(() => owner.id),
-    { servers: 30 },
-  ],
   'account.resumed': ['operator', () => operator(RESUME, { id: owner.id }).then(() => owner.id), {}],
   ...CASE_CAUSES,
   'status.changed': [

@@ -123,7 +123,7 @@ describe('An adjustment above the limit', () => {
 });
 
 describe('The sums of an operator', () => {
-  it('count together for a day, whatever their sign and their kind', async () => {
+  it('count together for a day, with both signs and of each kind', async () => {
     const account = await newAccount();
     await account.fund(50);
     const ida = await add('ida');

@@ -101,7 +101,7 @@ describe('An invitation', () => {
 });
 
 describe('A sign-in', () => {
-  it('tells nobody which of name, password and code was wrong, takes each code once, and is noted', async () => {
+  it('does not tell which of name, password and code was wrong, takes each code once, and is noted', async () => {
     const { id, secret } = await join('fay');
     const used = totpCode(secret);
     const refused = [

@@ -47,7 +47,7 @@ describe.runIf(hasChromium)('A person', () => {
     await page.getByText('Ana Lee · owner').waitFor();
   });
 
-  it('leaves a session that nobody touches for half an hour', async () => {
+  it('is signed out after half an hour without a key or a pointer', async () => {
     const INVITE = 'mutation { inviteOperator(input: { name: "Bo", role: READ_ONLY }) { code } }';
     const { code } = (await operator(INVITE)).data.inviteOperator;
     const page = await visit(`#invitation?code=${code}`, 'clock');

@@ -2,10 +2,10 @@
  * Sums that operators move while they have a limit. A sum within it moves at once. One above it is a proposal, which waits for
  * another operator.
  */
-import * as column from '../database/column.ts';
-import { statement } from '../database/statement.ts';
-import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
-import type { Lifecycle } from '../history/lifecycle.ts';
+import * as column from './database/column.ts';
+import { statement } from './database/statement.ts';
+import { columnsOf, entity, nullable, type RowOf } from './database/table.ts';
+import type { Lifecycle } from './history/lifecycle.ts';
 
 const TRANSITIONS = {
   /** It moved at once, and counts for a day in the sum of its operator. */
@@ -43,7 +43,7 @@ export const Proposal = entity('proposal', {
   /** The operator's id, or `operator` for the token in DATA_DIR. */
   proposerId: column.text(),
   proposerName: column.text(),
-  /** Who approved or refused it. */
+  /** The operator who approved or refused it. */
   deciderName: nullable(column.text()),
   createdAt: column.now(),
   expiresAt: column.timestamp(),
