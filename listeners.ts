@@ -15,7 +15,6 @@ import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { refuseDenied } from './facades/rate-limit/rate-headers.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
-import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
@@ -52,7 +51,7 @@ export async function startListeners(parts: Parts, onStop: OnStop): Promise<void
     const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
     await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
-  const shared = sharedBy(parts, onStop);
+  const shared = await sharedBy(parts, onStop);
   await startInternal(parts, shared, onStop);
   if (config.roles.has('api')) await startPublic(parts, shared, onStop);
 }
@@ -62,10 +61,10 @@ type Request = Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'sign
 };
 
 /** The parts that the internal and the public listener share. */
-function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
+async function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
-  const rateLimits = rateLimitsOf(config, db, vault, onStop);
+  const rateLimits = await rateLimitsOf(config, db, vault, onStop);
   const countUnpaid: CountUnpaid = async (accountId, address, act) =>
     refuseDenied(await rateLimits.takeChange(accountId, address, act));
   const security = new SecurityLog(db, countUnpaid);
@@ -90,7 +89,7 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
   const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
-type Shared = ReturnType<typeof sharedBy>;
+type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
 async function startInternal(
   { config, db }: Parts,
@@ -178,9 +177,12 @@ async function listen(server: Server, port: number, host: string, onStop: OnStop
   );
 }
 
-function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop) {
+async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
-  const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
+  const redis =
+    rateLimitStore === 'redis'
+      ? new (await import('./facades/rate-limit/redis.ts')).RedisRateLimits(redisUrl!)
+      : undefined;
   if (redis) onStop(async () => redis.close());
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
