@@ -68,8 +68,8 @@ async function announce(
       })),
     );
     await tellAll(tx, context, servers, { code, priceMonthUsd });
-    tx.changed(
-      ...servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
+    tx.changedAll(
+      servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
     );
     const told = { ...data, priceMonthUsd };
     await recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'tier', data: told });
