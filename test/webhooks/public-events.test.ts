@@ -1,4 +1,4 @@
-/** Public events go to the webhooks of all accounts: in batches, so that no number of webhooks keeps the operator from publishing. */
+/** A worker delivers public events to the webhooks of all accounts in batches. No number of webhooks stops the operator. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { insert } from '../../entities/database/table.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
