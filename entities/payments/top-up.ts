@@ -160,7 +160,7 @@ export const FIND_TOP_UP_PROBLEM = statement({ problem: column.text(), count: co
 /** Less is no payment for the limits. Otherwise dust would buy an account any number of addresses. */
 const PAID_MIN_USD = 1;
 const isUnpaid = `mode = 'CRYPTO' and received_crypto::numeric * amount_micros < amount_crypto::numeric * ${microsFromUsd(PAID_MIN_USD)}`;
-/** The time from which less than so many addresses of a day are unpaid, among the top-ups of the condition; null: now. */
+/** When the account may have another address: less than so many of a day are unpaid then. Null: now. */
 const roomAtSql = (most: string, condition: string): string => `(array_agg(created_at order by created_at desc) filter (
       where ${isUnpaid} and created_at > now() - interval '1 day' and ${condition}))[${most}] + interval '1 day'`;
 /**

@@ -205,7 +205,7 @@ async function refuseTooMany(context: Context, db: Queryable): Promise<Date> {
 const tooManyUnpaid = (most: number, nextAt: Date, now: Date): ApiError =>
   new ApiError(
     'topup_limit_reached',
-    `An account opens ${most} top-ups in 24 hours that get less than 1 USD, the last ${keptForLogins(most)} of them only by its logins. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
+    `An account opens ${most} top-ups in 24 hours that get less than 1 USD. Only its logins open the last ${keptForLogins(most)} of these. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
     { retryAfter: Math.max(1, Math.ceil((nextAt.getTime() - now.getTime()) / 1000)) },
   );
 

@@ -10,8 +10,8 @@ import {
 } from '../../resolvers/accounts/account.ts';
 import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
-import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
+import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import type { AccountLimits, Context } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';

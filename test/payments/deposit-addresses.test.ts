@@ -63,7 +63,7 @@ describe('An account', () => {
     const refused = await openFor(key).catch((fault) => fault);
     expect(refused).toMatchObject({
       code: 'topup_limit_reached',
-      message: expect.stringContaining('the last 1 of them only by its logins'),
+      message: expect.stringContaining('Only its logins open the last 1 of these'),
     });
     const kept = await openFor(login);
     await cancelTopUp(login, kept.orderNumber);
