@@ -19,7 +19,7 @@ export async function provePositive({ shop }: Town): Promise<void> {
   expect(balance!.least).toBeGreaterThanOrEqual(0n);
 }
 
-/** What the transfers of a server have brought to an account. */
+/** The sum that the transfers of a server brought to an account. */
 const broughtSql = (account: string) => `sum(case when credit like '${account}' then amount_micros else 0 end)
     - sum(case when debit like '${account}' then amount_micros else 0 end)`;
 /** Proves that no server gave back more than its customer paid for it, and that none holds less than nothing. */
