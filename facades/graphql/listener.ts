@@ -3,7 +3,6 @@
  * GraphQL needs a credential. The operator's token sees every account. A customer's credential sees its own.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
@@ -103,7 +102,8 @@ export function internalListener(options: InternalOptions): InternalListener {
     graphqlEndpoint: PATH,
     landingPage: false,
     graphiql: { title: 'Freehold', defaultQuery: QUERY },
-    renderGraphiQL,
+    // Its page has 30 MB in memory, and only developers ask for it.
+    renderGraphiQL: async (given) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(given),
     cors: false,
     logging: false,
     // Its keys would be whole requests.
