@@ -77,15 +77,12 @@ export async function acceptInvitation(context: Context, { code, password, totpC
     const set = { passwordHash, invitationDigest: null, invitationExpiresAt: null };
     return openSession(context, tx, found(await transition(tx, OPERATOR_LIFECYCLE, id, 'ACTIVE', { set })));
   });
-  context.logins.remember(attemptOf(context, name));
+  context.logins.remember(attemptOf(context, signedIn.operator.id));
   return signedIn;
 }
 
-/** The attempt of a name, in any case. The name of no account has a space. */
-const attemptOf = ({ address }: Context, name: string): LoginAttempt => ({
-  name: `operator ${name.toLowerCase()}`,
-  address,
-});
+/** Attempts count for the operator, however the caller writes the name. The name of no account has a space. */
+const attemptOf = ({ address }: Context, name: string): LoginAttempt => ({ name: `operator ${name}`, address });
 
 async function invitedBy(db: Queryable, code: string): Promise<Operator> {
   const invited = await FIND_INVITED.first(db, [digest(code)]);
@@ -101,8 +98,8 @@ async function invitedBy(db: Queryable, code: string): Promise<Operator> {
  */
 export async function signIn(context: Context, given: SignIn): Promise<SignedIn> {
   const { db, logins, address } = context;
-  const attempt = attemptOf(context, given.name);
   const known = await FIND_BY_NAME.first(db, [given.name]);
+  const attempt = attemptOf(context, known?.id ?? given.name.toLowerCase());
   try {
     return await logins.attempt(attempt, async () => {
       if (!(await verifyPassword(known?.passwordHash, given.password, address)) || !known) throw wrongSignIn();

@@ -118,7 +118,7 @@ describe('A sign-in', () => {
 
   it('is throttled for the name and the network, and the token in DATA_DIR is not', async () => {
     const { secret } = await join('gus');
-    for (let n = 0; n < 10; n++) await signIn('gus', '000000', 'wrong password');
+    for (let n = 0; n < 10; n++) await signIn(n % 2 ? 'gus' : 'GUS', '000000', 'wrong password');
     expect(codeOf(await signIn('gus', totpCode(secret)))).toBe('login_throttled');
     expect((await operator(WHO)).data.currentOperator.name).toBe('operator');
   });
