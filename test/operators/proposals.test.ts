@@ -162,6 +162,16 @@ describe('The sums of an operator', () => {
     expect(await balance()).toBe(80);
   });
 
+  it('do not count a move again that is older than the limit', async () => {
+    const { id, balance } = await newAccount();
+    const max = await add('max');
+    await adjust(max, id, 90, 'older');
+    // As if the operator had sent it before the company set a limit.
+    await db.query(`update proposal set key = 'another' where key = 'older'`);
+    expect(codeOf(await adjust(max, id, 90, 'older'))).toBeUndefined();
+    expect(await balance()).toBe(90);
+  });
+
   it('count nothing if the move is refused', async () => {
     const { id } = await newAccount();
     const lea = await add('lea');
