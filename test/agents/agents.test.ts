@@ -207,6 +207,16 @@ describe('The directory of agents', () => {
     expect((await publish()).status).toBe(429);
   });
 
+  it('is left by a listed entry although a thief used up the changes of the hour', async () => {
+    const { rest } = await newAccount();
+    const publish = (more: object = {}) => rest('POST', '/v1/agents/directory', card('stolen', more));
+    for (let status = 200; status === 200; ) status = (await publish({ name: 'Pay here' })).status;
+    const { status, body } = await publish({ listed: false });
+    expect([status, body.status]).toEqual([200, 'unlisted']);
+    expect(await slugs()).not.toContain('stolen');
+    for (const listed of [false, true]) expect((await publish({ listed })).status).toBe(429);
+  });
+
   it('takes an Ed25519 key as JWK or base64, and names its thumbprint', async () => {
     const { rest } = await newAccount();
     const jwk = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
