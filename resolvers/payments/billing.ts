@@ -19,7 +19,7 @@ import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index
 import { lockOwnAccount } from '../accounts/account.ts';
 import { keptForLogins } from '../accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { found } from '../errors.ts';
+import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -183,7 +183,7 @@ async function countPending({ viewer, limits }: Context, db: Queryable) {
 
 /** @throws ApiError topup_limit_reached */
 function refuseManyPending({ limits }: Context, { pending }: { pending: number }): void {
-  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  if (pending >= limits.pendingTopups) throw limitReached('topup_limit_reached', limits.pendingTopups);
 }
 
 /**
