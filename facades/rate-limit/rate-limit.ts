@@ -51,7 +51,7 @@ export interface RateLimitOptions {
   /** The store in which processes count together. Absent: this process counts alone. */
   shared?: RateLimitStore | undefined;
   /** Whether the account ever had money, and is not suspended. */
-  isActivePayer: (accountId: string) => Promise<boolean>;
+  isPayer: (accountId: string) => Promise<boolean>;
   onError: Log;
 }
 
@@ -86,7 +86,7 @@ export class RateLimits {
   readonly #quotas: Quotas;
   readonly #secret: Buffer;
   readonly #shared: RateLimitStore | undefined;
-  readonly #isActivePayer: RateLimitOptions['isActivePayer'];
+  readonly #isPayer: RateLimitOptions['isPayer'];
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   /** Full limits by name. The limiter refuses their callers again without a count, so that hammering costs nothing. */
@@ -94,11 +94,11 @@ export class RateLimits {
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
 
-  constructor({ quotas, secret, shared, isActivePayer, onError }: RateLimitOptions) {
+  constructor({ quotas, secret, shared, isPayer, onError }: RateLimitOptions) {
     this.#quotas = quotas;
     this.#secret = secret;
     this.#shared = shared;
-    this.#isActivePayer = isActivePayer;
+    this.#isPayer = isPayer;
     this.#onError = onError;
   }
 
@@ -205,7 +205,7 @@ export class RateLimits {
     change: Change | undefined,
     login?: string,
   ): Promise<(kind: string) => Limit[]> {
-    if (!change || !accountId || (await this.#isActivePayer(accountId))) return () => [];
+    if (!change || !accountId || (await this.#isPayer(accountId))) return () => [];
     const limit = (name: string, accounts: number, hour: string): Limit => {
       const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
