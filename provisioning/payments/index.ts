@@ -156,8 +156,8 @@ export class Payments implements WorkerPart {
 
   /**
    * Opens an invoice at a fresh address, or at an old one of the account that never got a payment. Some drivers ask a processor
-   * for the address. They ask within the request, since the answer contains it. A caller who hangs up does not end the call,
-   * because each address that a processor made needs the row that counts it.
+   * for the address. They ask within the request, since the answer contains it. A caller who hangs up does not end the call.
+   * Each address that a processor made needs the row that counts it.
    * @throws if the driver has no address at the moment, or gives one again, as a restored wallet may
    */
   async openInvoice(db: Queryable, accountId: string, invoice: Invoice): Promise<PaymentTarget & { deposit?: number }> {

@@ -158,7 +158,7 @@ it('The operator takes an announcement back over servers with several prices, an
   await expect(another.withdraw('ams')).rejects.toMatchObject({ code: 'unknown_service_code' });
 });
 
-it('A promised lower price stays for a month, whatever the operator announces then', async () => {
+it('The operator cannot take a promised lower price back, and the server pays it for a month', async () => {
   const another = await openAnother();
   await another.price(10n);
   const order = await another.order();
