@@ -10,7 +10,12 @@ export function consoleAt(own: string) {
   };
 
   /** Opens the console as an operator. It fails the test for an error of the page, or for a request to another host. */
-  async function open(token: string, options: BrowserContextOptions = {}, origin = own): Promise<Page> {
+  async function open(
+    token: string,
+    options: BrowserContextOptions = {},
+    origin = own,
+    onEnd: (end: () => Promise<void>) => unknown = onTestFinished,
+  ): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     context.setDefaultTimeout(240_000);
     const page = await context.newPage();
@@ -18,7 +23,7 @@ export function consoleAt(own: string) {
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
     page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
-    onTestFinished(async () => {
+    onEnd(async () => {
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
       expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);

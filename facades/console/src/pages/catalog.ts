@@ -119,7 +119,7 @@ export const CATALOG: readonly Page[] = [
       { field: 'engine', title: 'Engine' },
       { field: 'trouble', title: 'Trouble' },
     ],
-    actions: [{ mutation: 'importImage', label: 'Import an image' }],
+    actions: [{ mutation: 'importImage', label: 'Import an image', suggest: { code: 'images { code }' } }],
     rowActions: [
       { mutation: 'refreshImage', label: 'Refresh', of: imageKey },
       { mutation: 'withdrawImage', label: 'Withdraw', of: imageKey, destroys: true },
