@@ -15,7 +15,6 @@ import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { refuseDenied } from './facades/rate-limit/rate-headers.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
-import { RedisRateLimits } from './facades/rate-limit/redis.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
 import { Netboot } from './provisioning/servers/netboot/boot.ts';
@@ -23,7 +22,7 @@ import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { Authenticator } from './resolvers/accounts/auth/credential.ts';
 import { onCredentialEnd } from './resolvers/accounts/auth/credential-end.ts';
 import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
-import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
+import { LoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import { type CountUnpaid, Payers } from './resolvers/accounts/payers.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
@@ -52,7 +51,7 @@ export async function startListeners(parts: Parts, onStop: OnStop): Promise<void
     const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
     await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
-  const shared = sharedBy(parts, onStop);
+  const shared = await sharedBy(parts, onStop);
   await startInternal(parts, shared, onStop);
   if (config.roles.has('api')) await startPublic(parts, shared, onStop);
 }
@@ -62,22 +61,31 @@ type Request = Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'sign
 };
 
 /** The parts that the internal and the public listener share. */
-function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
+async function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: Parts, onStop: OnStop) {
   const audit = new RequestAudit(db);
   onStop(() => audit.flush());
-  const rateLimits = rateLimitsOf(config, db, vault, onStop);
+  const rateLimits = await rateLimitsOf(config, db, vault, onStop);
   const countUnpaid: CountUnpaid = async (accountId, address, act) =>
     refuseDenied(await rateLimits.takeChange(accountId, address, act));
   const security = new SecurityLog(db, countUnpaid);
   onStop(() => security.flush());
   const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
-  const logins = loginsOf(config, db, vault, security);
+  const logins = new LoginThrottle(
+    config.loginFailuresMax,
+    new LoginAttempts(db, report),
+    vault.derive('logins'),
+    ({ name, address }, code) => security.login(name, code, address),
+  );
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
-  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, countUnpaid };
+  const tools = {
+    ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
+    operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
+  };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
     ...tools,
+    limits: { ...limits, ...request.viewer?.accountLimits },
     listenerWarning: () => proxyWatch.warning,
     requestId,
     ...request,
@@ -90,7 +98,7 @@ function sharedBy({ config, db, vault, provisioning, operatorToken, stopping }: 
   const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
-type Shared = ReturnType<typeof sharedBy>;
+type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
 async function startInternal(
   { config, db }: Parts,
@@ -178,28 +186,18 @@ async function listen(server: Server, port: number, host: string, onStop: OnStop
   );
 }
 
-function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop) {
+async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: OnStop) {
   const { rateLimitStore, redisUrl, rateLimits: quotas } = config;
-  const redis = rateLimitStore === 'redis' ? new RedisRateLimits(redisUrl!) : undefined;
+  const redis =
+    rateLimitStore === 'redis'
+      ? new (await import('./facades/rate-limit/redis.ts')).RedisRateLimits(redisUrl!)
+      : undefined;
   if (redis) onStop(async () => redis.close());
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
   const hasPaid = (accountId: string) => payers.has(accountId);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, hasPaid, onError: report });
-}
-
-/** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
-function loginsOf(
-  { rateLimitStore, loginFailuresMax: max }: Config,
-  db: Database,
-  vault: Vault,
-  security: SecurityLog,
-) {
-  const isShared = rateLimitStore !== 'memory';
-  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
-  const key = isShared ? vault.derive('logins') : undefined;
-  return new LoginThrottle(max, attempts, key, ({ name, address }, code) => security.login(name, code, address));
 }
 
 /** Logs unexpected errors. */

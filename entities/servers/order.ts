@@ -92,7 +92,7 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
-/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, of an account that is not suspended, or null. */
+/** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, or null. */
 const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, is
@@ -101,7 +101,7 @@ const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1', image: '$10' })},
-  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ($22::text is null or (${isOpenCredentialSql('$22')} and not exists (select from account where account.id = $1 and suspended_at is not null)))`)}`,
+  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and not exists (select from account where account.id = $1 and suspended_at is not null) and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
     `${startTaskSql('ordered', TASK, 'host')},`,
     AFTER_TASK,
   )}`;

@@ -58,6 +58,15 @@ export async function requireOpen(db: Queryable, { viewer }: Context, allowed?: 
   if (!allowed) requireActive(standing);
 }
 
+/**
+ * Asks the database whether the caller's account is suspended, as `requireOpen` does. Money that has come pays for its order
+ * even if the credential has ended.
+ * @throws ApiError account_suspended
+ */
+export async function requireUnsuspended(db: Queryable, { viewer }: Context): Promise<void> {
+  if (viewer) requireActive((await READ_STANDING.first(db, [viewer.credentialId, viewer.accountId]))!);
+}
+
 export async function findBalance(context: Context): Promise<BalanceView> {
   return found(await FIND_BALANCE.first(context.db, [accountOf(context)]));
 }

@@ -14,7 +14,7 @@ import { ROOT_PASSWORD, type Server, USER_DATA } from '../../entities/servers/se
 import { startTaskParameters, taskChange } from '../../entities/tasks/start.ts';
 import { deliveriesFor } from '../../entities/webhooks/outbox.ts';
 import { serverTask, waitForRoom } from '../../provisioning/index.ts';
-import { requireOpen } from '../accounts/account.ts';
+import { requireOpen, requireUnsuspended } from '../accounts/account.ts';
 import { renewalOf, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
@@ -184,12 +184,12 @@ async function place(
   ]);
   // The balance suffices, and is locked. So the account is suspended, the credential has ended, or capacity or the limit of servers is missing.
   if (!ordered) {
-    if (from === 'balance') await requireOpen(tx, context);
+    await (from === 'balance' ? requireOpen(tx, context) : requireUnsuspended(tx, context));
     throw new NoRoom(region);
   }
   const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
-  tx.changed(...deliveriesFor(webhookIds));
+  tx.changedAll(deliveriesFor(webhookIds));
   if (paid) tx.changed(taskChange(serverTask(server).lane));
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }

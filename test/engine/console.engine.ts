@@ -56,10 +56,10 @@ describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the
     onEnd(() => removeFolder(folder));
     service = await startCompany(folder, anvil.url);
     onEnd(() => service.stop());
-    const { start, stop, open } = consoleAt(new URL(service.graphql).origin);
+    const { start, stop, open } = consoleAt(new URL(service.graphql).origin, onEnd);
     await start();
     onEnd(stop);
-    page = await open(service.operatorToken, {}, undefined, onEnd);
+    page = await open(service.operatorToken);
   });
 
   it('begins with nothing done but the gateway that the configuration names', async () => {

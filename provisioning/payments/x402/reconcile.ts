@@ -29,6 +29,7 @@ import { isInBalance, movePayment } from '../../../entities/payments/payment.ts'
 import { earnedMicros, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import { lockX402, READ_PAYMENT, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
+import { FIND_SUSPENDED_ACCOUNTS } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
@@ -160,8 +161,8 @@ const failServer = (tx: Transaction, orderNumber: string, failureMessage: string
   });
 
 /**
- * Why an order cannot go on. The operator raised its price, or its OAuth client was deleted. Or other orders used up the
- * spending limit: an order counts into it only with its hold.
+ * Why an order cannot go on. The operator raised its price, or suspended its account, or its OAuth client was deleted. Or other
+ * orders used up the spending limit: an order counts into it only with its hold.
  */
 async function refusalOf(
   tx: Transaction,
@@ -171,6 +172,8 @@ async function refusalOf(
   const price = priceMicros(server);
   if ((await lockAvailable(tx, server.accountId)) < price)
     return 'The payment does not cover the price any more. It is in the balance.';
+  if ((await FIND_SUSPENDED_ACCOUNTS.all(tx, [[server.accountId]])).length)
+    return 'The account was suspended before the payment came. The payment is in the balance.';
   const spenders = [credentialId, limitedBy].filter((id) => id !== null);
   if ((await IS_SPENDER_DELETED.first(tx, [spenders]))!.deleted)
     return 'The credential of the order was deleted before its payment came. The payment is in the balance.';

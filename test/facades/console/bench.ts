@@ -91,6 +91,7 @@ async function open(origin: string, token: string): Promise<{ page: Page; pid: n
   page.on('websocket', (socket) => socket.on('framereceived', () => heard.messages++));
   page.on('request', () => heard.requests++);
   await page.goto(`${origin}/`);
+  await page.getByRole('button', { name: 'Use a token' }).click();
   await page.getByLabel('Your operator token').fill(token);
   await page.getByRole('button', { name: 'Open the console' }).click();
   await page.getByRole('heading', { name: 'Today' }).waitFor();
