@@ -72,12 +72,12 @@ export const CATALOG: readonly Page[] = [
       { field: 'free', title: 'Free', as: 'number' },
       { field: 'total', title: 'Limit', as: 'number', wide: true },
     ],
-    actions: [{ mutation: 'setStock', label: 'Set a limit' }],
+    actions: [{ mutation: 'setStock', label: 'Set a limit', of: () => ({ seen: 0 }) }],
     rowActions: [
       {
         mutation: 'setStock',
         label: 'Set the limit',
-        of: ({ region, serviceCode }) => ({ region, serviceCode }),
+        of: ({ region, serviceCode, total }) => ({ region, serviceCode, seen: total }),
         first: ({ total }) => ({ total }),
       },
     ],
