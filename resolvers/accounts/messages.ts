@@ -16,6 +16,7 @@ import type { Queryable, Transaction } from '../../entities/database/transaction
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { KeptRequest, KeyTaken } from '../../entities/idempotency.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { HAS_PAID, hasPaidSql } from '../../entities/payments/payer.ts';
@@ -128,29 +129,53 @@ export async function markMessagesRead({ db }: Context, accountId: string): Prom
 }
 
 /**
- * Sends a message of the operator to one account at once. A worker sends one to many accounts.
- * @throws ApiError not_found, unknown_region, or validation_failed for other recipients or an unknown related thing
+ * Sends a message of the operator to one account at once. A worker sends one to many accounts. The same key sends once in 24
+ * hours.
+ * @throws ApiError not_found, unknown_region, or validation_failed for other recipients or an unknown related thing;
+ * idempotency_key_reused if the key names another message
  */
 export async function sendMessage(
   context: Context,
-  { accountId, region, all, ...given }: GivenMessage & GivenRecipients,
+  given: GivenMessage & GivenRecipients,
+  key?: string | null,
 ): Promise<SentMessage> {
-  if ([accountId, region, all].filter(Boolean).length !== 1)
+  if ([given.accountId, given.region, given.all].filter(Boolean).length !== 1)
     throw invalid('accountId', 'Name the recipients by exactly one of accountId, region and all.');
   return context.db.transaction(async (tx) => {
-    const actor = actorOf(context);
-    if (accountId) {
-      found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
-      const letter = await letterOf(tx, given, accountId);
-      const [message] = await writeMessages(tx, 'OPERATOR', [accountId], letter, actor);
-      return { id: message!.id, message: message! };
-    }
-    if (region) await requireRegion(tx, region);
-    const id = newId('msg');
-    const letter = await letterOf(tx, given, null);
-    await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
-    return { id, message: null };
+    if (!key) return send(tx, context, given);
+    const request = { accountId: OPERATOR_ACCOUNT, method: 'MUTATION', path: 'sendMessage', key, input: given };
+    const kept = new KeptRequest(request, context.vault);
+    const earlier = await kept.find(tx).catch(refuseTaken);
+    if (earlier) return { id: earlier.answer, message: (await find(tx, Message, { id: earlier.answer })) ?? null };
+    await kept.claim(tx).catch(refuseTaken);
+    const sent = await send(tx, context, given);
+    await kept.keep(tx, sent.id);
+    return sent;
   });
+}
+
+/** @throws ApiError idempotency_in_progress for a key whose request still runs */
+function refuseTaken(error: unknown): never {
+  throw error instanceof KeyTaken ? new ApiError('idempotency_in_progress', undefined, { retryAfter: 1 }) : error;
+}
+
+async function send(
+  tx: Transaction,
+  context: Context,
+  { accountId, region, all: _, ...given }: GivenMessage & GivenRecipients,
+): Promise<SentMessage> {
+  const actor = actorOf(context);
+  if (accountId) {
+    found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
+    const letter = await letterOf(tx, given, accountId);
+    const [message] = await writeMessages(tx, 'OPERATOR', [accountId], letter, actor);
+    return { id: message!.id, message: message! };
+  }
+  if (region) await requireRegion(tx, region);
+  const id = newId('msg');
+  const letter = await letterOf(tx, given, null);
+  await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
+  return { id, message: null };
 }
 
 /** The sender of the messages that the caller receives. */

@@ -41,6 +41,22 @@ const withServer = async (region: string) => {
 };
 
 describe('The operator', () => {
+  it.each(['one account', 'all accounts'])(
+    'sends a message to %s once for a key, and no other by that key',
+    async (to) => {
+      const account = await newAccount();
+      const input = { ...TEXT, ...(to === 'all accounts' ? { all: true } : { accountId: account.id }) };
+      const SEND_ONCE =
+        'mutation ($input: SendMessageInput!, $key: Line) { sendMessage(input: $input, key: $key) { id } }';
+      const sendOnce = (given: object) =>
+        operator(SEND_ONCE, { input: { ...input, ...given }, key: `answer to ${to}` });
+      const first = await sendOnce({});
+      expect(await sendOnce({})).toEqual(first);
+      expect((await sendOnce({ subject: 'Another' })).errors[0].extensions.code).toBe('idempotency_key_reused');
+      await expect.poll(async () => (await inbox(account)).length).toBe(1);
+    },
+  );
+
   it('sends a message to one account, which reads it and marks it as read', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const id = await send({ accountId: account.id });

@@ -86,19 +86,20 @@ exec unshare -m --propagation private sh -ec '
 `,
     { mode: 0o755 },
   );
-  return startLxd(name, [script], '/usr/libexec/incus/incusd').then(prepared);
+  return startLxd(name, [script], '/usr/libexec/incus/incusd').then((lxd) => prepared(lxd));
 }
 
 /**
  * Starts one server with a btrfs pool, the bridge 10.79.0.1/24, and the tiny image under image codes of the catalog.
  */
-export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).then(prepared);
+export const startSingleLxd = (name: string, codes?: string[]): Promise<Lxd> =>
+  startLxd(name).then((lxd) => prepared(lxd, codes));
 
 /** The engine that has the bridge. It must stop before another engine can take the bridge. */
 let before: Lxd | undefined;
 
 /** Gives a server a pool, the bridge and the images. */
-export async function prepared(lxd: Lxd): Promise<Lxd> {
+export async function prepared(lxd: Lxd, codes = ['debian-13', 'alpine-3.22']): Promise<Lxd> {
   await before?.stop();
   before = lxd;
   await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });
@@ -107,7 +108,7 @@ export async function prepared(lxd: Lxd): Promise<Lxd> {
     type: 'bridge',
     config: { 'ipv4.address': '10.79.0.1/24', 'ipv4.nat': 'false', 'ipv6.address': 'none', 'dns.mode': 'none' },
   });
-  await importImage(lxd, ['debian-13', 'alpine-3.22']);
+  if (codes.length) await importImage(lxd, codes);
   return lxd;
 }
 
