@@ -195,7 +195,7 @@ async function settle<T>(
     await requireSale(context, payment, sale);
     sent = {};
   };
-  let txId: string | undefined;
+  let outcome: { txId: string | undefined } | undefined;
   beforeOutsideCall();
   try {
     const settlement = await x402.settle(row, payment, isFirst ? undefined : checkAgain, openPayments);
@@ -207,23 +207,30 @@ async function settle<T>(
       });
     if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
     if (settlement.state === 'dead') throw rejected(context, sale, row);
-    txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    const txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    outcome = { txId };
     return await context.db.transaction((tx) =>
       fulfil(tx, context, payment, row, sale, { txId, sentTxId: sent.sentTxId }),
     );
   } catch (error) {
     // Without await: a request with an idempotency key holds a connection, and would wait for a second one.
     void x402.release(row, context.requestId, sent).catch(() => {});
-    const isSaleRefused = error instanceof ApiError && error.code !== 'payment_nonce_used';
-    if (txId === undefined || !isSaleRefused) throw error;
-    receipt(context, payment, row, txId);
-    throw refusedAfterPayment(error, row);
+    const isSaleRefused =
+      error instanceof ApiError && error.code !== 'payment_nonce_used' && error.code !== 'payment_rejected';
+    if (!outcome || !isSaleRefused) throw error;
+    receipt(context, payment, row, outcome.txId);
+    throw refusedAfterPayment(error, row, outcome.txId !== undefined);
   }
 }
 
-/** The refusal of a sale after the settlement. The task of the payment credits the balance. */
-function refusedAfterPayment({ code, message, extras }: ApiError, { units }: X402Payment): ApiError {
-  const paid = `The payment has settled: ${usdFromMicros(BigInt(units))} USD go to the balance.`;
+/** The refusal of a sale after the payment was sent. The task of the payment credits the balance. */
+function refusedAfterPayment(
+  { code, message, extras }: ApiError,
+  { units }: X402Payment,
+  isSettled: boolean,
+): ApiError {
+  const amount = `${usdFromMicros(BigInt(units))} USD go to the balance.`;
+  const paid = isSettled ? `The payment has settled: ${amount}` : `The payment may yet settle. Then ${amount}`;
   if (code === 'insufficient_balance')
     return new ApiError('payment_nonce_used', `${paid} The balance does not cover the price any more.`);
   return new ApiError(code, `${message} ${paid} Do not sign another payment: order from the balance.`, extras);
