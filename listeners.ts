@@ -79,9 +79,13 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   );
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
-  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, countUnpaid };
+  const tools = {
+    ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
+    operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
+  };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
     ...tools,
+    limits: { ...limits, ...request.viewer?.accountLimits },
     listenerWarning: () => proxyWatch.warning,
     requestId,
     ...request,
@@ -192,8 +196,8 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
-  const hasPaid = (accountId: string) => payers.has(accountId);
-  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, hasPaid, onError: report });
+  const isPayer = (accountId: string) => payers.has(accountId);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: report });
 }
 
 /** Logs unexpected errors. */

@@ -21,7 +21,7 @@ import { isId, newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { requireActive } from './accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { found } from './errors.ts';
+import { found, limitReached } from './errors.ts';
 import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
@@ -54,7 +54,7 @@ export interface AgentCard {
 
 /**
  * Adds an entry, or replaces the account's entry of that slug. At the limit, a new entry replaces an unlisted one. The
- * worker verifies a new key or URL. A hidden entry stays hidden. A suspended account can only unlist an entry.
+ * worker verifies a new key or URL. A hidden entry stays hidden. An account can always unlist a listed entry. A suspended account can only unlist an entry.
  * @throws ApiError validation_failed for a slug of another account, an invalid key or a character that deceives readers;
  *   agent_limit_reached; rate_limited; account_suspended
  */
@@ -75,7 +75,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       // The lock keeps a check from verifying the entry meanwhile.
       const named = await lock(tx, Agent, { slug: card.slug });
       if (named && named.accountId !== accountId) throw slugTaken();
-      await refuseHaste(context, tx, accountId);
+      // Its owner may always unlist what a thief listed. Each time needs a listing, which counts.
+      if (listed || named?.status !== 'LISTED') await refuseHaste(context, tx, accountId);
       const existing = named ?? (await unlistedAtLimit(context, tx, accountId));
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
@@ -153,7 +154,7 @@ async function moveAgent(
 async function unlistedAtLimit({ limits }: Context, tx: Transaction, accountId: string): Promise<Agent | undefined> {
   if ((await tx.manager.countBy(Agent, { accountId })) < limits.agentEntries) return undefined;
   const unlisted = await LOCK_UNLISTED.first(tx, [accountId]);
-  if (!unlisted) throw new ApiError('agent_limit_reached');
+  if (!unlisted) throw limitReached('agent_limit_reached', limits.agentEntries);
   return unlisted;
 }
 
@@ -164,7 +165,7 @@ async function refuseHaste({ limits }: Context, tx: Transaction, accountId: stri
   if (seconds <= 0) return;
   throw new ApiError(
     'rate_limited',
-    `The directory takes ${most} changes of an account in an hour. Send it again later.`,
+    `The directory takes ${most} changes of an account in an hour. Unlist a listed entry, or send it again later.`,
     {
       retryAfter: Math.ceil(seconds),
     },

@@ -19,7 +19,7 @@ import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index
 import { lockOwnAccount } from '../accounts/account.ts';
 import { keptForLogins } from '../accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { found } from '../errors.ts';
+import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -147,12 +147,10 @@ async function openInTurn(
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
-  const target = await context.provisioning.payments
-    .openInvoice(context.db, accountId, invoice, context.signal)
-    .catch((fault) => {
-      if (fault instanceof ApiError) throw fault;
-      throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
-    });
+  const target = await context.provisioning.payments.openInvoice(context.db, accountId, invoice).catch((fault) => {
+    if (fault instanceof ApiError) throw fault;
+    throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
+  });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     await refuseTooMany(context, tx);
@@ -184,7 +182,7 @@ async function countPending({ viewer, limits }: Context, db: Queryable) {
 
 /** @throws ApiError topup_limit_reached */
 function refuseManyPending({ limits }: Context, { pending }: { pending: number }): void {
-  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
+  if (pending >= limits.pendingTopups) throw limitReached('topup_limit_reached', limits.pendingTopups);
 }
 
 /**

@@ -201,6 +201,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   publicUrl: 'http://localhost:3000',
   logins: newLoginThrottle(db),
   registrations: { perMinute: 1_000_000, proofBits: 1 },
+  operatorLimitMicros: 0n,
   security: new SecurityLog(db, async () => {}),
   countUnpaid: async () => {},
   address: null,
