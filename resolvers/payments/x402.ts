@@ -62,7 +62,7 @@ export interface Sale<T> {
   input: unknown;
   /** Throws every refusal that is known before the payment. @returns the price in micro-USD */
   check(): Promise<bigint>;
-  /** Runs the attempt with what makes the server or top-up. Runs it again where another attempt may have more luck. */
+  /** Runs an attempt with the function that makes the server or top-up. A sale may repeat an attempt that found no room. */
   attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
 }
 
