@@ -68,7 +68,7 @@ const ANNOUNCED = { orderNumber, accountId, nextPriceFrom: nullable(column.times
  * price of each rises.
  */
 export const ANNOUNCE_PRICE = statement({ ...ANNOUNCED, rises: column.boolean() })`
-  with given as (select $2::bigint as micros, now() + $3::int * interval '1 day' as from_time),
+  with given as (select $2::bigint as micros, date_trunc('milliseconds', now()) + $3::int * interval '1 day' as from_time),
   locked as (
     select order_number, case when ${PRICE} <> micros then micros end as next, case when ${PRICE} <> micros then from_time end as next_from,
       ${PRICE} < micros as rises

@@ -181,7 +181,7 @@ it('The operator takes an announcement back over servers with several prices, an
   await expect(another.withdraw('ams')).rejects.toMatchObject({ code: 'unknown_service_code' });
 });
 
-it('A promised lower price stays for a month, whatever the operator announces then', async () => {
+it('A server keeps a promised lower price for a month, even if the operator announces another', async () => {
   const another = await openAnother();
   await another.price(10n);
   const order = await another.order();
