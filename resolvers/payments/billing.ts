@@ -53,12 +53,13 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     refuseManyPending(context, await countPending(context, context.db));
     return amountMicros;
   },
-  fulfil: async (tx, orderNumber, txId, paidOutMicros) => {
-    const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
-    if (txId === undefined) return topUp;
-    await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
-    return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
-  },
+  attempts: (attempt) =>
+    attempt(async (tx, orderNumber, txId, paidOutMicros) => {
+      const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
+      if (txId === undefined) return topUp;
+      await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
+      return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
+    }),
 });
 
 /** Writes a top-up whose signed payment is under way. */
