@@ -21,6 +21,9 @@ export interface Lxd {
   start(): Promise<void>;
   /** Kills the engine alone; its machines keep running. */
   kill(): Promise<void>;
+  /** Makes the engine hang until `thaw`: it accepts connections, and does nothing. */
+  freeze(): void;
+  thaw(): void;
   /** Stops the engine and removes its network, whose name other engines use, too. */
   stop(): Promise<void>;
 }
@@ -56,6 +59,10 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
     daemon.kill('SIGKILL');
     await gone;
   };
+  const [freeze, thaw] = (['SIGSTOP', 'SIGCONT'] as const).map((signal) => () => void daemon.kill(signal)) as [
+    () => void,
+    () => void,
+  ];
   await start();
   const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
   const stop = async () => {
@@ -64,7 +71,7 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
     const script = `kill $(sed -n 's/^pid: //p' ${dnsmasq}) 2>/dev/null; ip link del machines 2>/dev/null || true`;
     execFileSync('sh', ['-c', script]);
   };
-  return { folder, socketPath, call, begin, start, kill, stop };
+  return { folder, socketPath, call, begin, start, kill, freeze, thaw, stop };
 }
 
 /** Starts the Incus of another Debian from its folder. A chroot would prevent the user namespaces of Incus. */
