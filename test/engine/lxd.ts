@@ -51,7 +51,7 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
           () => true,
           () => false,
         ),
-      60,
+      240,
     );
   };
   const kill = async () => {
