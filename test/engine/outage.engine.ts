@@ -48,6 +48,10 @@ beforeAll(async () => {
     LIMIT_SERVERS: '100',
   };
   world = await startWorld(databaseUrl, environment, '10.79.0.0', onEnd);
+  for (const code of ['vps-1', 'vps-2']) {
+    const stock = `setStock(region: "zrh", serviceCode: "${code}", total: 200)`;
+    expect((await world.operator(`mutation { ${stock} { total } }`)).errors).toBeUndefined();
+  }
   customer = await newCustomer(world, 1000);
   keys = [await uploadKey(customer, 'outage'), await uploadKey(customer, 'outage-2')];
 });
@@ -91,6 +95,7 @@ async function bills(): Promise<Record<string, string[]>> {
 
 const OUTAGES: Record<string, [begin: () => Promise<void> | void, end: () => Promise<void> | void]> = {
   'is killed': [() => lxd.kill(), () => lxd.start()],
+  'is stopped for an upgrade': [() => lxd.kill('SIGTERM'), () => lxd.start()],
   hangs: [() => lxd.freeze(), () => lxd.thaw()],
 };
 

@@ -1,10 +1,12 @@
 #!/bin/bash
 # usage: within.sh <folder> <command...>
 #
-# Runs an LXD that believes in KVM. The real /dev stays as it is.
+# Runs an LXD or Incus that believes in KVM. The real /dev stays as it is. An engine in another root sees the folder, too.
 set -eu
 here=$(dirname "$(realpath "$0")")
-export DEVICES=$1/dev PATH=$here:$PATH LXD_EXEC_PATH=$here/lxd-exec
+mkdir -p "$1/bin"
+cp "$here"/{engine-exec,modprobe,qemu-system-x86_64} "$1/bin/"
+export DEVICES=$1/dev PATH=$1/bin:$PATH LXD_EXEC_PATH=$1/bin/engine-exec INCUS_EXEC_PATH=$1/bin/engine-exec
 shift
 exec unshare -m --propagation private bash -ec '
   mkdir -p "$DEVICES"
