@@ -1,5 +1,6 @@
 /** Engines whose virtual machines run under emulation. */
 import { join } from 'node:path';
+import type { World } from '../customer.ts';
 import { FOLDER, importImage, type Lxd } from '../lxd.ts';
 
 /** The image of vm/image.sh. */
@@ -17,4 +18,18 @@ export const withinEmulation = (name: string): string[] => [
 export async function withImage(lxd: Lxd): Promise<Lxd> {
   await importImage(lxd, ['debian-13-vm'], VM_IMAGE);
   return lxd;
+}
+
+const TIER =
+  'code: "kvm-1", name: "KVM", vcpus: 1, memoryMb: 256, diskGb: 1, trafficTb: 1, priceMonthUsd: 5, virtualization: KVM';
+
+/** Offers a tier of small virtual machines, `kvm-1`. @throws Error if the service refuses it */
+export async function offerVirtual({ operator }: World): Promise<void> {
+  for (const mutation of [
+    `addVpsTier(input: {${TIER}}) { code }`,
+    'setStock(region: "zrh", serviceCode: "kvm-1", total: 10) { total }',
+  ]) {
+    const { errors } = await operator(`mutation { ${mutation} }`);
+    if (errors) throw new Error(`${mutation}: ${JSON.stringify(errors)}`);
+  }
 }

@@ -15,7 +15,7 @@ import {
   type World,
 } from '../customer.ts';
 import { runGuide } from '../guide.ts';
-import { BOOT_SECONDS, withImage, withinEmulation } from './emulation.ts';
+import { BOOT_SECONDS, offerVirtual, withImage, withinEmulation } from './emulation.ts';
 
 let cluster: Cluster;
 let world: World;
@@ -36,13 +36,7 @@ beforeAll(async () => {
   const environment = { LXC_ENDPOINTS: `unix:${first!.socketPath}`, LXC_POOL: 'local', LXC_NETWORK: 'br0' };
   world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.78.0.0', onEnd);
   runGuide(world.service, 'for host in');
-  const tier =
-    'code: "kvm-1", name: "KVM", vcpus: 1, memoryMb: 256, diskGb: 1, trafficTb: 1, priceMonthUsd: 5, virtualization: KVM';
-  for (const mutation of [
-    `addVpsTier(input: {${tier}}) { code }`,
-    'setStock(region: "zrh", serviceCode: "kvm-1", total: 10) { total }',
-  ])
-    expect((await world.operator(`mutation { ${mutation} }`)).errors).toBeUndefined();
+  await offerVirtual(world);
   customer = await newCustomer(world, 100);
   key = await uploadKey(customer, 'moved');
 });
