@@ -72,7 +72,7 @@ const patch = async (orderNumber: string, body: object) => {
 const instances = async () =>
   ((await lxd.call('GET', '/1.0/instances?project=freehold')) as string[]).map((path) => path.split('/').at(-1)!);
 /** How often the system of a machine booted since it was installed, and whether it has the trace. */
-const BOOTS = 'grep -c "" /var/log/boots; cat /root/trace 2>/dev/null';
+const BOOTS = 'grep -c "" /var/log/boots; cat /root/trace 2>/dev/null || true';
 const leaveTrace = async ({ ipv4 }: { ipv4: string }) => login(ipv4, keys[0].file, 'echo here >/root/trace; sync');
 
 interface Item {
