@@ -14,7 +14,7 @@ import { instanceOf } from '../provisioning/servers/drivers/lxc/instance.ts';
 import { macOf } from '../provisioning/servers/placement/spec.ts';
 import { type Customer, newCustomer, startWorld } from '../test/engine/customer.ts';
 import { type Lxd, newKey, prepared, ssh, startLxd } from '../test/engine/lxd.ts';
-import { offerVirtual, withImage, withinEmulation } from '../test/engine/vm/emulation.ts';
+import { offerVirtual, withImage, withinEmulation } from '../test/engine/vm/engines.ts';
 import { eventually } from '../test/setup/freehold.ts';
 import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';

@@ -15,7 +15,7 @@ import {
   type World,
 } from '../customer.ts';
 import { runGuide } from '../guide.ts';
-import { BOOT_SECONDS, offerVirtual, withImage, withinEmulation } from './emulation.ts';
+import { BOOT_SECONDS, offerVirtual, withImage, withinEmulation } from './engines.ts';
 
 let cluster: Cluster;
 let world: World;

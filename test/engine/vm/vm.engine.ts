@@ -1,5 +1,5 @@
 /**
- * Virtual machines of the lxc driver on a real LXD and Incus, under emulation: no KVM is needed, and nothing is fast. It runs only
+ * Virtual machines of the lxc driver on a real LXD and Incus, under emulation. So it needs no KVM, and nothing is fast. It runs only
  * if VM_IMAGE names an image (image.sh). Incus also needs its QEMU in INCUS_ROOT (../incus-root.sh), and a kernel with vhost_vsock.
  */
 import { existsSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { say } from '../../setup/say.ts';
 import { describeLxc } from '../lxc-contract.ts';
 import { prepared, startIncus, startLxd } from '../lxd.ts';
-import { BOOT_SECONDS, withImage, withinEmulation } from './emulation.ts';
+import { BOOT_SECONDS, withImage, withinEmulation } from './engines.ts';
 
 const { INCUS_ROOT = '' } = process.env;
 const KIND = {

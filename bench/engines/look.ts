@@ -1,5 +1,5 @@
 /**
- * `node bench/observer.ts`, a part of `npm run bench`. A worker looks at an engine with a thousand machines, and at one with ten.
+ * `node bench/engines/look.ts`, a part of `npm run bench`. A worker looks at an engine with a thousand machines, and at one with ten.
  * It counts the requests of each look, and the CPU of the worker. The engine is another process, and answers as LXD does.
  */
 import assert from 'node:assert/strict';
@@ -7,20 +7,20 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { Database } from '../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
-import { newOrderNumber } from '../entities/ids.ts';
-import { Server } from '../entities/servers/server.ts';
-import type { MachineSpec } from '../provisioning/servers/drivers/driver.ts';
-import { instanceOf } from '../provisioning/servers/drivers/lxc/instance.ts';
-import { LxcDriver } from '../provisioning/servers/drivers/lxc/lxc.ts';
-import { macOf } from '../provisioning/servers/placement/spec.ts';
-import { observerProcess } from '../provisioning/servers/reconcile/observe.ts';
-import type { LeasedTask, Process } from '../provisioning/tasks/tasks.ts';
-import { newFolder, removeFolder } from '../test/setup/spawn.ts';
-import { median, print } from './figure.ts';
-import { run, stops } from './run.ts';
-import { newOrderer, serverOf } from './seed.ts';
+import { Database } from '../../entities/database/database.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { newOrderNumber } from '../../entities/ids.ts';
+import { Server } from '../../entities/servers/server.ts';
+import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
+import { instanceOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
+import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
+import { macOf } from '../../provisioning/servers/placement/spec.ts';
+import { observerProcess } from '../../provisioning/servers/reconcile/observe.ts';
+import type { LeasedTask, Process } from '../../provisioning/tasks/tasks.ts';
+import { newFolder, removeFolder } from '../../test/setup/spawn.ts';
+import { median, print } from '../figure.ts';
+import { run, stops } from '../run.ts';
+import { newOrderer, serverOf } from '../seed.ts';
 
 const [FEW, MANY, LOOKS] = [10, 1000, 15];
 const CPU_MS_MAX = 200;
