@@ -74,9 +74,7 @@ const VARIABLES = {
       ),
     ),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
-    REDIS_URL: secret(
-      optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, in which several processes count calls.'),
-    ),
+    REDIS_URL: secret(optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, where processes count calls.')),
   },
   Secrets: {
     OPERATOR_TOKEN: secret(optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL.")),
@@ -112,6 +110,7 @@ const VARIABLES = {
     ALLOW_SIMULATED: variable(flag, 'false', 'Lets simulated machines or payments run beside real ones.'),
   },
   Payments: {
+    OPERATOR_LIMIT_USD: variable(whole(0, 1e9), '0', 'The limit of [large sums](security.md#large-sums) in USD.'),
     PAYMENTS_FILE: optional(path, 'simulated payments', 'A JSON file of [gateways](payments.md) for coins.'),
   },
   'VPS on LXD or Incus': {

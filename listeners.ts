@@ -22,7 +22,7 @@ import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { Authenticator } from './resolvers/accounts/auth/credential.ts';
 import { onCredentialEnd } from './resolvers/accounts/auth/credential-end.ts';
 import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
-import { SharedLoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
+import { LoginAttempts } from './resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from './resolvers/accounts/auth/throttle.ts';
 import { type CountUnpaid, Payers } from './resolvers/accounts/payers.ts';
 import { RequestAudit } from './resolvers/accounts/request-audit.ts';
@@ -71,12 +71,21 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   onStop(() => security.flush());
   const authenticator = new Authenticator(db, operatorToken, security);
   const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
-  const logins = loginsOf(config, db, vault, security);
+  const logins = new LoginThrottle(
+    config.loginFailuresMax,
+    new LoginAttempts(db, report),
+    vault.derive('logins'),
+    ({ name, address }, code) => security.login(name, code, address),
+  );
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
-  const tools = { db, provisioning, vault, limits, stopping, publicUrl, logins, registrations, security, countUnpaid };
+  const tools = {
+    ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
+    operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
+  };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
     ...tools,
+    limits: { ...limits, ...request.viewer?.accountLimits },
     listenerWarning: () => proxyWatch.warning,
     requestId,
     ...request,
@@ -189,19 +198,6 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const payers = new Payers(db);
   const hasPaid = (accountId: string) => payers.has(accountId);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, hasPaid, onError: report });
-}
-
-/** Login attempts live in the store of the rate limits, except Redis: a login needs the database anyway. */
-function loginsOf(
-  { rateLimitStore, loginFailuresMax: max }: Config,
-  db: Database,
-  vault: Vault,
-  security: SecurityLog,
-) {
-  const isShared = rateLimitStore !== 'memory';
-  const attempts = isShared ? new SharedLoginAttempts(db, report) : undefined;
-  const key = isShared ? vault.derive('logins') : undefined;
-  return new LoginThrottle(max, attempts, key, ({ name, address }, code) => security.login(name, code, address));
 }
 
 /** Logs unexpected errors. */

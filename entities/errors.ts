@@ -58,6 +58,7 @@ export const ERRORS = {
     'The account has two-factor authentication, and this login is older than 15 minutes. Send totp_code, or log in again.',
   ],
   account_suspended: [403, 'The account is suspended.'],
+  approval_needed: [403, 'Another operator must approve it.'],
 
   not_found: [404, 'The resource does not exist.'],
   endpoint_planned: [404, 'The endpoint is planned, but not available yet.'],

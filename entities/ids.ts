@@ -33,7 +33,9 @@ export type IdPrefix =
   | 'fnd'
   | 'dep'
   | 'job'
-  | 'opr';
+  | 'opr'
+  | 'ops'
+  | 'prop';
 
 /** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
 const SPARE_MS = 10 * 60_000;

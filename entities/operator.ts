@@ -20,17 +20,23 @@ export const ROLES_WITH = {
 } as const satisfies Record<string, readonly OperatorRole[]>;
 export type OperatorRight = keyof typeof ROLES_WITH;
 
-export const OPERATOR_STATES = ['ACTIVE', 'ENDED'] as const;
+/** An invited operator has no way in but the code of the invitation. */
+export const OPERATOR_STATES = ['INVITED', 'ACTIVE', 'ENDED'] as const;
 
 export const Operator = entity('operator', {
   id: column.key(),
-  /** Unique among the active operators, in any case. The audit log names it. */
+  /** Unique among the operators that have not ended, in any case. The audit log names it. */
   name: column.text(),
   role: column.oneOf(...OPERATOR_ROLES),
   state: column.oneOf(...OPERATOR_STATES),
-  tokenDigest: column.bytes(),
-  /** When the token stops working. */
-  expiresAt: column.timestamp(),
+  /** Null for an operator who signs in. */
+  tokenDigest: nullable(column.bytes()),
+  /** When the token stops working. Null without a token. */
+  expiresAt: nullable(column.timestamp()),
+  /** argon2id in PHC form. Null for an operator with a token. The second factor is a row of `totp` under the id. */
+  passwordHash: nullable(column.text()),
+  invitationDigest: nullable(column.bytes()),
+  invitationExpiresAt: nullable(column.timestamp()),
   createdAt: column.now(),
   endedAt: nullable(column.timestamp()),
 });
@@ -40,7 +46,12 @@ export const OPERATOR_LIFECYCLE: Lifecycle<Operator, Operator['state']> = {
   table: Operator,
   key: 'id',
   state: 'state',
-  transitions: { ACTIVE: ['ENDED'], ENDED: [] },
+  transitions: {
+    INVITED: ['INVITED', 'ACTIVE', 'ENDED'],
+    /** An owner invites an operator again who has lost the password or the second factor. */
+    ACTIVE: ['INVITED', 'ENDED'],
+    ENDED: [],
+  },
 };
 
 /** The operator whose token has the digest $1, and whether the token has expired. */
@@ -51,10 +62,21 @@ export const READ_OPERATOR = statement(Operator.columns)`select ${columnsOf(Oper
 /** The operators, the newest first. $1 a state, or null for all. */
 export const LIST_OPERATORS = statement(Operator.columns)`
   select ${columnsOf(Operator)} from operator where $1::text is null or state = $1 order by id desc`;
-/** Writes an operator, unless an active one has the name. $1 id, $2 name, $3 role, $4 digest of the token, $5 days. */
+/** The active operator with the name $1, in any case. */
+export const FIND_BY_NAME = statement(Operator.columns)`
+  select ${columnsOf(Operator)} from operator where lower(name) = lower($1) and state = 'ACTIVE'`;
+/** The operator whose invitation has the digest $1 and has not expired. */
+export const FIND_INVITED = statement(Operator.columns)`
+  select ${columnsOf(Operator)} from operator
+    where invitation_digest = $1 and state = 'INVITED' and invitation_expires_at > now()`;
+/** Writes an operator, unless one that has not ended has the name. $1 id, $2 name, $3 role, $4 digest of the token, $5 days. */
 export const ADD_OPERATOR = statement(Operator.columns)`
   insert into operator (id, name, role, state, token_digest, expires_at)
   values ($1, $2, $3, 'ACTIVE', $4, now() + make_interval(days => $5))
+  on conflict do nothing returning ${columnsOf(Operator)}`;
+/** Writes an operator without a way in, unless one that has not ended has the name. $1 id, $2 name, $3 role. */
+export const ADD_INVITED = statement(Operator.columns)`
+  insert into operator (id, name, role, state) values ($1, $2, $3, 'INVITED')
   on conflict do nothing returning ${columnsOf(Operator)}`;
 /** Gives the operator $1 the role $2. */
 export const SET_ROLE = statement(Operator.columns)`
@@ -63,3 +85,51 @@ export const SET_ROLE = statement(Operator.columns)`
 export const RENEW_TOKEN = statement(Operator.columns)`
   update operator set token_digest = $2, expires_at = now() + make_interval(days => $3) where id = $1
   returning ${columnsOf(Operator)}`;
+
+/** The sign-in of an operator. The row exists while the session is open. */
+export const OperatorSession = entity('operator_session', {
+  id: column.key(),
+  operatorId: column.text(),
+  digest: column.bytes(),
+  /** The browser, to recognise the session by. */
+  userAgent: nullable(column.text()),
+  createdAt: column.now(),
+  /** The last use, with the precision of a minute. */
+  usedAt: column.now(),
+  /** When it ends, however much it is used. */
+  expiresAt: column.timestamp(),
+});
+export type OperatorSession = RowOf<typeof OperatorSession>;
+
+/** A session ends after so many hours, and after so many minutes without a use. */
+const SESSION_HOURS = 12;
+const IDLE_MINUTES = 30;
+const IS_OPEN = `(session.expires_at > now() and session.used_at > now() - interval '${IDLE_MINUTES} minutes')`;
+
+/** Opens a session. $1 id, $2 operator, $3 digest of its token, $4 user agent. */
+export const OPEN_SESSION = statement(OperatorSession.columns)`
+  insert into operator_session (id, operator_id, digest, user_agent, expires_at)
+  values ($1, $2, $3, $4, now() + interval '${SESSION_HOURS} hours') returning ${columnsOf(OperatorSession)}`;
+/** The operator and the session whose token has the digest $1. Notes the use of an open one. */
+export const USE_SESSION = statement({
+  ...Operator.columns,
+  sessionId: column.key(),
+  sessionExpiresAt: column.timestamp(),
+  isOver: column.boolean(),
+})`
+  with used as (
+    update operator_session as session set used_at = now()
+    where digest = $1 and ${IS_OPEN} and used_at < now() - interval '1 minute')
+  select ${columnsOf(Operator, 'operator')}, session.id as session_id, session.expires_at as session_expires_at,
+      not ${IS_OPEN} as is_over
+    from operator_session as session join operator on operator.id = operator_id where session.digest = $1`;
+/** The session $1, while it is open. */
+export const FIND_OPEN_SESSION = statement({ id: column.key() })`
+  select id from operator_session as session where id = $1 and ${IS_OPEN}`;
+/** The open sessions of the operator $1 (null: all), the newest first. */
+export const LIST_SESSIONS = statement({ ...OperatorSession.columns, name: column.text() })`
+  select ${columnsOf(OperatorSession, 'session')}, name
+    from operator_session as session join operator on operator.id = operator_id
+    where ($1::text is null or operator_id = $1) and ${IS_OPEN} order by session.id desc`;
+/** Deletes the sessions that are over. */
+export const DELETE_OVER_SESSIONS = statement({})`delete from operator_session as session where not ${IS_OPEN}`;

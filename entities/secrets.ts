@@ -4,9 +4,12 @@ import { crc32 } from 'node:zlib';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret, `op` operator token. */
-export type CredentialKind = 'live' | 'at' | 'rt' | 'lt' | 'cs' | 'op';
-const CREDENTIAL = /^svc_(live|at|rt|lt|cs|op)_[0-9A-Za-z]{38}$/;
+/**
+ * `live` API key, `at` access token, `rt` refresh token, `lt` pending login, `cs` OAuth client secret. Of an operator: `op`
+ * token, `os` session, `oi` invitation.
+ */
+export type CredentialKind = 'live' | 'at' | 'rt' | 'lt' | 'cs' | 'op' | 'os' | 'oi';
+const CREDENTIAL = /^svc_(live|at|rt|lt|cs|op|os|oi)_[0-9A-Za-z]{38}$/;
 
 function base62(value: number, length: number): string {
   let out = '';

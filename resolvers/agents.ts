@@ -21,7 +21,7 @@ import { isId, newId } from '../entities/ids.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { requireActive } from './accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
-import { found } from './errors.ts';
+import { found, limitReached } from './errors.ts';
 import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
@@ -153,7 +153,7 @@ async function moveAgent(
 async function unlistedAtLimit({ limits }: Context, tx: Transaction, accountId: string): Promise<Agent | undefined> {
   if ((await tx.manager.countBy(Agent, { accountId })) < limits.agentEntries) return undefined;
   const unlisted = await LOCK_UNLISTED.first(tx, [accountId]);
-  if (!unlisted) throw new ApiError('agent_limit_reached');
+  if (!unlisted) throw limitReached('agent_limit_reached', limits.agentEntries);
   return unlisted;
 }
 

@@ -1,4 +1,5 @@
 /** The caller, and the tools of a resolver. */
+import type { AccountLimits } from '../entities/accounts/limits.ts';
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
 import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
@@ -24,6 +25,8 @@ export interface Viewer {
   scopes: ReadonlySet<RequiredScope>;
   /** The role of an operator. A customer has none. */
   role?: OperatorRole;
+  /** The session of an operator who has signed in. Absent: the operator acts by a token. */
+  session?: string;
   expiresAt: Date | null;
   /** Whether it is a login: of a person, or of the only way into an account without a password. */
   isLogin?: boolean;
@@ -35,6 +38,8 @@ export interface Viewer {
   family?: string;
   /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
+  /** The limits that an operator has set for the account. */
+  accountLimits?: Partial<AccountLimits>;
 }
 
 /** The context of every resolver: one for a request, or for the life of a subscription. */
@@ -42,7 +47,9 @@ export interface Context {
   db: Database;
   provisioning: Provisioning;
   vault: Vault;
-  limits: AccountLimits;
+  limits: CountedLimits;
+  /** The sum that one operator moves in 24 hours without another one, in micro-USD. 0: no limit. */
+  operatorLimitMicros: bigint;
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;
@@ -120,21 +127,9 @@ export const actorOf = ({ viewer, requestId }: Context): Actor => ({
   requestId,
 });
 
-/** The most that an account may have of each thing. Resolvers count under the lock of the account. */
-export interface AccountLimits {
-  apiKeys: number;
-  servers: number;
-  sshKeys: number;
-  webhooks: number;
-  agentEntries: number;
-  agentChangesPerHour: number;
-  pendingTopups: number;
-  unpaidTopupsPerDay: number;
-  /** Payments by x402 with an open outcome, also of each payer. */
-  openPayments: number;
-  sessions: number;
+/** The limits of the caller's account. Resolvers count under the lock of the account. */
+export interface CountedLimits extends AccountLimits {
   unpaidSessionsPerHour: number;
-  oauthClients: number;
 }
 
 export interface RegistrationRules {

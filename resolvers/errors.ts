@@ -1,6 +1,6 @@
 /** The errors that resolvers share. */
 import { isDatabaseAway } from '../entities/database/transaction.ts';
-import { ApiError, refuse } from '../entities/errors.ts';
+import { ApiError, ERRORS, type ErrorCode, refuse } from '../entities/errors.ts';
 
 const RETRY_SECONDS = 1;
 
@@ -12,6 +12,11 @@ export const faultOf = (thrown: unknown): ApiError =>
 
 /** Returns `validation_failed` for one field. */
 export const invalid = (field: string, message: string): ApiError => refuse(field, 'not_possible', message);
+
+/** Returns the refusal of one thing more than the account may have. @param most its limit */
+export const limitReached = (code: LimitCode, most: number): ApiError =>
+  new ApiError(code, `${ERRORS[code][1]} The limit of this account is ${most}.`);
+type LimitCode = Extract<ErrorCode, `${string}_limit_reached`>;
 
 /** Returns what the caller asked for. @throws ApiError not_found, with the detail, if there is no such thing */
 export function found<T>(thing: T | undefined | null | false, detail?: string): T {

@@ -4,7 +4,9 @@
  */
 import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
+import { usdFromMicros } from '../entities/money.ts';
 import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
+import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
@@ -28,6 +30,7 @@ export const MATTER_KINDS = [
   'MESSAGE',
   'PAYMENT_HELD',
   'PAYMENT_UNMATCHED',
+  'PROPOSAL',
   'TASK',
 ] as const;
 
@@ -84,6 +87,16 @@ const payments: Source = async ({ db }, limit) =>
     ...{ kind: held ? 'PAYMENT_HELD' : 'PAYMENT_UNMATCHED', subject: id, since, severity: 'WARNING' },
     nextStep: 'Look at the payment on its chain, and then call assignPayment, requestReturn or writeOffPayment.',
   }));
+
+const proposals: Source = async ({ db }, limit) =>
+  (await LIST_OPEN_PROPOSALS.all(db, [limit]))
+    .filter(({ expiresAt }) => expiresAt.getTime() > Date.now())
+    .map(({ id, createdAt, proposerName, amountMicros, accountId, expiresAt }) => ({
+      ...{ kind: 'PROPOSAL', subject: id, since: createdAt, severity: 'WARNING' },
+      nextStep:
+        `${proposerName} wants to move ${usdFromMicros(amountMicros)} USD of ${accountId}: look at it in proposals, ` +
+        `and call approveProposal or refuseProposal before ${expiresAt.toISOString()}.`,
+    }));
 
 const gateways: Source = async (context) =>
   (await listGateways(context))
@@ -161,7 +174,20 @@ const unpaidMessages: Source = async ({ db }) => {
   ];
 };
 
-const SOURCES = [brakes, findings, tasks, payments, gateways, canary, capacity, jobs, messages, unpaidMessages, cases];
+const SOURCES = [
+  brakes,
+  findings,
+  tasks,
+  payments,
+  proposals,
+  gateways,
+  canary,
+  capacity,
+  jobs,
+  messages,
+  unpaidMessages,
+  cases,
+];
 
 /**
  * Returns the open matters, the most urgent first. Among those, the ones of unknown age come first, because they are few. Then come

@@ -26,7 +26,7 @@ import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { lockOwnAccount, requireOpen, type WhileSuspended } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context, requireAccount } from './context.ts';
-import { found, suggestion } from './errors.ts';
+import { found, limitReached, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
@@ -73,7 +73,7 @@ export async function createWebhook(
     await lockOwner(tx, context);
     const { expiresAt, limitedBy } = newLimits(context, {});
     if ((await tx.manager.countBy(Webhook, { accountId })) >= context.limits.webhooks)
-      throw new ApiError('webhook_limit_reached');
+      throw limitReached('webhook_limit_reached', context.limits.webhooks);
     await insert(tx, Webhook, {
       id,
       accountId,

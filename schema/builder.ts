@@ -24,6 +24,7 @@ export const builder = new SchemaBuilder<{
     JSON: Same<unknown>;
     AlertDays: Same<number>;
     TokenDays: Same<number>;
+    AccountLimit: Same<number>;
     Labels: Same<Record<string, string>>;
     LabelSelector: Same<string>;
     ReverseDnsList: Same<{ ip: string; ptr: string }[]>;

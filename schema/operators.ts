@@ -6,10 +6,13 @@ import type { Viewer } from '../resolvers/context.ts';
 import {
   addOperator,
   endOperator,
+  type Invitation,
+  inviteOperator,
   listOperators,
   OPERATOR_ROLES,
   OPERATOR_STATES,
   type OperatorWithToken,
+  renewInvitation,
   renewOperatorToken,
   setOperatorRole,
 } from '../resolvers/operators.ts';
@@ -20,17 +23,30 @@ const OperatorRole = enumType(
   'Owners do everything. BILLING moves money, SUPPORT cares for customers and servers. All roles read.',
   OPERATOR_ROLES,
 );
-const OperatorState = enumType('OperatorState', 'Only active operators have a token that works.', OPERATOR_STATES);
+const OperatorState = enumType(
+  'OperatorState',
+  'INVITED: the code of the invitation is the only way in. ACTIVE: the operator signs in, or has a token.',
+  OPERATOR_STATES,
+);
 
-const OperatorType = objectType<Operator>('Operator', 'A named operator, without the token.', (t) => ({
-  id: t.exposeID('id'),
-  name: t.exposeString('name', { description: 'The name in the audit log.' }),
-  role: t.expose('role', { type: OperatorRole }),
-  state: t.expose('state', { type: OperatorState }),
-  expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the token stops working.' }),
-  createdAt: t.expose('createdAt', { type: 'DateTime' }),
-  endedAt: t.expose('endedAt', { type: 'DateTime', nullable: true }),
-}));
+export const OperatorType = objectType<Operator>(
+  'Operator',
+  'A named operator, without the token or the password.',
+  (t) => ({
+    id: t.exposeID('id'),
+    name: t.exposeString('name', { description: 'The name in the audit log.' }),
+    role: t.expose('role', { type: OperatorRole }),
+    state: t.expose('state', { type: OperatorState }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the token stops working. Null: the operator signs in.',
+    }),
+    invitationExpiresAt: t.expose('invitationExpiresAt', { type: 'DateTime', nullable: true }),
+    createdAt: t.expose('createdAt', { type: 'DateTime' }),
+    endedAt: t.expose('endedAt', { type: 'DateTime', nullable: true }),
+  }),
+);
 
 const OperatorWithTokenType = objectType<OperatorWithToken>(
   'OperatorWithToken',
@@ -41,8 +57,19 @@ const OperatorWithTokenType = objectType<OperatorWithToken>(
   }),
 );
 
+const InvitationType = objectType<Invitation>('Invitation', 'An operator with the code of an invitation.', (t) => ({
+  operator: t.expose('operator', { type: OperatorType }),
+  code: t.exposeString('code', {
+    description: 'The operator opens the console with it, once. The service shows it only here.',
+  }),
+}));
+
+const InviteOperatorInput = inputType('InviteOperatorInput', (t) => ({
+  name: t.field({ type: 'OperatorName', required: true, description: 'Unique among the operators.' }),
+  role: t.field({ type: OperatorRole, required: true }),
+}));
 const AddOperatorInput = inputType('AddOperatorInput', (t) => ({
-  name: t.field({ type: 'OperatorName', required: true, description: 'Unique among the active operators.' }),
+  name: t.field({ type: 'OperatorName', required: true, description: 'Unique among the operators.' }),
   role: t.field({ type: OperatorRole, required: true }),
   days: t.field({ type: 'TokenDays', defaultValue: 90, required: true }),
 }));
@@ -87,11 +114,29 @@ builder.queryFields((t) => ({
 
 const id = { type: 'ID', required: true, description: 'The operator.' } as const;
 builder.mutationFields((t) => ({
+  inviteOperator: t.field({
+    type: InvitationType,
+    scope: 'operator',
+    right: 'owner',
+    description:
+      'Invites a person, who chooses a password and a second factor by the code. The code expires in 3 days.',
+    args: { input: t.arg({ type: InviteOperatorInput, required: true }) },
+    resolve: (_, { input }, context) => inviteOperator(context, input),
+  }),
+  renewInvitation: t.field({
+    type: InvitationType,
+    scope: 'operator',
+    right: 'owner',
+    description:
+      'Ends the password, second factor, token, sessions and webhooks of an operator, and invites them again.',
+    args: { id: t.arg(id) },
+    resolve: (_, args, context) => renewInvitation(context, args.id),
+  }),
   addOperator: t.field({
     type: OperatorWithTokenType,
     scope: 'operator',
     right: 'owner',
-    description: 'Adds an operator with a token of their own, which expires.',
+    description: 'Adds an operator with a token, which expires. It is for a tool: invite a person.',
     args: { input: t.arg({ type: AddOperatorInput, required: true }) },
     resolve: (_, { input }, context) => addOperator(context, input),
   }),
@@ -99,7 +144,7 @@ builder.mutationFields((t) => ({
     type: OperatorType,
     scope: 'operator',
     right: 'owner',
-    description: 'Gives an operator another role at once. Running subscriptions of the operator end.',
+    description: 'Gives an operator another role at once. Sessions and running subscriptions of the operator end.',
     args: { id: t.arg(id), role: t.arg({ type: OperatorRole, required: true, description: 'The new role.' }) },
     resolve: (_, args, context) => setOperatorRole(context, args.id, args.role),
   }),
@@ -118,7 +163,7 @@ builder.mutationFields((t) => ({
     type: OperatorType,
     scope: 'operator',
     right: 'owner',
-    description: 'Ends an operator and the token at once. The audit log keeps the name.',
+    description: 'Ends an operator with the token and the sessions at once. The audit log keeps the name.',
     args: { id: t.arg(id) },
     resolve: (_, args, context) => endOperator(context, args.id),
   }),

@@ -9,6 +9,7 @@ import { PAID_HOURS } from '../money.ts';
 import { KEPT_REFUND_SQL } from '../payments/withheld.ts';
 import { priceAtSql } from '../servers/renewal.ts';
 import { KEEPS_HOLD_SQL, KEPT_HOLD_SQL } from '../servers/server.ts';
+import type { AccountLimits } from './limits.ts';
 
 export const Account = entity('account', {
   id: column.key(),
@@ -27,8 +28,13 @@ export const Account = entity('account', {
   suspendedFor: nullable(column.text()),
   /** Whether its servers are off until the suspension ends. */
   serversOff: defaulting(column.boolean(), 'false'),
+  /** The limits that an operator has set. The configuration has the others. */
+  limits: defaulting(column.json<Partial<AccountLimits>>(), "'{}'"),
 });
 export type Account = RowOf<typeof Account>;
+
+/** The own limits of the account $1. */
+export const READ_LIMITS = statement({ limits: Account.columns.limits })`select limits from account where id = $1`;
 
 const BALANCE = {
   availableMicros: column.bigint(),

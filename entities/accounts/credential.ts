@@ -1,4 +1,5 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
+import type { AccountLimits } from './limits.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';
@@ -208,6 +209,8 @@ const CREDENTIAL = {
   family: column.text(),
   /** Why its account is suspended; null: it is not. */
   suspendedFor: nullable(column.text()),
+  /** The own limits of its account. */
+  accountLimits: column.json<Partial<AccountLimits>>(),
 };
 /** Whether a refresh ended the session. */
 const ROTATION = { isRotated: column.boolean() };
@@ -216,13 +219,14 @@ const STATUS = { status: ApiKey.columns.status };
 /** A credential, as a request finds it. */
 export type FoundCredential = Row<typeof CREDENTIAL> & Partial<Row<typeof ROTATION> & Row<typeof STATUS>>;
 
-const SUSPENDED_FOR = '(select suspended_for from account where account.id = found.account_id) as suspended_for';
+const OF_ACCOUNT = `account.suspended_for, account.limits as account_limits`;
+const ITS_ACCOUNT = 'join account on account.id = found.account_id';
 
 /** The API key with the digest $1. */
 export const FIND_API_KEY = statement({ ...CREDENTIAL, ...STATUS })`
   ${used('api_key', 'digest', `found.status = 'ACTIVE' and cardinality(found.ip_allowlist) = 0`)}
-  select account_id, id as credential_id, name, scope, expires_at, revoked_at, status, false as is_login, id as holder, ip_allowlist,
-    spend_limit_micros, expires_at as holder_expires_at, limited_by, id as family, ${SUSPENDED_FOR} from found`;
+  select account_id, found.id as credential_id, name, scope, expires_at, revoked_at, status, false as is_login, found.id as holder, ip_allowlist,
+    spend_limit_micros, expires_at as holder_expires_at, limited_by, found.id as family, ${OF_ACCOUNT} from found ${ITS_ACCOUNT}`;
 const noteUse = (table: string) => statement({})`
   update ${table} set last_used_at = date_trunc('minute', now()) where id = $1 and ${NOT_NOTED(table)}`;
 /** Note a use of the API key or the session $1. */
@@ -235,9 +239,9 @@ export const FIND_SESSION = statement({ ...CREDENTIAL, ...ROTATION })`
   ${used('session', 'access_digest', FROM_ANYWHERE)}
   select found.account_id, found.id as credential_id, source as name, found.scope, found.expires_at, revoked_at,
     ${isLoginSql('found')} as is_login, client.id as holder, coalesce(client.ip_allowlist, '{}') as ip_allowlist, client.spend_limit_micros,
-    client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${SUSPENDED_FOR},
+    client.expires_at as holder_expires_at, client.limited_by, family_id as family, ${OF_ACCOUNT},
     rotated_at is not null as is_rotated
-  from found left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;
+  from found ${ITS_ACCOUNT} left join oauth_client client on source like 'oauth:%' and client.id = substr(source, 7)`;
 /** The account of the session $1, and whether its login is younger than $2 seconds. A login begins the family of a session. */
 export const FIND_LOGIN = statement({
   accountId: column.text(),

@@ -67,7 +67,7 @@ export async function revokeCredentials(
     ...sshKeys.map(({ id }) => told(id, { type: 'ssh_key.deleted', actor })),
   ]);
   const ended = [...apiKeys.map(({ id }) => id), ...sessions];
-  tx.changed(...ended.map((id) => ({ kind: 'credential', accountId, id }) as const));
+  tx.changedAll(ended.map((id) => ({ kind: 'credential', accountId, id }) as const));
   return { apiKeys, clients, sessions };
 }
 

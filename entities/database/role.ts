@@ -18,7 +18,17 @@ const APPEND_ONLY = [
 
 /** Tables from which the service also deletes rows. */
 const DELETABLE = [
-  ...['abuse_case', 'api_key', 'oauth_client', 'pending_login', 'session', 'solved_challenge', 'ssh_key', 'totp'],
+  ...[
+    'abuse_case',
+    'api_key',
+    'oauth_client',
+    'operator_session',
+    'pending_login',
+    'session',
+    'solved_challenge',
+    'ssh_key',
+    'totp',
+  ],
   ...[
     'address',
     'address_pool',

@@ -29,13 +29,17 @@ export class Transaction implements Queryable {
     return rows<T>(this.#client, sql, parameters, name);
   }
   changed(...changes: Change[]): void {
-    this.changes.push(...changes);
+    this.changedAll(changes);
+  }
+  /** The same for a list of any length. A call with too many arguments would fail. */
+  changedAll(changes: readonly Change[]): void {
+    for (const change of changes) this.changes.push(change);
   }
 
   /** Does the work in a savepoint. If the work fails, PostgreSQL undoes its writes and locks, and the transaction can continue. */
   async attempt<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     const { result, changes } = await within(this.manager, work);
-    this.changed(...changes);
+    this.changedAll(changes);
     return result;
   }
 }

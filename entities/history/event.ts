@@ -56,6 +56,7 @@ export const EVENT_TYPES = [
   'account.totp_reset',
   'account.suspended',
   'account.resumed',
+  'account.limits_changed',
   'message.created',
   'message.received',
   'message.sent',
@@ -98,7 +99,11 @@ export const EVENT_TYPES = [
   'movement.recorded',
   'month.closed',
   'gateway.warned',
+  'proposal.updated',
   'operator.updated',
+  'operator.signed_in',
+  'operator.signed_out',
+  'operator.refused',
   'note.added',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -110,7 +110,7 @@ export async function record(
     subject,
     ...parameters,
   ]);
-  tx.changed(...deliveriesFor(written?.webhookIds), ...toOperator(accountId, parameters));
+  tx.changedAll([...deliveriesFor(written?.webhookIds), ...toOperator(accountId, parameters)]);
   return parameters[0] as string;
 }
 
@@ -127,8 +127,8 @@ export async function recordAll(
       ({ accountId, subject, ...happening }) => [accountId, subject, recordParameters(happening)] as const,
     );
     const [written] = await tx.query<{ webhookIds: string[] }>(recordMany(resource), [JSON.stringify(given)]);
-    tx.changed(...deliveriesFor(written?.webhookIds));
-    for (const [accountId, , parameters] of given) tx.changed(...toOperator(accountId, parameters));
+    tx.changedAll(deliveriesFor(written?.webhookIds));
+    for (const [accountId, , parameters] of given) tx.changedAll(toOperator(accountId, parameters));
   }
 }
 

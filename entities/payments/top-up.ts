@@ -1,4 +1,5 @@
 /** Top-ups: the row, its lifecycle, and its statements. */
+import { isLoginSql } from '../accounts/credential.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type Row, type RowOf } from '../database/table.ts';
@@ -50,6 +51,8 @@ export const TopUp = entity('top_up', {
   txIds: column.textArray(),
   paymentException: nullable(column.oneOf('UNDERPAID', 'OVERPAID', 'LATE')),
   creditedMicros: column.bigint(),
+  /** The API key or session that opened it. Null: it is older than the column. */
+  credentialId: nullable(column.text()),
   createdAt: column.now(),
   expiresAt: nullable(column.timestamp()),
   confirmedAt: nullable(column.timestamp()),
@@ -157,18 +160,22 @@ export const FIND_TOP_UP_PROBLEM = statement({ problem: column.text(), count: co
 /** Less is no payment for the limits. Otherwise dust would buy an account any number of addresses. */
 const PAID_MIN_USD = 1;
 const isUnpaid = `mode = 'CRYPTO' and received_crypto::numeric * amount_micros < amount_crypto::numeric * ${microsFromUsd(PAID_MIN_USD)}`;
+/** When the account may have another address: less than so many of a day are unpaid then. Null: now. */
+const roomAtSql = (most: string, condition: string): string => `(array_agg(created_at order by created_at desc) filter (
+      where ${isUnpaid} and created_at > now() - interval '1 day' and ${condition}))[${most}] + interval '1 day'`;
 /**
- * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. `nextAt`: when less than $2
- * addresses of a day are unpaid again; null: now.
+ * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. `nextAt`: when it may have
+ * another address. It has $2 a day that are unpaid, and $3 of them for other credentials than logins.
  */
 export const COUNT_PENDING_TOP_UPS = statement({
   pending: column.int(),
   nextAt: nullable(column.timestamp()),
+  nextForOthersAt: nullable(column.timestamp()),
   now: column.now(),
 })`
   select count(*) filter (where status = 'PENDING' or status = 'CONFIRMING' and (mode = 'X402' or ${isUnpaid}))::int as pending,
-    (array_agg(created_at order by created_at desc) filter (
-      where ${isUnpaid} and created_at > now() - interval '1 day'))[$2] + interval '1 day' as next_at,
+    ${roomAtSql('$2', 'true')} as next_at,
+    ${roomAtSql('$3', `not exists (select from session where session.id = credential_id and ${isLoginSql('session')})`)} as next_for_others_at,
     now()
   from top_up where account_id = $1`;
 

@@ -46,23 +46,31 @@ export const START_PRICE = statement({})`
   update server set price_month_micros = next_price_micros, next_price_micros = null, next_price_from = null
   where order_number = any($1)`;
 
+/** Whether a server was promised a lower price that it does not pay yet. */
+const IS_PROMISED = 'coalesce(next_price_micros < price_month_micros, false)';
 const ANNOUNCED = { orderNumber, accountId, nextPriceFrom: nullable(column.timestamp()) };
 /**
  * Announces the price $2 to the servers of the tier $1, for months that begin in $3 days or later. It withdraws an announcement
- * where the price is that already. Returns whether the price of each rises. A lower price that was promised counts as its price.
+ * where the price is that already. A promise of a lower price stays, unless this one is as low and as early. Returns whether the
+ * price of each rises.
  */
 export const ANNOUNCE_PRICE = statement({ ...ANNOUNCED, rises: column.boolean() })`
   with given as (select $2::bigint as micros, now() + $3::int * interval '1 day' as from_time),
   locked as (
-    select order_number, least(price_month_micros, next_price_micros) as promised_micros from server, given
+    select order_number from server, given
     where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED')
       and coalesce(next_price_micros, price_month_micros) <> micros
+      and not (${IS_PROMISED} and (micros > next_price_micros or from_time > greatest(next_price_from, now())))
     order by order_number for update of server)
   update server set
     next_price_micros = case when price_month_micros <> micros then micros end,
     next_price_from = case when price_month_micros <> micros then from_time end
   from locked, given where server.order_number = locked.order_number
-  returning server.order_number, server.account_id, server.next_price_from, promised_micros < micros as rises`;
+  returning server.order_number, server.account_id, server.next_price_from, price_month_micros < micros as rises`;
+/** Counts the servers of the tier $1 that keep the promise of another price than $2. */
+export const COUNT_PROMISED = statement({ count: column.int() })`
+  select count(*)::int as count from server
+  where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED') and ${IS_PROMISED} and next_price_micros <> $2::bigint`;
 /** Withdraws the higher prices that were announced to the servers of the tier $1. A promise of a lower price stays. */
 export const WITHDRAW_PRICE = statement(ANNOUNCED)`
   with locked as (

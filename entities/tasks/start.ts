@@ -93,7 +93,7 @@ const SIGNAL_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
  */
 export async function signalTask(tx: Transaction, subject: string): Promise<void> {
   const woken = await SIGNAL_TASK.all(tx, [subject]);
-  tx.changed(...woken.map(({ lane }) => taskChange(lane)));
+  tx.changedAll(woken.map(({ lane }) => taskChange(lane)));
 }
 
 /** Sends the task of the subject $1 to the step $2 at once. A worker that runs the task loses its lease. */

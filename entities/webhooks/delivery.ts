@@ -148,10 +148,11 @@ export const DELETE_OLD_DELIVERIES = statement({ id: column.key() })`
   held as (select id from webhook_delivery where id in (select id from old) and next_attempt_at is null order by id for update)
   delete from webhook_delivery using held where webhook_delivery.id = held.id returning webhook_delivery.id`;
 
-/** Deletes the snapshots without deliveries. No event gets a delivery later. */
+/** Deletes the snapshots without deliveries. An event gets one later only from its task. */
 export const DELETE_UNUSED_SNAPSHOTS = statement({})`
   delete from webhook_snapshot
-  where not exists (select from webhook_delivery where webhook_delivery.event_id = webhook_snapshot.event_id)`;
+  where not exists (select from webhook_delivery where webhook_delivery.event_id = webhook_snapshot.event_id)
+    and not exists (select from task where subject = webhook_snapshot.event_id)`;
 
 /**
  * Fails the oldest waiting deliveries of each webhook, until $1 of its waiting ones are left. Those of messages go first, because

@@ -9,12 +9,15 @@
 import type { EntitySchema } from 'typeorm';
 import { forAllCallers } from '../caller.ts';
 import type { Bus, Change } from '../database/bus.ts';
+import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Queryable } from '../database/transaction.ts';
+import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { newId } from '../ids.ts';
+import { hasPaidSql } from '../payments/payer.ts';
 import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
 
-/** Events that go to the webhooks of all accounts. */
+/** Events that go to the webhooks of all accounts. A worker writes those deliveries in batches. */
 const PUBLIC_EVENTS = ['status.changed', 'canary.updated'];
 /** The test event. The test itself sends it to the tested webhook. */
 const DIRECT_EVENT = 'webhook.test';
@@ -29,6 +32,10 @@ const leftOut = ({ options }: EntitySchema): string[] => {
   return [...LEFT_OUT, ...names.filter((name) => !SHOWN_BYTES.includes(name))];
 };
 const list = (values: string[]) => values.map((value) => `'${value}'`).join(', ');
+/** Whether an enabled webhook waits for events of a type, which is an expression. */
+const listensTo = (type: string): string => `webhook.status = 'ENABLED'
+      and (webhook.expires_at is null or webhook.expires_at > now())
+      and webhook.event_filter && array['*', ${type}::text, split_part(${type}::text, '.', 1) || '.*']`;
 /** 26 characters: the time of the event, and a hash of the event and the webhook. */
 const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1, 16)`;
 
@@ -41,16 +48,32 @@ const SUFFIX = `substr(event_id, 5, 10) || substr(md5(event_id || webhook_id), 1
 export const outboxSql = (from: string, id: string, type: string, table: EntitySchema | undefined): string => `
   wanted as (
     select webhook.id as webhook_id, webhook.account_id, ${id}::text as event_id, ${type}::text as event_type
-    from ${from} join webhook on webhook.account_id = ${from}.account_id or ${type}::text in (${list(PUBLIC_EVENTS)})
-    where webhook.status = 'ENABLED' and (webhook.expires_at is null or webhook.expires_at > now()) and ${type}::text <> '${DIRECT_EVENT}'
-      and webhook.event_filter && array['*', ${type}::text, split_part(${type}::text, '.', 1) || '.*']),
+    from ${from} join webhook on webhook.account_id = ${from}.account_id
+    where ${listensTo(type)} and ${type}::text <> '${DIRECT_EVENT}'),
   snapshots_written as (
     insert into webhook_snapshot (event_id, snapshot)
-    select ${id}::text, to_jsonb(${from}) - array[${list(table ? leftOut(table) : LEFT_OUT)}] from ${from} where ${id}::text in (select event_id from wanted)),
+    select ${id}::text, to_jsonb(${from}) - array[${list(table ? leftOut(table) : LEFT_OUT)}] from ${from}
+    where ${type}::text in (${list(PUBLIC_EVENTS)}) or ${id}::text in (select event_id from wanted)),
   deliveries_written as (
     insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, next_attempt_at)
     select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, event_type, now() from wanted
     returning webhook_id)`;
+
+/**
+ * The next $4 webhooks after the webhook $2 that listen to a public event of the type $1. $3 whether their accounts have paid. They
+ * are older than the time $5. Suspended accounts get none, and the operator got its deliveries with the event.
+ */
+export const NEXT_LISTENERS = statement({ id: column.key() })`
+  select id from webhook
+  where id > $2 and created_at <= $5 and ${listensTo('$1')} and account_id <> '${OPERATOR_ACCOUNT}'
+    and ${hasPaidSql('webhook.account_id')} = $3::boolean
+    and not exists (select from account where account.id = webhook.account_id and suspended_at is not null)
+  order by id limit $4::int`;
+/** Inserts deliveries of the event $1 with the type $2 to the webhooks $3, as far as they still exist. */
+export const INSERT_DELIVERIES = statement({})`
+  insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, next_attempt_at)
+  select 'dlv_' || ${SUFFIX}, account_id, webhook_id, event_id, $2::text, now()
+  from (select id as webhook_id, account_id, $1::text as event_id from webhook where id = any($3::text[])) as wanted`;
 
 /** A column with the webhooks for which `outboxSql` inserts deliveries. Pass it to `deliveriesFor`. */
 export const WEBHOOK_IDS_SQL = 'array(select distinct webhook_id from deliveries_written) as webhook_ids';

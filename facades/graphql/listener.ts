@@ -7,6 +7,7 @@ import { parse } from 'graphql';
 import { createYoga, type Plugin } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
 import { serveConsole } from '../console/console.ts';
+import { answerSignIn, SIGN_IN_PATH } from '../console/sign-in.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
 import { UnreadBytes, type UnreadLimits } from '../http/unread-bytes.ts';
 import { masking, refusalsOf, unreadableRequests } from './errors.ts';
@@ -127,6 +128,10 @@ export function internalListener(options: InternalOptions): InternalListener {
       const look = setInterval(unread.note, LOOK_MS, response).unref();
       response.once('close', () => clearInterval(look));
       return yoga(request, response);
+    }
+    if (path === SIGN_IN_PATH) {
+      const stranger = { viewer: null, userAgent: request.headers['user-agent'] ?? null, address: addressOf(request) };
+      return answerSignIn(request, response, (signal) => contextOf({ ...stranger, signal }), mask);
     }
     if (serveConsole(request, response)) return;
     const [status, body] =

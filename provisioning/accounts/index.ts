@@ -1,5 +1,5 @@
 /**
- * Background work of accounts: expires API keys and SSH keys, keeps the audit log, and writes messages to many accounts. It
+ * Background work of accounts: expires keys and proposals, keeps the audit log, and writes messages to many accounts. It
  * also deletes old clients, credentials and uses of addresses.
  */
 import type { OauthClient } from '../../entities/accounts/oauth-client.ts';
@@ -28,6 +28,7 @@ import {
   sshKeyProcess,
   sshKeyTask,
 } from './expire-keys.ts';
+import { PROPOSAL_EXPIRY_PROCESS, proposalExpiryProcess } from './expire-proposals.ts';
 import { HISTORY_RETENTION_PROCESS, historyRetentionProcess } from './history-retention.ts';
 import { type Circular, circularTask, MESSAGE_LANE, MESSAGE_PROCESS, messageProcess } from './messages.ts';
 import { OAUTH_CLIENT_LANE, OAUTH_CLIENT_PROCESS, oauthClientProcess, removalTask } from './remove-oauth-clients.ts';
@@ -42,6 +43,7 @@ export class Accounts implements WorkerPart {
     AUDIT_RETENTION_PROCESS,
     CREDENTIAL_RETENTION_PROCESS,
     HISTORY_RETENTION_PROCESS,
+    PROPOSAL_EXPIRY_PROCESS,
   ];
 
   constructor(db: Database, vault: Vault) {
@@ -56,6 +58,7 @@ export class Accounts implements WorkerPart {
       [AUDIT_RETENTION_PROCESS]: auditRetentionProcess(this.#db),
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
       [HISTORY_RETENTION_PROCESS]: historyRetentionProcess(this.#db),
+      [PROPOSAL_EXPIRY_PROCESS]: proposalExpiryProcess(this.#db),
       [API_KEY_PROCESS]: apiKeyProcess(this.#db),
       [SSH_KEY_PROCESS]: sshKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),

@@ -2,6 +2,8 @@
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
+import type { EventType } from '../../entities/history/event.ts';
+import { startTask } from '../../entities/tasks/start.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { HostPlaces } from '../outbound/host-places.ts';
@@ -9,6 +11,7 @@ import { RefusedUrl } from '../outbound/public-address.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
 import type { RenderResource } from './message.ts';
+import { PUBLIC_EVENT_LANE, PUBLIC_EVENT_PROCESS, publicEventProcess, publicEventTask } from './public-events.ts';
 import { enableWebhook, wakeWebhook } from './resume.ts';
 import { WEBHOOK_RETENTION_PROCESS, webhookRetentionProcess } from './retention.ts';
 import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
@@ -22,17 +25,18 @@ const HOST_TASKS_MAX = 64;
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 } };
+  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 }, [PUBLIC_EVENT_LANE]: 1 };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
   constructor(options: Omit<DeliveryOptions, 'hosts'>) {
     this.#options = { ...options, hosts: new HostPlaces(HOST_TASKS_MAX) };
   }
 
-  /** One process delivers. The others wake forgotten webhooks, and delete old deliveries. */
+  /** One process delivers. The others spread public events, wake forgotten webhooks, and delete old deliveries. */
   get processes() {
     return {
       [WEBHOOK_PROCESS]: webhookProcess(this.#options),
+      [PUBLIC_EVENT_PROCESS]: publicEventProcess(this.#options.db),
       [WEBHOOK_SWEEP_PROCESS]: webhookSweepProcess(this.#options.db),
       [WEBHOOK_RETENTION_PROCESS]: webhookRetentionProcess(this.#options.db),
     };
@@ -66,6 +70,11 @@ export class Webhooks implements WorkerPart {
   async expire(tx: Transaction, webhook: Webhook): Promise<void> {
     const { createdAt, expiresAt } = webhook;
     if (expiresAt) await this.wake(tx, webhook, (expiresAt.getTime() - createdAt.getTime()) / 1000);
+  }
+
+  /** Lets a worker deliver a public event to the webhooks of all accounts. */
+  spread(tx: Transaction, eventId: string, type: EventType): Promise<void> {
+    return startTask(tx, publicEventTask(eventId, type));
   }
 
   /** Lets a worker look for due deliveries. */

@@ -1,7 +1,7 @@
 /** An account with all that belongs to it, for the operator, and the notes of operators about it. */
 import type { EntitySchema } from 'typeorm';
 import { Account, type BalanceView, FIND_BALANCE } from '../../entities/accounts/account.ts';
-import { ADD_NOTE, AccountNote } from '../../entities/accounts/account-note.ts';
+import { AccountNote, ADD_NOTE } from '../../entities/accounts/account-note.ts';
 import { Message } from '../../entities/accounts/message.ts';
 import { exists, find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';

@@ -28,14 +28,13 @@ import { found, invalid } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { requireRegion } from '../servers/hosts.ts';
 import { lockedAccount, lockOwnAccount } from './account.ts';
+import { keptForLogins } from './auth/scope.ts';
 
 export { MESSAGE_SENDERS, RELATED_TYPES } from '../../entities/accounts/message.ts';
 
 /** The messages of a customer in 24 hours, and those of an account that never paid. */
 const PER_DAY = 20;
 const UNPAID_PER_DAY = 5;
-/** The part of these that is kept for logins. So a thief of an API key does not keep the owner from writing. */
-const KEPT_PART = 0.3;
 
 type RelatedType = (typeof RELATED_TYPES)[number];
 /** The table of each related thing, and the column that callers name. An incident belongs to no account. */
@@ -161,7 +160,7 @@ const senderTo = ({ viewer }: Context): MessageSender => (viewer?.accountId ? 'O
 async function requireRoom(tx: Transaction, accountId: string, isLogin: boolean): Promise<void> {
   const { paid } = (await HAS_PAID.first(tx, [accountId]))!;
   const most = paid ? PER_DAY : UNPAID_PER_DAY;
-  const kept = isLogin ? 0 : Math.ceil(most * KEPT_PART);
+  const kept = isLogin ? 0 : keptForLogins(most);
   const oldest =
     (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, false])) ??
     (kept && (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most - kept, true])));
@@ -169,7 +168,7 @@ async function requireRoom(tx: Transaction, accountId: string, isLogin: boolean)
   const before = paid ? '' : ' before its first payment';
   throw new ApiError(
     'rate_limited',
-    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${Math.ceil(most * KEPT_PART)} of these. Wait for retry_after.`,
+    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${keptForLogins(most)} of these. Wait for retry_after.`,
     { retryAfter: Math.max(1, Math.ceil(oldest.seconds)) },
   );
 }

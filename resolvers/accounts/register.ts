@@ -31,7 +31,7 @@ export async function register(context: Context, { email, password, proofOfWork 
       const tokens = await openSession(context, tx, id, 'register');
       return { account: await tx.manager.findOneByOrFail(Account, { id }), tokens };
     });
-    context.logins.remember({ name: email, address: context.address });
+    void context.logins.remember({ name: email, address: context.address });
     return registered;
   } catch (error) {
     if (constraintOf(error) === 'account_email') throw new ApiError('email_taken');

@@ -11,7 +11,13 @@ import type { Database } from '../../entities/database/database.ts';
 import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import { find } from '../../entities/database/table.ts';
 import { ApiError, type ErrorCode } from '../../entities/errors.ts';
-import { type Actor, COUNT_RECENT_ENTRIES, FIND_RECENT_ENTRY, SYSTEM } from '../../entities/history/audit.ts';
+import {
+  type Actor,
+  COUNT_RECENT_ENTRIES,
+  FIND_RECENT_ENTRY,
+  OPERATOR_ACCOUNT,
+  SYSTEM,
+} from '../../entities/history/audit.ts';
 import type { EventType, ResourceType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { idFloor, isId } from '../../entities/ids.ts';
@@ -21,7 +27,7 @@ import { Shares } from './shares.ts';
 /** A refused use of a credential, or a refused login. */
 export interface Attack {
   type: EventType;
-  /** The id of the account, or the email of a login. An email without an account counts as unknown. */
+  /** The id of the account, `operator`, or the email of a login. An email without an account counts as unknown. */
   account: string;
   /** The address of the caller, if it is known. Entries of accounts that never paid count for its network. */
   address: string | null;
@@ -50,7 +56,7 @@ const LOGIN_EVENTS: Partial<Record<ErrorCode, EventType>> = {
 export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
   ...Object.values(LOGIN_EVENTS),
   ...(['session.refused', 'session.network_refused', 'api_key.refused', 'api_key.network_refused'] as const),
-  ...(['oauth_client.refused', 'oauth_client.network_refused'] as const),
+  ...(['oauth_client.refused', 'oauth_client.network_refused', 'operator.refused'] as const),
 ]);
 /** A second more than the time between two entries, so that the earlier one is old enough. */
 const WINDOW_MS = 601_000;
@@ -157,7 +163,8 @@ export class SecurityLog {
 
   async #record(window: Window): Promise<void> {
     const { type, account, resource, address, actor = SYSTEM } = window.attack;
-    const accountId = isId('acct', account) ? account : (await find(this.#db, Account, { email: account }))?.id;
+    const isAccount = account === OPERATOR_ACCOUNT || isId('acct', account);
+    const accountId = isAccount ? account : (await find(this.#db, Account, { email: account }))?.id;
     const { count } = window;
     if (!accountId) {
       // Names without an account must not use up the windows.
@@ -165,7 +172,7 @@ export class SecurityLog {
       return this.count('logins with unknown names', count);
     }
     const { type: noun, id } = resource ?? { type: 'account' as const, id: accountId };
-    if (!(await this.#hasRoom(accountId, address))) return;
+    if (accountId !== OPERATOR_ACCOUNT && !(await this.#hasRoom(accountId, address))) return;
     const outcome = await this.#db.transaction(async (tx) => {
       await LOCK_NAME.all(tx, [`security ${accountId}`]);
       const since = (minutes: number) => idFloor('aud', Date.now() - (minutes + 1) * MINUTE_MS);

@@ -6,7 +6,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { isId, newId, randomText } from '../../entities/ids.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { found } from '../errors.ts';
+import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { lockOwnAccount } from './account.ts';
 import { newLimits } from './auth/inherited-limits.ts';
@@ -39,7 +39,7 @@ export async function addSshKey(
       return { ...same, expiresAt, limitedBy };
     }
     if ((await tx.manager.countBy(SshKey, { accountId })) >= context.limits.sshKeys)
-      throw new ApiError('ssh_key_limit_reached');
+      throw limitReached('ssh_key_limit_reached', context.limits.sshKeys);
     const shownName = name ?? (comment || `key-${randomText(6)}`);
     await insert(tx, SshKey, { id, accountId, name: shownName, ...parsed, expiresAt, limitedBy });
     await record(tx, accountId, id, created);

@@ -4,7 +4,7 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { recordAll } from '../../entities/history/record.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { ANNOUNCE_PRICE, WITHDRAW_PRICE } from '../../entities/servers/renewal.ts';
+import { ANNOUNCE_PRICE, COUNT_PROMISED, WITHDRAW_PRICE } from '../../entities/servers/renewal.ts';
 import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
@@ -17,11 +17,14 @@ const [RAISE_DAYS_MIN, DAYS_MAX] = [14, 365];
 export interface Announcement {
   /** The number of servers whose next price has changed. */
   servers: number;
+  /** The number of servers that first take a lower price that was promised. */
+  promised: number;
   priceMonthMicros: bigint;
 }
 
 /**
- * Announces the price of a tier to its servers. Each takes it at its first renewal after the notice.
+ * Announces the price of a tier to its servers. Each takes it at its first renewal after the notice. A server with the promise of
+ * a lower price keeps that, so the operator repeats the announcement after its renewal.
  * @throws ApiError unknown_service_code, or validation_failed for a notice that is too short or too long
  */
 export async function repriceServers(context: Context, code: string, noticeDays: number): Promise<Announcement> {
@@ -68,12 +71,13 @@ async function announce(
       })),
     );
     await tellAll(tx, context, servers, { code, priceMonthUsd });
-    tx.changed(
-      ...servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
+    tx.changedAll(
+      servers.map(({ accountId, orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })),
     );
     const told = { ...data, priceMonthUsd };
     await recordByOperator(tx, context, code, { type: 'catalog.updated', resource: 'tier', data: told });
-    return { servers: servers.length, priceMonthMicros };
+    const { count: promised } = (await COUNT_PROMISED.first(tx, [code, priceMonthMicros]))!;
+    return { servers: servers.length, promised, priceMonthMicros };
   });
 }
 

@@ -17,8 +17,9 @@ import {
 import { type TurnLimits, Turns } from '../../entities/turns.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { lockOwnAccount } from '../accounts/account.ts';
+import { keptForLogins } from '../accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { found } from '../errors.ts';
+import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
@@ -49,7 +50,7 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
   description: 'A top-up of the balance.',
   input: { amountMicros },
   check: async () => {
-    await refuseTooMany(context, accountOf(context));
+    refuseManyPending(context, await countPending(context, context.db));
     return amountMicros;
   },
   fulfil: async (tx, orderNumber, txId, paidOutMicros) => {
@@ -92,7 +93,7 @@ async function insertTopUp(
   const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
   const bonusTiers = (await LIST_BONUS_TIERS.all(tx)).map((tier) => ({ ...tier, minMicros: Number(tier.minMicros) }));
   const bonus = { bonusTiers, bonusMicros: bonusMicros(bonusTiers, amountMicros) };
-  await insert(tx, TopUp, { id, accountId, ...bonus, ...nothing, ...topUp });
+  await insert(tx, TopUp, { id, accountId, credentialId: actorOf(context).id, ...bonus, ...nothing, ...topUp });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return (await find(tx, TopUp, { id }))!;
@@ -135,7 +136,7 @@ async function openInTurn(
   coin: CoinView & { rateMicros: bigint },
 ): Promise<TopUp> {
   const accountId = accountOf(context);
-  const createdAt = await refuseTooMany(context, accountId);
+  const createdAt = await refuseTooMany(context, context.db);
   const orderNumber = newOrderNumber('TOP');
   const invoice = {
     orderNumber,
@@ -153,7 +154,7 @@ async function openInTurn(
     });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
-    await refuseTooMany({ ...context, db: tx }, accountId);
+    await refuseTooMany(context, tx);
     const topUp = await insertTopUp(tx, context, {
       orderNumber,
       status: 'PENDING',
@@ -173,18 +174,30 @@ async function openInTurn(
   });
 }
 
+/** Counts the open top-ups of the caller's account, and those of a day that got no dollar. */
+async function countPending({ viewer, limits }: Context, db: Queryable) {
+  const most = limits.unpaidTopupsPerDay;
+  const counted = await COUNT_PENDING_TOP_UPS.first(db, [viewer!.accountId, most, most - keptForLogins(most)]);
+  return counted!;
+}
+
+/** @throws ApiError topup_limit_reached */
+function refuseManyPending({ limits }: Context, { pending }: { pending: number }): void {
+  if (pending >= limits.pendingTopups) throw limitReached('topup_limit_reached', limits.pendingTopups);
+}
+
 /**
- * Runs before the gateway is asked for an address, and again under the lock.
+ * Runs before the gateway is asked for an address, and again under the lock. Payments by x402 take no address.
  * @returns the time of the database
  * @throws ApiError topup_limit_reached
  */
-async function refuseTooMany(
-  { db, limits }: { db: Queryable; limits: Context['limits'] },
-  accountId: string,
-): Promise<Date> {
-  const { pending, nextAt, now } = (await COUNT_PENDING_TOP_UPS.first(db, [accountId, limits.unpaidTopupsPerDay]))!;
-  if (pending >= limits.pendingTopups) throw new ApiError('topup_limit_reached');
-  if (nextAt && nextAt > now) throw tooManyUnpaid(limits.unpaidTopupsPerDay, nextAt, now);
+async function refuseTooMany(context: Context, db: Queryable): Promise<Date> {
+  const counted = await countPending(context, db);
+  refuseManyPending(context, counted);
+  const { nextAt, nextForOthersAt, now } = counted;
+  const most = context.limits.unpaidTopupsPerDay;
+  const roomAt = context.viewer!.isLogin ? nextAt : (nextAt ?? nextForOthersAt);
+  if (roomAt && roomAt > now) throw tooManyUnpaid(most, roomAt, now);
   return now;
 }
 
@@ -192,7 +205,7 @@ async function refuseTooMany(
 const tooManyUnpaid = (most: number, nextAt: Date, now: Date): ApiError =>
   new ApiError(
     'topup_limit_reached',
-    `The account opened ${most} top-ups in 24 hours that got less than 1 USD. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
+    `An account opens ${most} top-ups in 24 hours that get less than 1 USD. Only its logins open the last ${keptForLogins(most)} of these. Cancelling one makes no room. Pay one of them, or wait until ${nextAt.toISOString()}.`,
     { retryAfter: Math.max(1, Math.ceil((nextAt.getTime() - now.getTime()) / 1000)) },
   );
 

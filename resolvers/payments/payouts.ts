@@ -24,6 +24,7 @@ import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 import { findCoin } from './coins.ts';
+import { withinLimit } from './operator-limit.ts';
 import { requireOnChain } from './payments.ts';
 
 export { PAYOUT_STATUSES } from '../../entities/payments/payout.ts';
@@ -41,14 +42,22 @@ export interface PayoutRequest {
 export const findPayouts = (context: Context, page: PageRequest, status: Maybe<PayoutStatus>): Promise<Page<Payout>> =>
   pageOfAccount(context, Payout, page, status ? { status } : {});
 
+type Refund = PayoutRequest & { accountId: string; coin: string; amountUsd: bigint };
+type Return = PayoutRequest & { paymentId: string };
+
+/** Requests a payout from the balance of an account. @throws ApiError as `preparedRefund` and `request` do */
+export const refundInCoin = async (context: Context, given: Refund): Promise<Payout> =>
+  request(context, 'PAYOUT', given, await preparedRefund(context, given));
+
+/** Requests a payout that sends an unmatched payment back. @throws ApiError as `preparedReturn` and `request` do */
+export const returnInCoin = async (context: Context, given: Return): Promise<Payout> =>
+  request(context, 'RETURN', given, await preparedReturn(context, given));
+
 /**
- * Requests a payout from the balance of an account, at the rate of the moment.
- * @throws ApiError not_found, unknown_coin, coin_unavailable, or as `request` does
+ * Checks a payout from the balance of an account, at the rate of the moment.
+ * @throws ApiError not_found, unknown_coin, coin_unavailable, or as `prepared` does
  */
-export async function refundInCoin(
-  context: Context,
-  given: PayoutRequest & { accountId: string; coin: string; amountUsd: bigint },
-): Promise<Payout> {
+export async function preparedRefund(context: Context, given: Refund): Promise<RequestedPayout> {
   const { accountId, amountUsd: amountMicros } = given;
   found(isId('acct', accountId) && (await exists(context.db, Account, { id: accountId })));
   const coin = await findCoin(context, given.coin);
@@ -56,33 +65,50 @@ export async function refundInCoin(
   const units = (amountMicros * 10n ** BigInt(coin.decimals)) / coin.rateMicros;
   if (units <= 0n) throw refuse('amountUsd', 'too_small', 'amountUsd must be worth a unit of the coin.');
   const { code, decimals, network } = coin;
-  return request(context, given, {
+  return prepared(context, given, {
     ...{ accountId, paymentId: null, coin: code, decimals, network, units: String(units), amountMicros },
     source: gateway(network),
   });
 }
 
 /**
- * Requests a payout that sends an unmatched payment back.
- * @throws ApiError not_found, validation_failed if the payment is in another state, removed or not final, or as `request` does
+ * Checks a payout that sends an unmatched payment back.
+ * @throws ApiError not_found, validation_failed if the payment is in another state, removed or not final, or as `prepared` does
  */
-export async function returnInCoin(context: Context, given: PayoutRequest & { paymentId: string }): Promise<Payout> {
+export async function preparedReturn(context: Context, given: Return): Promise<RequestedPayout> {
   const { paymentId } = given;
   const payment = found(isId('pay', paymentId) && (await find(context.db, Payment, { id: paymentId })));
   if (payment.status === 'UNMATCHED') await requireOnChain(context, payment, true);
   const { accountId, network, units, creditedMicros: amountMicros } = payment;
   const { code: coin, decimals } = await findCoin(context, payment.coin);
-  return request(context, given, {
+  return prepared(context, given, {
     ...{ accountId, paymentId, coin, decimals, network, units, amountMicros, source: gatewayOf(payment) },
   });
 }
 
-/** @throws ApiError validation_failed for a wrong address or signature, or an error of `requestPayout` */
-async function request(
+/** @throws ApiError approval_needed above the limit of an operator, or an error of `requestPayout` */
+function request(
+  context: Context,
+  kind: 'PAYOUT' | 'RETURN',
+  { source, signature }: PayoutRequest,
+  requested: RequestedPayout,
+): Promise<Payout> {
+  const { key, accountId, amountMicros, reason, paymentId, coin, address } = requested;
+  const sum = { ...{ kind, key, accountId, reason, paymentId, coin, address }, amountMicros: -amountMicros };
+  const asGiven = { signature: signature ?? null, source: source ?? null };
+  return withinLimit(context, { ...sum, ...asGiven }, (tx) => payOut(tx, context, requested));
+}
+
+/** Reserves the money of a payout. @throws ApiError as `requestPayout` does */
+export const payOut = (tx: Transaction, context: Context, requested: RequestedPayout): Promise<Payout> =>
+  requestPayout(tx, requested, actorOf(context));
+
+/** @throws ApiError validation_failed for a wrong address or signature */
+async function prepared(
   context: Context,
   { key, address: entered, signature, source, reason }: PayoutRequest,
   rest: Omit<RequestedPayout, 'key' | 'address' | 'signature' | 'reason'>,
-): Promise<Payout> {
+): Promise<RequestedPayout> {
   const { db, provisioning } = context;
   const address = provisioning.payments.spell(rest.network, entered);
   if (address === undefined) throw refuse('address', 'wrong_value', `address is no address of ${rest.network}.`);
@@ -93,7 +119,7 @@ async function request(
   if (fault) throw refuse(fault.field, 'wrong_value', fault.message);
   const isOwn = (await IS_GIVEN_ADDRESS.first(db, [address]))!.known || provisioning.payments.isPayee(address);
   if (isOwn) throw refuse('address', 'own_address', 'The address belongs to this service.');
-  return db.transaction((tx) => requestPayout(tx, given, actorOf(context)));
+  return given;
 }
 
 export const cancel = (context: Context, id: string, reason: string): Promise<Payout> =>

@@ -16,8 +16,8 @@ import {
   FIND_USE_OF_ENGINE,
   IS_VPS_SIMULATED,
   LOCK_ENGINES,
-  UPDATE_ENGINE,
   NO_ENGINE,
+  UPDATE_ENGINE,
 } from '../../entities/servers/engine.ts';
 import { CircuitBreaker, RESOLVE_ALL } from '../../entities/servers/finding.ts';
 import type { Context } from '../context.ts';

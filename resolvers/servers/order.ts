@@ -189,7 +189,7 @@ async function place(
   }
   const { webhookIds, ...server } = ordered;
   tx.changed({ kind: 'server', accountId, id: orderNumber }, { kind: 'balance', accountId, id: accountId });
-  tx.changed(...deliveriesFor(webhookIds));
+  tx.changedAll(deliveriesFor(webhookIds));
   if (paid) tx.changed(taskChange(serverTask(server).lane));
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
 }

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { databaseTime } from '../../entities/database/clock.ts';
 import { find, insert, lock } from '../../entities/database/table.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
+import type { Act } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import {
@@ -97,9 +99,15 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
     };
     canary.sha256 = digestOf(canary);
     await insert(tx, Canary, canary);
-    await recordByOperator(tx, context, canary.id, { type: 'canary.updated' });
+    await recordPublic(tx, context, canary.id, { type: 'canary.updated' });
     return canary;
   });
+}
+
+/** Records an event that the webhooks of all accounts get. */
+async function recordPublic(tx: Transaction, context: Context, subject: string, act: Act): Promise<void> {
+  const eventId = await recordByOperator(tx, context, subject, act);
+  await context.provisioning.webhooks.spread(tx, eventId, act.type);
 }
 
 const invalid = (field: string, message: string) => refuse(field, 'invalid_value', message);
@@ -136,7 +144,7 @@ export async function publishPeering(context: Context, document: PeeringDocument
   return context.db.transaction(async (tx) => {
     const updatedAt = await databaseTime(tx);
     await tx.manager.upsert(Peering, { id: 'peering', document, updatedAt }, ['id']);
-    await recordByOperator(tx, context, 'peering', { type: 'status.changed', resource: 'peering' });
+    await recordPublic(tx, context, 'peering', { type: 'status.changed', resource: 'peering' });
     return { ...document, updatedAt };
   });
 }
@@ -162,7 +170,7 @@ export async function publishIncident(context: Context, { body, ...report }: Inc
       updates: [{ status: report.status, body, createdAt: now.toISOString() }],
     };
     await insert(tx, Incident, incident);
-    await recordByOperator(tx, context, incident.id, { type: 'status.changed', resource: 'incident' });
+    await recordPublic(tx, context, incident.id, { type: 'status.changed', resource: 'incident' });
     return incident;
   });
 }
@@ -182,7 +190,7 @@ export async function updateIncident(
       updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
     };
     await transition(tx, INCIDENT_LIFECYCLE, id, status, { set });
-    await recordByOperator(tx, context, id, { type: 'status.changed', resource: 'incident' });
+    await recordPublic(tx, context, id, { type: 'status.changed', resource: 'incident' });
     return { ...incident, ...set, status };
   });
 }

@@ -13,29 +13,16 @@ import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revok
 import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
-import type { AccountLimits, Context } from '../../resolvers/context.ts';
+import { setAccountLimits } from '../../resolvers/accounts/limits.ts';
+import type { Context } from '../../resolvers/context.ts';
 import { watchBalance } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, objectType } from '../builder.ts';
+import { AccountLimitsType, OwnLimitsType, SetAccountLimitsInput } from './limits.ts';
 
 const AccountKind = enumType('AccountKind', 'The kind of holder: a person, or an agent that registered itself.', [
   'PERSON',
   'AGENT',
 ]);
-
-const AccountLimitsType = objectType<AccountLimits>(
-  'AccountLimits',
-  'The most that the account may have of each thing.',
-  (t) => ({
-    apiKeys: t.exposeInt('apiKeys'),
-    servers: t.exposeInt('servers'),
-    sshKeys: t.exposeInt('sshKeys'),
-    webhooks: t.exposeInt('webhooks'),
-    agentEntries: t.exposeInt('agentEntries'),
-    pendingTopups: t.exposeInt('pendingTopups'),
-    sessions: t.exposeInt('sessions'),
-    oauthClients: t.exposeInt('oauthClients'),
-  }),
-);
 
 export const AccountType = objectType<Account>(
   'Account',
@@ -64,7 +51,15 @@ export const AccountType = objectType<Account>(
       description: 'The number of complaints about its servers that wait for their end.',
       resolve: ({ id }, _, context) => loadOpenCases(context, id),
     }),
-    limits: t.field({ type: AccountLimitsType, resolve: (_, __, { limits }) => limits }),
+    limits: t.field({
+      type: AccountLimitsType,
+      resolve: ({ limits }, _, context) => ({ ...context.limits, ...limits }),
+    }),
+    ownLimits: t.field({
+      type: OwnLimitsType,
+      description: 'The limits that the operator has set for this account. Null: that of the configuration.',
+      resolve: ({ limits }) => limits,
+    }),
   }),
 );
 
@@ -166,6 +161,17 @@ builder.queryFields((t) => ({
 }));
 
 builder.mutationFields((t) => ({
+  setAccountLimits: t.field({
+    type: AccountType,
+    scope: 'operator',
+    right: 'support',
+    description: 'Sets the limits of one account, all at once. An absent one is that of the configuration.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),
+      input: t.arg({ type: SetAccountLimitsInput, required: true }),
+    },
+    resolve: (_, { id, input }, context) => setAccountLimits(context, id, input),
+  }),
   suspendAccount: t.field({
     type: AccountType,
     scope: 'operator',

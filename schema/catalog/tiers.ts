@@ -65,6 +65,10 @@ const TierType = objectType<CatalogItem>('Tier', 'A tier of servers, as the oper
 
 const AnnouncementType = objectType<Announcement>('Announcement', 'A price that customers were told.', (t) => ({
   servers: t.exposeInt('servers', { description: 'The number of servers whose next price has changed.' }),
+  promised: t.exposeInt('promised', {
+    description:
+      'The number of servers that first take a lower price that was promised. Announce again after their renewal.',
+  }),
   priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
 }));
 

@@ -84,6 +84,12 @@ scalar(
   { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$' },
   { example: 'server.created' },
 );
+scalar('AccountLimit', 'A number from 0 to 1,000,000.', {
+  type: 'integer',
+  format: 'int32',
+  minimum: 0,
+  maximum: 1_000_000,
+});
 scalar('TokenDays', 'The days until a token expires, 1 to 365.', {
   type: 'integer',
   format: 'int32',

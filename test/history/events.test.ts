@@ -48,6 +48,13 @@ const BEYOND: EventType[] = [
     'oauth_client.network_refused',
   ] as const),
   ...([
+    'operator.signed_in',
+    'operator.signed_out',
+    'operator.refused',
+    'proposal.updated',
+    'account.limits_changed',
+  ] as const),
+  ...([
     'balance.adjusted',
     'payment.unmatched',
     'payment.held',

@@ -18,7 +18,8 @@ const UNPAID_MAX = 3;
 const newCustomer = async (): Promise<Context> => {
   const [context, { orderNumber }] = await open();
   await cancelTopUp(context, orderNumber);
-  return { ...context, limits: { ...context.limits, unpaidTopupsPerDay: UNPAID_MAX } };
+  const viewer = { ...context.viewer!, isLogin: true };
+  return { ...context, viewer, limits: { ...context.limits, unpaidTopupsPerDay: UNPAID_MAX } };
 };
 const openFor = (context: Context): Promise<TopUp> => createTopUp(context, { amountUsd: 50_000_000n, crypto: 'TST' });
 /** Lets days pass for the top-ups of an account. */
@@ -40,9 +41,7 @@ describe('An account', () => {
     const third = await openFor(context);
     const refused = await openFor(context).catch((fault) => fault);
     expect(refused).toMatchObject({ code: 'topup_limit_reached', extras: { retryAfter: expect.any(Number) } });
-    expect(refused.message).toMatch(
-      /^The account opened 3 top-ups in 24 hours .* Pay one of them, or wait until \d{4}-/,
-    );
+    expect(refused.message).toMatch(/^An account opens 3 top-ups in 24 hours .* Pay one of them, or wait until \d{4}-/);
     expect(refused.extras.retryAfter / 3600).toBeCloseTo(24, 1);
     await cancelTopUp(context, third.orderNumber);
     await expect(openFor(context)).rejects.toMatchObject({ code: 'topup_limit_reached' });
@@ -54,6 +53,23 @@ describe('An account', () => {
     await expect(openFor(context)).rejects.toMatchObject({ code: 'topup_limit_reached' });
     await age(context, 1);
     await openFor(context);
+  });
+
+  it('keeps a part of them for its logins, and none of them keeps it from a payment by x402', async () => {
+    const login = await newCustomer();
+    const key = { ...login, viewer: { ...login.viewer!, isLogin: false } };
+    const { orderNumber } = await openFor(key);
+    await cancelTopUp(key, orderNumber);
+    const refused = await openFor(key).catch((fault) => fault);
+    expect(refused).toMatchObject({
+      code: 'topup_limit_reached',
+      message: expect.stringContaining('Only its logins open the last 1 of these'),
+    });
+    const kept = await openFor(login);
+    await cancelTopUp(login, kept.orderNumber);
+    await expect(openFor(login)).rejects.toMatchObject({ code: 'topup_limit_reached' });
+    const paying = createTopUp(key, { amountUsd: 50_000_000n }, { mode: 'X402' });
+    await expect(paying).rejects.toMatchObject({ code: 'coin_unavailable' });
   });
 
   it('makes no room for further top-ups by dust, but by a dollar', async () => {

@@ -1,4 +1,5 @@
 /** A shop: provisioning with simulated machines and payments, with its own database and without listeners. */
+import { randomBytes } from 'node:crypto';
 import { expandScopes } from '../../entities/accounts/credential.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
@@ -11,6 +12,7 @@ import type { DriverErrorCode, HardwareDriver, MachineSpec } from '../../provisi
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import { SERVER_LANE } from '../../provisioning/servers/task.ts';
 import { cronSubject } from '../../provisioning/tasks/schedule.ts';
+import { LoginAttempts } from '../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../resolvers/accounts/auth/throttle.ts';
 import { SecurityLog } from '../../resolvers/accounts/security-log.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -179,6 +181,12 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
 /** The drivers of a service with one driver for all servers. */
 export const bothKinds = (driver: HardwareDriver) => ({ VPS: driver, DEDICATED: driver });
 
+/** A throttle whose counts no other one shares. */
+export const newLoginThrottle = (db: Database, failuresMax = 10): LoginThrottle => {
+  const attempts = new LoginAttempts(db, (error) => console.error(error));
+  return new LoginThrottle(failuresMax, attempts, randomBytes(32));
+};
+
 /** A request of a customer whose key has every scope. */
 export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'>, accountId: string): Context => ({
   ...{ db, provisioning, vault: VAULT, limits: LIMITS },
@@ -191,8 +199,9 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   signal: new AbortController().signal,
   stopping: new AbortController().signal,
   publicUrl: 'http://localhost:3000',
-  logins: new LoginThrottle(10),
+  logins: newLoginThrottle(db),
   registrations: { perMinute: 1_000_000, proofBits: 1 },
+  operatorLimitMicros: 0n,
   security: new SecurityLog(db, async () => {}),
   countUnpaid: async () => {},
   address: null,

@@ -1,15 +1,13 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { SYSTEM } from '../../entities/history/audit.ts';
-import type { Event, EventType } from '../../entities/history/event.ts';
-import { record } from '../../entities/history/record.ts';
+import type { Event } from '../../entities/history/event.ts';
 import { messageOf } from '../../provisioning/webhooks/message.ts';
 import { signedHeaders } from '../../provisioning/webhooks/sign.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { verify } from '../setup/receiver.ts';
 import { KEY, list, receiver, register } from './receivers.ts';
 
-const { newAccount, db } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
+const { newAccount, db, operator } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 
 describe('A message', () => {
   it('shows a change as REST does, with a signature that the library of Standard Webhooks verifies', async () => {
@@ -161,14 +159,15 @@ describe('A message', () => {
     const [to, too] = [await receiver(), await receiver()];
     await register(one, to.url);
     await register(other, too.url);
-    const happening = { type: 'status.changed' as EventType, resource: 'account', actor: SYSTEM } as const;
-    const id = await db.transaction((tx) => record(tx, '', 'status', happening));
+    const input = '{name: "Network", status: INVESTIGATING, impact: MINOR, components: [], body: "We look."}';
+    const published = await operator(`mutation { publishIncident(input: ${input}) { id } }`);
+    const { id: incident } = published.data.publishIncident;
     for (const [{ received }, account] of [
       [to, one],
       [too, other],
     ] as const) {
-      const message = await eventually(async () => received.find(({ body }) => body.id === id));
-      expect(message.body).toMatchObject({ account_id: account.id, data: { object: { id: 'status' } } });
+      const message = await eventually(async () => received.find(({ body }) => body.data.object.id === incident));
+      expect(message.body).toMatchObject({ account_id: account.id, type: 'status.changed' });
     }
   });
 });

@@ -20,7 +20,7 @@ export interface CurrentOperator {
 }
 
 const KEPT = 'freehold-operator-token';
-/** The token of the operator. It lives in this tab alone, and ends with it. */
+/** The token of the operator or of the session. It lives in this tab alone, and ends with it. No request sends it by itself. */
 let token = sessionStorage.getItem(KEPT) ?? '';
 
 /** The operator, or undefined before the login. */
@@ -33,11 +33,18 @@ export const changes = signal(0);
 export type Row = Record<string, unknown>;
 
 /** Sends a document. @throws Refusal with the message of the service */
-export async function graphql<T = Row>(query: string, variables: Row = {}): Promise<T> {
-  const response = await fetch('/graphql', {
+export const graphql = <T = Row>(query: string, variables: Row = {}): Promise<T> =>
+  post<T>('/graphql', { query, variables }, { authorization: `Bearer ${token}` });
+
+/** Sends an operation of a sign-in, which needs no credential. @throws Refusal with the message of the service */
+export const signInBy = async <T>(operationName: string, variables: Row): Promise<T> =>
+  (await post<Record<string, T>>('/sign-in', { operationName, variables }))[operationName]!;
+
+async function post<T>(path: string, body: object, headers: Record<string, string> = {}): Promise<T> {
+  const response = await fetch(path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ query, variables }),
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
   }).catch(() => undefined);
   if (!response) throw new Refusal('The service does not answer. Is it running?', 'unreachable');
   const { data, errors } = await response.json();
@@ -68,6 +75,15 @@ export async function logIn(given: string): Promise<void> {
 export const resume = async (): Promise<void> => {
   if (token) await logIn(token).catch(() => {});
 };
+
+/** Whether the operator has signed in, and acts by no token. */
+export const hasSession = (): boolean => token.startsWith('svc_os_');
+
+/** Ends the session at the service, and the login. */
+export async function signOut(): Promise<void> {
+  if (hasSession()) await graphql('mutation { endOperatorSession }').catch(() => {});
+  logOut();
+}
 
 let stop = () => {};
 /** Ends the login. The page loads anew, so that the tab forgets the forms and rows of the operator. */

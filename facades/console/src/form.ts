@@ -79,6 +79,9 @@ const newKey = (): string => `console ${Date.now().toString(36)}-${Math.random()
 /** The place of the key of a form that was sent. A form that opens anew sends the same key, until one succeeds. */
 const slotOf = ({ action, name = '' }: Opened): string => `freehold-key ${action.mutation} ${name}`;
 
+/** The service knows the key already: it has carried out a payment, or keeps a proposal. The next form is about another sum. */
+const KNOWN: ReadonlySet<string> = new Set(['idempotency_key_reused', 'approval_needed']);
+
 /** Sends the form, and keeps its key until the service tells what became of it. @throws as `send` does */
 async function sendOnce(form: Form, data: FormData): Promise<Row> {
   const key = form.asked.find(({ argument }) => argument.name === KEY)?.given;
@@ -88,8 +91,9 @@ async function sendOnce(form: Form, data: FormData): Promise<Row> {
     sessionStorage.removeItem(slotOf(form));
     return given;
   } catch (error) {
-    if (!(error instanceof Refusal && error.code === 'idempotency_key_reused')) throw error;
+    if (!(error instanceof Refusal && KNOWN.has(error.code))) throw error;
     sessionStorage.removeItem(slotOf(form));
+    if (error.code === 'approval_needed') throw error;
     throw new Error(`The service carried out the values that you sent first. Look at them, and open the form again.`);
   }
 }

@@ -1,7 +1,7 @@
-/** The console: the login, the menu, the pages, and the palette of commands. */
+/** The console: the menu, the pages, and the palette of commands. */
 import { effect, signal } from '@preact/signals';
 import { html, render } from 'htm/preact';
-import { connection, logIn, logOut, may, operator, resume } from './api.ts';
+import { connection, may, operator, resume, signOut } from './api.ts';
 import { followRow } from './details.ts';
 import { FormDialog } from './form.ts';
 import { Guard } from './guard.ts';
@@ -10,6 +10,7 @@ import { loadModel } from './model.ts';
 import { PAGES } from './pages/index.ts';
 import { Palette, togglePalette } from './palette.ts';
 import { go, place } from './place.ts';
+import { Login } from './sign-in.ts';
 import { Today } from './today.ts';
 
 const isReady = signal(false);
@@ -32,24 +33,6 @@ async function enter(work: () => Promise<void>): Promise<void> {
   isReady.value = true;
 }
 
-function Login() {
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const given = new FormData(event.target as HTMLFormElement).get('token');
-    void enter(() => logIn(String(given)));
-  };
-  return html`<main class="login">
-    <form onSubmit=${onSubmit}>
-      <h1>Freehold</h1>
-      <label for="token">Your operator token</label>
-      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
-      <p class="hint">An owner gives it to you. The first owner finds it in the file <code>operator-token</code> of DATA_DIR.</p>
-      ${problem.value && html`<p class="problem" role="alert">${problem.value}</p>`}
-      <button class="main">Open the console</button>
-    </form>
-  </main>`;
-}
-
 function Menu() {
   const groups = Map.groupBy(allowed(), ({ group }) => group);
   const link = (path: string, title: string) =>
@@ -64,7 +47,7 @@ function Menu() {
     <footer class="self">
       <${Connection} />
       <p>${operator.value!.name} · ${operator.value!.role.toLowerCase().replace('_', ' ')}</p>
-      <button class="quiet" onClick=${logOut}>Log out</button>
+      <button class="quiet" onClick=${signOut}>Log out</button>
     </footer>
   </nav>`;
 }
@@ -98,7 +81,11 @@ function focusMain(event: Event): void {
 }
 
 const App = () =>
-  !isReady.value ? html`<p class="empty">Opening …</p>` : operator.value ? html`<${Shell} />` : html`<${Login} />`;
+  !isReady.value
+    ? html`<p class="empty">Opening …</p>`
+    : operator.value
+      ? html`<${Shell} />`
+      : html`<${Login} enter=${enter} problem=${problem.value} />`;
 
 addEventListener('keydown', (event) => {
   const isTyping =

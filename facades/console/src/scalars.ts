@@ -3,6 +3,7 @@
 /** The scalars that are numbers on the wire. All others are texts. */
 export const NUMBERS: ReadonlySet<string> = new Set([
   ...['Int', 'Float', 'Usd', 'Amount', 'TopUpAmount', 'SpendLimit', 'PageLimit', 'AlertDays', 'TokenDays'],
+  'AccountLimit',
   ...['Overcommit', 'Terabytes', 'Latitude', 'Longitude', 'DigestNumber', 'WaitSeconds'],
 ]);
 /** The scalars whose texts have lines. */

@@ -28,6 +28,7 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   MESSAGE: (subject) => `messages?unread=true&${subject === 'unpaid' ? 'paid=false' : `row=${subject}`}`,
   PAYMENT_HELD: (subject) => `payments?row=${subject}`,
   PAYMENT_UNMATCHED: (subject) => `payments?status=UNMATCHED&row=${subject}`,
+  PROPOSAL: (subject) => `proposals?state=OPEN&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,
 };
 const MATTERS = 'openMatters(limit: 100) { kind subject since severity nextStep }';

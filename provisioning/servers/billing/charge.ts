@@ -99,8 +99,8 @@ export async function chargeRenewals(tx: Transaction, renewals: Renewal[]): Prom
       data: { paidUntil: periodTo.toISOString() },
     })),
   );
-  tx.changed(
-    ...renewals.map(({ server }) => ({
+  tx.changedAll(
+    renewals.map(({ server }) => ({
       kind: 'server' as const,
       accountId: server.accountId,
       id: server.orderNumber,

@@ -76,7 +76,7 @@ export async function endResumes(tx: Transaction, accountId: string): Promise<Se
   const resuming = await LOCK_RESUMING.all(tx, [accountId]);
   await END_RESUMES.all(tx, [resuming.map(({ orderNumber }) => orderNumber), FAILED.code]);
   for (const server of resuming) await releaseChange(tx, server);
-  tx.changed(...resuming.map(({ orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })));
+  tx.changedAll(resuming.map(({ orderNumber }) => ({ kind: 'server' as const, accountId, id: orderNumber })));
   return resuming;
 }
 

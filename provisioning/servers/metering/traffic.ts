@@ -26,7 +26,7 @@ export async function chargeTraffic(tx: Transaction, found: readonly Due[]): Pro
     tx,
     judged.flatMap((one) => happenings(one)),
   );
-  tx.changed(...judged.map(({ accountId, orderNumber: id }) => ({ kind: 'server' as const, accountId, id })));
+  tx.changedAll(judged.map(({ accountId, orderNumber: id }) => ({ kind: 'server' as const, accountId, id })));
 }
 
 /** How many more TB the rest of the balance pays. It takes their price from that rest. */

@@ -12,7 +12,7 @@ import { record } from '../../../entities/history/record.ts';
 import { isId, newId } from '../../../entities/ids.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { accountOf, actorOf, type Context } from '../../context.ts';
-import { found } from '../../errors.ts';
+import { found, limitReached } from '../../errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from '../../pages.ts';
 import { lockOwnAccount } from '../account.ts';
 import { type AskedLimits, newLimits } from './inherited-limits.ts';
@@ -41,7 +41,7 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
     await lockOwnAccount(tx, context);
     const limits = newLimits(context, asked);
     const active = await COUNT_ACTIVE_API_KEYS.first(tx, [accountId]);
-    if (active!.keys >= context.limits.apiKeys) throw new ApiError('api_key_limit_reached');
+    if (active!.keys >= context.limits.apiKeys) throw limitReached('api_key_limit_reached', context.limits.apiKeys);
     await insert(tx, ApiKey, {
       id,
       accountId,

@@ -3,7 +3,7 @@ import { READ_STANDING } from '../../../entities/accounts/credential.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
-import { READ_OPERATOR } from '../../../entities/operator.ts';
+import { FIND_OPEN_SESSION, READ_OPERATOR } from '../../../entities/operator.ts';
 import type { Viewer } from '../../context.ts';
 import { concerns, FIRST_OWNER } from './credential.ts';
 
@@ -70,18 +70,18 @@ async function endBefore(db: Pick<Database, 'query' | 'manager'>, viewer: Viewer
   return standing.open && standing.suspendedFor === suspendedFor ? undefined : 'ended';
 }
 
-/** Whether an operator still has the token and the role of its authentication. */
-async function standsAsBefore(db: Queryable, { credentialId, role, expiresAt }: Viewer): Promise<boolean> {
+/** Whether an operator still has the token or the session, and the role, of its authentication. */
+async function standsAsBefore(db: Queryable, { credentialId, role, session, expiresAt }: Viewer): Promise<boolean> {
   if (credentialId === FIRST_OWNER.credentialId) return true;
   const operator = await READ_OPERATOR.first(db, [credentialId]);
+  if (operator?.state !== 'ACTIVE' || operator.role !== role) return false;
+  if (session) return (await FIND_OPEN_SESSION.first(db, [session])) !== undefined;
   // A new token has another end.
-  return (
-    operator?.state === 'ACTIVE' && operator.role === role && operator.expiresAt.getTime() === expiresAt?.getTime()
-  );
+  return operator.expiresAt?.getTime() === expiresAt?.getTime();
 }
 
 /**
- * Asks the database about an operator's token and role, because they may have ended since the request began. The answer stays
+ * Asks the database about an operator's token, session and role, because they may have ended since the request began. The answer stays
  * true while the caller holds `lockOperator`. @throws ApiError revoked_credential or expired_credential
  */
 export async function requireStanding(db: Queryable, viewer: Viewer): Promise<void> {

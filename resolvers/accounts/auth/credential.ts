@@ -16,7 +16,7 @@ import type { Change } from '../../../entities/database/bus.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { allowedBy } from '../../../entities/networks.ts';
-import { FIND_OPERATOR, type Operator } from '../../../entities/operator.ts';
+import { FIND_OPERATOR, type Operator, USE_SESSION } from '../../../entities/operator.ts';
 import { credentialKind, digest } from '../../../entities/secrets.ts';
 import type { Viewer } from '../../context.ts';
 import type { SecurityLog } from '../security-log.ts';
@@ -54,7 +54,7 @@ export class Authenticator {
 
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
-   * Tokens of operators are valid on the internal listener alone.
+   * Tokens and sessions of operators are valid on the internal listener alone.
    * @param quietly refuses without telling the owner of the credential
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
@@ -68,8 +68,9 @@ export class Authenticator {
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
     if (!credential)
       throw new ApiError('invalid_credential', 'Send the credential as "Authorization: Bearer <credential>".');
-    const isOperator = credentialKind(credential) === 'op';
-    if (isOperator && listener === 'internal') return this.#findOperator(credential, address);
+    const kind = credentialKind(credential);
+    if (kind === 'op' && listener === 'internal') return this.#findOperator(credential, address);
+    if (kind === 'os' && listener === 'internal') return this.#findSession(credential, address);
     const { viewer, allows, unnoted } = await this.#find(credential, address, quietly);
     if (!allows(address)) {
       if (!quietly) this.#refused(viewer, address, 'network_refused');
@@ -139,6 +140,14 @@ export class Authenticator {
     return operatorOf(found);
   }
 
+  /** @throws ApiError invalid_ or expired_credential */
+  async #findSession(credential: string, address: string | null): Promise<Viewer> {
+    const found = await onBehalfOfStranger(address, () => USE_SESSION.first(this.#db, [digest(credential)]));
+    if (!found) throw this.#unknown();
+    if (found.isOver) throw new ApiError('expired_credential', 'The session has expired. Sign in again.');
+    return inSession(found, { id: found.sessionId, expiresAt: found.sessionExpiresAt });
+  }
+
   #remember(cacheKey: string, known: Omit<Cached, 'validUntil'>) {
     if (this.#cache.size >= CACHE_MAX) this.#cache.delete(this.#cache.keys().next().value!);
     const expiresAt = known.viewer.expiresAt?.getTime() ?? Infinity;
@@ -156,7 +165,9 @@ export class Authenticator {
  * account, too, affects every credential.
  */
 export const concerns = ({ accountId, id }: Change, viewer: Viewer): boolean =>
-  id === null ? !accountId || accountId === viewer.accountId : id === viewer.credentialId;
+  id === null
+    ? !accountId || accountId === viewer.accountId
+    : id === viewer.credentialId || id === (viewer.session ?? null);
 
 const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   accountId: found.accountId,
@@ -170,6 +181,7 @@ const viewerOf = (kind: 'live' | 'at', found: FoundCredential): Viewer => ({
   limits: limitsOf(found),
   family: found.family,
   suspendedFor: found.suspendedFor,
+  accountLimits: found.accountLimits,
 });
 
 /** The limits of the holder, or undefined if it has none. */
@@ -193,6 +205,15 @@ export const FIRST_OWNER: Viewer = {
 const operatorOf = ({ id, name, role, expiresAt }: Operator): Viewer => ({
   ...FIRST_OWNER,
   ...{ credentialId: id, name, role, expiresAt },
+});
+
+/** The viewer of an operator who has signed in. */
+export const inSession = (
+  { id, name, role }: Pick<Operator, 'id' | 'name' | 'role'>,
+  session: { id: string; expiresAt: Date },
+): Viewer => ({
+  ...FIRST_OWNER,
+  ...{ credentialId: id, name, role, session: session.id, expiresAt: session.expiresAt },
 });
 
 /** The time of the last use, for people. Its precision of a minute must not put it before the creation. */

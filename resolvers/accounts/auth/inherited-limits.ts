@@ -27,7 +27,7 @@ export type Created = 'credential' | 'webhook' | 'ssh_key' | 'tokens';
 export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created, 'tokens'>): Limits | null {
   const { limits = NO_LIMITS, holder = null, kind } = viewer ?? {};
   const { ipAllowlist, spendLimitMicros, expiresAt, limitedBy } = limits;
-  // The webhook of a named operator ends with the creator's token.
+  // The webhook of a named operator ends with the creator's token. A session hands no end on.
   if (kind === 'operator') return limitsOfOperator(viewer!);
   if (!ipAllowlist.length && spendLimitMicros === null && !expiresAt) {
     // Without limits, an API key hands only the client on that it came from.
@@ -39,8 +39,8 @@ export function limitsOfCreator(viewer: Viewer | null, created: Exclude<Created,
   return { ...limits, limitedBy: holder };
 }
 /** The token in DATA_DIR never expires, and hands nothing on. */
-const limitsOfOperator = ({ expiresAt, credentialId }: Viewer): Limits | null =>
-  expiresAt && { ...NO_LIMITS, expiresAt, limitedBy: credentialId };
+const limitsOfOperator = ({ expiresAt, credentialId, session }: Viewer): Limits | null =>
+  expiresAt && { ...NO_LIMITS, expiresAt: session ? null : expiresAt, limitedBy: credentialId };
 const NO_LIMITS: Limits = { ipAllowlist: [], spendLimitMicros: null, expiresAt: null, limitedBy: null };
 
 /**

@@ -57,7 +57,7 @@ export async function login(context: Context, { email, password, totpCode }: Log
       if (account.totpEnabled) await useSecondFactor(context, tx, account.id, totpCode);
       return { account, tokens: await openSession(context, tx, account.id, 'login') };
     });
-    if ('tokens' in result) context.logins.remember(attempt);
+    if ('tokens' in result) void context.logins.remember(attempt);
     return result;
   });
 }
@@ -98,7 +98,7 @@ export async function loginTotp(
     const outcome = await context.db.transaction((tx) => complete(context, tx, known, totpCode));
     // The throw is outside the transaction, so that the count of wrong codes stays.
     if (outcome instanceof ApiError) throw outcome;
-    context.logins.remember(attempt);
+    void context.logins.remember(attempt);
     return outcome;
   });
 }

@@ -85,5 +85,5 @@ async function endFamily(context: Context, tx: Transaction, { accountId, familyI
   const actor = { type: 'access_token', id: familyId, name: source, requestId: context.requestId } as const;
   const data = { sessionsRevoked: ended.length };
   await record(tx, accountId, familyId, { type: 'session.reuse_detected', actor, data });
-  tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
+  tx.changedAll(ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
 }

@@ -40,3 +40,9 @@ export const proofOf = (viewer: Viewer | null): Proof | undefined => {
   if (!viewer?.scopes.has('full')) return undefined;
   return viewer.isLogin ? `login ${callsCountAs(viewer)}` : 'credential';
 };
+
+/**
+ * The part of a day's count that only the logins of an account use. So a thief of an API key uses up nothing that the owner
+ * needs after its revocation.
+ */
+export const keptForLogins = (most: number): number => Math.min(Math.max(0, most - 1), Math.ceil(most * 0.3));

@@ -1,5 +1,5 @@
 /** Sessions: pairs of tokens, of which the table holds only digests. */
-import type { Account } from '../../../entities/accounts/account.ts';
+import { type Account, READ_LIMITS } from '../../../entities/accounts/account.ts';
 import {
   ACCESS_TOKEN_SECONDS,
   FIND_OPEN_SESSIONS,
@@ -18,6 +18,7 @@ import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { HAS_PAID } from '../../../entities/payments/payer.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { actorOf, type Context } from '../../context.ts';
+import { limitReached } from '../../errors.ts';
 import { endSessions } from './sessions.ts';
 
 /** A pair of tokens. The service shows it once, and cannot read it again. */
@@ -108,9 +109,11 @@ async function makeRoom(
   const own = open.filter((session) => session.source === source);
   const above = isOfClient(source) ? own.length + 1 - CLIENT_SESSIONS_MAX : 0;
   const endable = isLogin && above <= 0 ? open : own;
-  const tooMany = Math.max(above, open.length + 1 - context.limits.sessions);
+  // A login has no viewer yet, so the context lacks the limits of the account.
+  const { sessions } = { ...context.limits, ...(await READ_LIMITS.first(tx, [accountId]))?.limits };
+  const tooMany = Math.max(above, open.length + 1 - sessions);
   if (tooMany <= 0) return;
-  if (endable.length < tooMany) throw new ApiError('session_limit_reached');
+  if (endable.length < tooMany) throw limitReached('session_limit_reached', sessions);
   const ids = endable.slice(0, tooMany).map(({ id }) => id);
   await endSessions(tx, accountId, ids, 'session_limit', actorOf(context));
 }

@@ -87,6 +87,6 @@ export async function endSessions(
     tx,
     ended.map(({ id: subject }) => ({ accountId, subject, ...happening })),
   );
-  tx.changed(...ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
+  tx.changedAll(ended.map(({ id }) => ({ kind: 'credential', accountId, id }) as const));
   return ended.length;
 }

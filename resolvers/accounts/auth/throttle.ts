@@ -10,10 +10,10 @@
  * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts. A thief or a
  * stranger may fill that limit from many networks. So each count keeps its first failures apart, within a second limit.
  */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { ApiError, type ErrorCode } from '../../../entities/errors.ts';
 import { networkOf } from '../../../entities/networks.ts';
-import { type HashedLoginAttempt, type LoginAttempts, MemoryLoginAttempts } from './login-attempts.ts';
+import type { HashedLoginAttempt, LoginAttempts } from './login-attempts.ts';
 
 const FAILURES: ReadonlySet<ErrorCode> = new Set(['invalid_login', 'invalid_totp', 'wrong_password']);
 
@@ -47,14 +47,13 @@ export class LoginThrottle {
   readonly #onRefused: (login: LoginAttempt, code: ErrorCode) => void;
 
   /**
-   * @param attempts the counts; by default the counts of this process
-   * @param key the key of the HMACs. Processes that share counts share it; by default the process makes one
+   * @param key the key of the HMACs, which all processes share
    * @param onRefused hears of failed and of throttled logins
    */
   constructor(
     failuresMax: number,
-    attempts: LoginAttempts = new MemoryLoginAttempts(),
-    key: Buffer = randomBytes(32),
+    attempts: LoginAttempts,
+    key: Buffer,
     onRefused: (login: LoginAttempt, code: ErrorCode) => void = () => {},
   ) {
     this.#onRefused = onRefused;
@@ -110,9 +109,9 @@ export class LoginThrottle {
     }
   }
 
-  /** Remembers that the name has logged in from the network of the address. */
-  remember(login: LoginAttempt): void {
-    this.#attempts.remember(this.#hashed(login).pair);
+  /** Remembers that the name has logged in from the network of the address. Never rejects. */
+  remember(login: LoginAttempt): Promise<void> {
+    return this.#attempts.remember(this.#hashed(login).pair);
   }
 
   /** Waits until the login may be tried. @throws ApiError login_throttled */

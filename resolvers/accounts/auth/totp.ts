@@ -25,15 +25,27 @@ export interface TotpSetup {
 /** Creates a seed. Logins need no code until the caller confirms it. @throws ApiError wrong_password or totp_already_enabled */
 export async function setupTotp(context: Context, password: string): Promise<TotpSetup> {
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, password);
-  const secret = newSeed();
-  await context.db.transaction(async (tx) => {
+  return context.db.transaction(async (tx) => {
     const { totpEnabled, passwordHash } = await lockedOwnAccount(tx, context);
     // Another request may have changed the password since the check.
     if (passwordHash !== checked) throw new ApiError('wrong_password');
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    await BEGIN_SETUP.all(tx, [accountId, TOTP_SEED.seal(context.vault, secret, accountId), SETUP_SECONDS]);
+    return beginSetup(context, tx, accountId, email ?? accountId);
   });
-  return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(email ?? accountId, secret) };
+}
+
+/** Keeps a new seed of an account or an operator. The caller holds the lock of the account. @param name shown by authenticators */
+export async function beginSetup({ vault }: Context, tx: Transaction, id: string, name: string): Promise<TotpSetup> {
+  const secret = newSeed();
+  await BEGIN_SETUP.all(tx, [id, TOTP_SEED.seal(vault, secret, id), SETUP_SECONDS]);
+  return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(name, secret) };
+}
+
+/** Confirms the seed of an account or an operator with one of its codes. @throws ApiError totp_setup_missing or invalid_totp */
+export async function confirmSetup(context: Context, tx: Transaction, id: string, code: string): Promise<void> {
+  if (!(await FIND_SETUP.first(tx, [id]))) throw new ApiError('totp_setup_missing');
+  if (!(await useTotp(context, tx, id, code))) throw new ApiError('invalid_totp');
+  await CONFIRM_SEED.all(tx, [id]);
 }
 
 /** Returns the URI that authenticators read from a QR code (Key URI Format). */
@@ -50,9 +62,7 @@ function provisioningUri(name: string, secret: string): string {
 export const enableTotp = (context: Context, code: string): Promise<string[]> =>
   withAttempt(context, async (tx, accountId, totpEnabled) => {
     if (totpEnabled) throw new ApiError('totp_already_enabled');
-    if (!(await FIND_SETUP.first(tx, [accountId]))) throw new ApiError('totp_setup_missing');
-    if (!(await useTotp(context, tx, accountId, code))) throw new ApiError('invalid_totp');
-    await CONFIRM_SEED.all(tx, [accountId]);
+    await confirmSetup(context, tx, accountId, code);
     await update(tx, Account, { id: accountId }, { totpEnabled: true });
     await recordLoginChange(context, tx, accountId, 'totp_enabled');
     return newRecoveryCodes(context, tx, accountId);

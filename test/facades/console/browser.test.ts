@@ -135,10 +135,10 @@ describe.runIf(hasChromium)('The console', () => {
 
   it('adds an operator, and shows the token once', async () => {
     const page = await openPage(operatorToken, 'operators');
-    await page.getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByRole('button', { name: 'Add a tool' }).click();
     await page.getByLabel('Name').fill('zoe');
     await page.getByLabel('Role').selectOption('SUPPORT');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add a tool' }).click();
     const token = await page
       .getByRole('dialog')
       .getByText(/^svc_op_/)

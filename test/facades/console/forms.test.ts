@@ -135,14 +135,14 @@ describe.runIf(hasChromium)('A form of the console', () => {
     );
     const { token, operator: leaver } = added.data.addOperator;
     const page = await openPage(token, 'operators');
-    await page.getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByRole('button', { name: 'Add a tool' }).click();
     await page.getByLabel('Name').fill('successor');
     await page.getByLabel('Role').selectOption('SUPPORT');
-    await page.getByRole('dialog').getByRole('button', { name: 'Add an operator' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add a tool' }).click();
     await page.getByText(/^svc_op_/).waitFor();
     await operator(`mutation { endOperator(id: "${leaver.id}") { state } }`);
     await visitPath(page, 'audit');
-    await page.getByLabel('Your operator token').waitFor();
+    await page.getByLabel('Name').waitFor();
     await logIn(page, operatorToken);
     await page.getByRole('heading', { name: 'Audit log' }).waitFor();
     expect(await page.getByText(/^svc_op_/).count()).toBe(0);

@@ -9,8 +9,8 @@ export function consoleAt(own: string) {
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   };
 
-  /** Opens the console as an operator. It fails the test for an error of the page, or for a request to another host. */
-  async function open(token: string, options: BrowserContextOptions = {}, origin = own): Promise<Page> {
+  /** Opens a page without a login. It fails the test for an error of the page, or for a request to another host. */
+  async function visit(path = '', clock?: 'clock', options: BrowserContextOptions = {}, origin = own): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     context.setDefaultTimeout(240_000);
     const page = await context.newPage();
@@ -23,7 +23,14 @@ export function consoleAt(own: string) {
       await context.close();
       expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);
     });
-    await page.goto(`${origin}/`);
+    if (clock) await page.clock.install();
+    await page.goto(`${origin}/${path}`);
+    return page;
+  }
+
+  /** Opens the console as an operator with a token. */
+  async function open(token: string, options?: BrowserContextOptions, origin?: string): Promise<Page> {
+    const page = await visit('', undefined, options, origin);
     await logIn(page, token);
     return page;
   }
@@ -35,11 +42,12 @@ export function consoleAt(own: string) {
     await visitPath(page, path);
     return page;
   }
-  return { start, stop: () => browser.close(), open, openPage };
+  return { start, stop: () => browser.close(), visit, open, openPage };
 }
 
 /** Types the token into the login. */
 export async function logIn(page: Page, token: string): Promise<void> {
+  await page.getByRole('button', { name: 'Use a token' }).click();
   await page.getByLabel('Your operator token').fill(token);
   await page.getByRole('button', { name: 'Open the console' }).click();
 }

@@ -71,6 +71,7 @@ async function open(viewport: { width: number; height: number }, colorScheme: 'l
   const context = await browser.newContext({ viewport, colorScheme });
   const page = await context.newPage();
   await page.goto(new URL(service.graphql).origin);
+  await page.getByRole('button', { name: 'Use a token' }).click();
   await page.getByLabel('Your operator token').fill(service.operatorToken);
   await page.getByRole('button', { name: 'Open the console' }).click();
   await page.getByRole('heading', { name: 'Today' }).waitFor();

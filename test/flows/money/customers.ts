@@ -28,7 +28,8 @@ const invoiceOf = async ({ shop, contexts }: Town, step: Step): Promise<TopUp | 
     step,
     (await latest(shop.db, contexts[step.who]!)).filter(({ mode }) => mode === 'CRYPTO'),
   );
-const serverOf = async ({ shop, contexts }: Town, step: Step, isStopped = false): Promise<string | undefined> =>
+/** A server of the customer of the step. */
+export const serverOf = async ({ shop, contexts }: Town, step: Step, isStopped = false): Promise<string | undefined> =>
   pick(
     step,
     await shop.db.query<{ orderNumber: string }>(

@@ -2,7 +2,15 @@
 import fc from 'fast-check';
 import { it, onTestFinished } from 'vitest';
 import { say } from '../../setup/say.ts';
-import { proveCovered, provePositive, proveSettled, proveSolvent, summarize } from './proofs.ts';
+import {
+  proveCovered,
+  proveHeld,
+  provePositive,
+  proveRefunds,
+  proveSettled,
+  proveSolvent,
+  summarize,
+} from './proofs.ts';
 import { STEP } from './step.ts';
 import { openTown } from './town.ts';
 import { comeToRest, take } from './walk.ts';
@@ -26,11 +34,13 @@ it(`${STEPS} random steps lose no coin, create none, and leave the service solve
     const isDone = await take(town, step);
     taken[step.kind] = `${done + Number(isDone)}/${refused + Number(!isDone)}`;
     await provePositive(town);
+    await proveRefunds(town);
     if (isDone && LEAVING.has(step.kind)) await proveCovered(town);
     if (++number % PROOF_STEPS === 0) await proveSolvent(town);
   }
   await comeToRest(town);
   await proveSolvent(town);
   await proveSettled(town);
+  await proveHeld(town);
   say(JSON.stringify({ ...taken, ...(await summarize(town)) }));
 }, 1_800_000);

@@ -19,6 +19,29 @@ export async function provePositive({ shop }: Town): Promise<void> {
   expect(balance!.least).toBeGreaterThanOrEqual(0n);
 }
 
+/** The sum that the transfers of a server brought to an account. */
+const broughtSql = (account: string) => `sum(case when credit like '${account}' then amount_micros else 0 end)
+    - sum(case when debit like '${account}' then amount_micros else 0 end)`;
+/** Proves that no server gave back more than its customer paid for it, and that none holds less than nothing. */
+export async function proveRefunds({ shop }: Town): Promise<void> {
+  const refunded = await shop.db.query(
+    `select order_number from transfer where order_number like 'SRV-%' group by order_number
+      having ${broughtSql('revenue')} < 0 or ${broughtSql('held:%')} < 0`,
+  );
+  expect(refunded).toEqual([]);
+}
+
+/** Proves that a server at rest holds the money of its change alone. A dedicated one holds its price until the wipe. */
+export async function proveHeld({ shop }: Town): Promise<void> {
+  const wrong = await shop.db.query(
+    `select order_number, status from server
+      join (select order_number, ${broughtSql('held:%')} as held_micros from transfer group by order_number) as held using (order_number)
+      where held_micros <> coalesce((change->>'heldMicros')::bigint, 0)
+        and status <> 'PROVISIONING' and not (kind = 'DEDICATED' and status in ('DELETING', 'FAILED'))`,
+  );
+  expect(wrong).toEqual([]);
+}
+
 /** Proves that no coins leave that are not final, by the books and by the chains. */
 export async function proveCovered(town: Town): Promise<void> {
   for (const sql of [OVERDRAWN_ACCOUNTS_SQL, overdrawnSql('true')]) expect(await town.shop.db.query(sql)).toEqual([]);

@@ -22,6 +22,7 @@ const usd = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 5_000, max: 10_000 }) },
 );
 const crypto = fc.constantFrom(...CODES);
+const serviceCode = fc.constantFrom('vps-1', 'vps-2', 'vps-5');
 const network = fc.nat(1);
 /** Seconds for which an authorization is valid. The service refuses those above ten minutes, and those that end soon. */
 const validSeconds = fc.constantFrom(300, 300, 300, 300, 300, 300, 590, 3, 605, 86_400 * 365);
@@ -115,6 +116,22 @@ export const STEP = fc.oneof(
   plain(1, 'cancelPayout'),
   weighed(1, fc.record({ ...of('sweep'), crypto, percent: fc.constantFrom(5, 30), isFee: fc.boolean() })),
   weighed(1, fc.record({ ...of('lookUp'), network })),
+  weighed(
+    2,
+    fc.record({ ...of('price'), serviceCode, micros: fc.integer({ min: 731, max: 13_000_000 }), setupUsd: fc.nat(3) }),
+  ),
+  weighed(2, fc.record({ ...of('reprice'), serviceCode, days: fc.constantFrom(0, 14) })),
+  weighed(1, fc.record({ ...of('withdrawPrice'), serviceCode })),
+  plain(1, 'startPrice'),
+  weighed(
+    1,
+    fc.record({ ...of('bonuses'), percents: fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { maxLength: 3 }) }),
+  ),
+  weighed(1, fc.record({ ...of('suspend'), servers: fc.constantFrom('RUN', 'OFF') })),
+  plain(3, 'resumeAll'),
+  weighed(1, fc.record({ ...of('close'), refund: fc.boolean(), isRare: fc.nat(4).map((n) => n === 0) })),
+  weighed(1, fc.record({ ...of('remove'), refund: fc.boolean() })),
+  plain(1, 'endUnpaid'),
   // The service
   weighed(2, fc.record({ ...of('crash'), moment: fc.constantFrom(...CRASH_MOMENTS) })),
   plain(2, 'abandon'),

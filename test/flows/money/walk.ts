@@ -3,6 +3,7 @@
  * refunds, payouts, decisions of the operator, nodes that disagree, reorganisations and crashes.
  */
 import { ApiError } from '../../../entities/errors.ts';
+import { ACCOUNTS } from './accounts.ts';
 import { Crash } from './crashes.ts';
 import { CUSTOMERS } from './customers.ts';
 import { OPERATOR } from './operator.ts';
@@ -11,7 +12,7 @@ import { type Doing, setRate, type Town } from './town.ts';
 import { WORKER, work } from './worker.ts';
 import { WORLD } from './world.ts';
 
-const DOING: Doing<Step['kind']> = { ...CUSTOMERS, ...WORLD, ...OPERATOR, ...WORKER };
+const DOING: Doing<Step['kind']> = { ...CUSTOMERS, ...WORLD, ...OPERATOR, ...ACCOUNTS, ...WORKER };
 
 /** Takes one step. The step ends with its refusal or its crash. @returns whether it was done */
 export async function take(town: Town, step: Step): Promise<boolean> {
@@ -40,6 +41,7 @@ export async function comeToRest(town: Town): Promise<void> {
     // Above each fork that the service may have believed.
     network.mine(12);
   }
+  await shop.db.query('update account set suspended_at = null, suspended_for = null, servers_off = false');
   coins.isAway = false;
   coins.secure();
   coins.lapse();

@@ -158,18 +158,34 @@ it('The operator takes an announcement back over servers with several prices, an
   await expect(another.withdraw('ams')).rejects.toMatchObject({ code: 'unknown_service_code' });
 });
 
-it('A promise of a lower price stays, and a price above it needs two weeks of notice', async () => {
+it('A promised lower price stays for a month, whatever the operator announces then', async () => {
   const another = await openAnother();
   await another.price(10n);
   const order = await another.order();
+  await finish(another, order, 'RUNNING');
   await another.price(5n);
-  await another.reprice(1);
-  expect(await another.withdraw()).toMatchObject({ servers: 0 });
+  expect(await another.reprice(0)).toMatchObject({ servers: 1, promised: 0 });
+  const promise = { priceMonthMicros: 10_000_000n, nextPriceMicros: 5_000_000n };
+  expect(await another.withdraw()).toMatchObject({ servers: 0, promised: 0 });
+  for (const [usd, days] of [
+    [10n, 14],
+    [9n, 14],
+    [4n, 365],
+  ] as const) {
+    await another.price(usd);
+    expect(await another.reprice(days)).toMatchObject({ servers: 0, promised: 1 });
+    expect(await another.read(order)).toMatchObject(promise);
+  }
+  await another.price(4n);
+  expect(await another.reprice(0)).toMatchObject({ servers: 1, promised: 0 });
+  await another.db.query('update server set paid_until = now() where order_number = $1', [order]);
+  await another.tick('renewals');
+  expect(await another.read(order)).toMatchObject({ priceMonthMicros: 4_000_000n, nextPriceMicros: null });
   await another.price(9n);
   await expect(another.reprice(0)).rejects.toMatchObject({
     message: 'A higher price needs a notice of 14 days or more.',
   });
-  expect(await another.read(order)).toMatchObject({ priceMonthMicros: 10_000_000n, nextPriceMicros: 5_000_000n });
+  expect(await another.reprice(14)).toMatchObject({ servers: 1, promised: 0 });
 });
 
 it('A price that an account cannot pay suspends the server, as the old one would', async () => {

@@ -1,27 +1,53 @@
 /** The pages about the company. */
-import { byId, is, type Page } from './page.ts';
+import type { Row } from '../api.ts';
+import { byId, not, type Page } from './page.ts';
+
+const hasToken = ({ state, expiresAt }: Row): boolean => state === 'ACTIVE' && expiresAt !== null;
 
 export const COMPANY: readonly Page[] = [
   {
     ...{ path: 'operators', group: 'Company', title: 'Operators', list: 'operators', key: 'name id' },
     filters: ['state'],
-    fields: 'id name role state expiresAt createdAt endedAt',
+    fields: 'id name role state expiresAt invitationExpiresAt createdAt endedAt',
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'name', title: 'Name' },
       { field: 'role', title: 'Role' },
       { field: 'expiresAt', title: 'Token until', wide: true },
     ],
-    actions: [{ mutation: 'addOperator', label: 'Add an operator', shows: 'token operator { name role expiresAt }' }],
-    rowActions: [
-      { mutation: 'setOperatorRole', label: 'Change the role', of: byId, when: is('state', 'ACTIVE') },
+    actions: [
       {
-        ...{ mutation: 'renewOperatorToken', label: 'Renew the token', of: byId, when: is('state', 'ACTIVE') },
+        ...{ mutation: 'inviteOperator', label: 'Invite a person' },
+        shows: 'code operator { name role invitationExpiresAt }',
+      },
+      { mutation: 'addOperator', label: 'Add a tool', shows: 'token operator { name role expiresAt }' },
+    ],
+    rowActions: [
+      { mutation: 'setOperatorRole', label: 'Change the role', of: byId, when: not('state', 'ENDED') },
+      {
+        ...{ mutation: 'renewInvitation', label: 'Invite again', of: byId, when: not('state', 'ENDED') },
+        ...{ shows: 'code operator { name role invitationExpiresAt }', destroys: true },
+      },
+      {
+        ...{ mutation: 'renewOperatorToken', label: 'Renew the token', of: byId, when: hasToken },
         shows: 'token operator { name expiresAt }',
       },
-      { mutation: 'endOperator', label: 'End', of: byId, when: is('state', 'ACTIVE'), destroys: true },
+      { mutation: 'endOperator', label: 'End', of: byId, when: not('state', 'ENDED'), destroys: true },
     ],
-    empty: 'Only the token in DATA_DIR works. Give each person and each tool a name and a token of its own.',
+    empty: 'Only the token in DATA_DIR works. Invite each person, and give each tool a token of its own.',
+  },
+  {
+    ...{ path: 'sessions', group: 'Company', title: 'Sessions', list: 'operatorSessions', key: 'id' },
+    fields: 'id name isCurrent userAgent createdAt usedAt expiresAt',
+    columns: [
+      { field: 'name', title: 'Operator' },
+      { field: 'isCurrent', title: 'This one' },
+      { field: 'usedAt', title: 'Last request', as: 'age' },
+      { field: 'expiresAt', title: 'Until' },
+      { field: 'userAgent', title: 'Browser', wide: true },
+    ],
+    rowActions: [{ mutation: 'endOperatorSession', label: 'End', of: byId }],
+    empty: 'You act by a token, which has no session.',
   },
   {
     ...{ path: 'events', group: 'Company', title: 'Events', list: 'operatorEvents', key: 'id' },

@@ -5,6 +5,12 @@ import { byId, is, not, type Page } from './page.ts';
 /** Whether the operator should still read a message. */
 const isUnread = (row: Row): boolean => row.from === 'CUSTOMER' && !row.readAt;
 
+const LIMITS = `apiKeys servers sshKeys webhooks agentEntries agentChangesPerHour pendingTopups unpaidTopupsPerDay
+  openPayments sessions oauthClients`;
+/** The form begins with the limits that the account has, because it sets all of them. */
+const ownLimits = ({ ownLimits }: Row): Row =>
+  Object.fromEntries(LIMITS.split(/\s+/).map((name) => [name, (ownLimits as Row)[name]]));
+
 export const CUSTOMERS: readonly Page[] = [
   {
     ...{ path: 'servers', group: 'Customers', title: 'Servers', list: 'servers', key: 'orderNumber' },
@@ -38,7 +44,8 @@ export const CUSTOMERS: readonly Page[] = [
   {
     ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
     filters: ['search', 'at'],
-    fields: 'id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases',
+    fields: `id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases ownLimits {
+      ${LIMITS} }`,
     details: {
       field: 'customer',
       fields: `balance { balanceUsd pendingUsd owedUsd monthlyCostUsd fundedUntil }
@@ -63,6 +70,7 @@ export const CUSTOMERS: readonly Page[] = [
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      { mutation: 'setAccountLimits', label: 'Set its limits', of: (row) => ({ id: row.id, input: ownLimits(row) }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
       {

@@ -54,6 +54,25 @@ export const MONEY: readonly Page[] = [
     empty: 'No payout. A payout returns the coins of a customer, and `npm run payouts` exports what to sign.',
   },
   {
+    ...{ path: 'proposals', group: 'Money', title: 'Proposals', list: 'proposals', key: 'id', filters: ['state'] },
+    fields:
+      'id state kind amountUsd accountId reason coin address paymentId key proposer createdAt expiresAt decider decidedAt',
+    columns: [
+      { field: 'state', title: 'State', as: 'state' },
+      { field: 'amountUsd', title: 'Amount', as: 'number' },
+      { field: 'kind', title: 'Kind' },
+      { field: 'proposer', title: 'By' },
+      { field: 'accountId', title: 'Account', as: 'code', wide: true },
+      { field: 'reason', title: 'Reason', wide: true },
+      { field: 'expiresAt', title: 'Until', wide: true },
+    ],
+    rowActions: [
+      { mutation: 'approveProposal', label: 'Approve', of: byId, when: is('state', 'OPEN'), destroys: true },
+      { mutation: 'refuseProposal', label: 'Refuse', of: byId, when: is('state', 'OPEN') },
+    ],
+    empty: 'No proposal. A sum above OPERATOR_LIMIT_USD waits here for another operator.',
+  },
+  {
     ...{ path: 'gateways', group: 'Money', title: 'Gateways', list: 'gateways', key: 'name' },
     fields: 'name reachable simulated coins warning',
     columns: [

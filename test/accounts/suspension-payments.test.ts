@@ -1,4 +1,4 @@
-/** An account that is suspended while its payment is under way: no order goes on, and the balance keeps the money. */
+/** An account is suspended while its payment is under way. No order goes on, and the balance keeps the money. */
 import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';

@@ -1,0 +1,112 @@
+/** The ways into the console: a sign-in with a second factor, a token, or an invitation. */
+import { signal } from '@preact/signals';
+import { html } from 'htm/preact';
+import { hasSession, logIn, operator, signInBy, signOut } from './api.ts';
+import { go, place } from './place.ts';
+
+/** The seed of the second factor of an invited operator. */
+interface Invitation {
+  code: string;
+  name: string;
+  secret: string;
+  provisioningUri: string;
+}
+type Way = 'sign in' | 'token' | 'invitation';
+
+const way = signal<Way>(place.value.path === 'invitation' ? 'invitation' : 'sign in');
+const invitation = signal<Invitation | undefined>(undefined);
+
+/** Does a step of a login, and shows why the service refuses it. */
+type Enter = (work: () => Promise<void>) => Promise<void>;
+/** Sends the fields of a form by their names. */
+type Send = (given: Record<string, string>) => Promise<void>;
+
+const enterBy = async (operation: string, variables: Record<string, string>): Promise<void> => {
+  const { token } = await signInBy<{ token: string }>(operation, variables);
+  await logIn(token);
+};
+const open: Send = async ({ code = '' }) => {
+  invitation.value = { ...(await signInBy<Omit<Invitation, 'code'>>('openInvitation', { code })), code };
+};
+const accept: Send = async ({ password = '', totpCode = '' }) => {
+  await enterBy('acceptInvitation', { code: invitation.value!.code, password, totpCode });
+  invitation.value = undefined;
+  // The address had the code of the invitation.
+  go('');
+};
+
+export function Login({ enter, problem }: { enter: Enter; problem: string }) {
+  const begun = way.value === 'invitation' && invitation.value;
+  const send: Send =
+    way.value === 'token'
+      ? ({ token = '' }) => logIn(token)
+      : way.value === 'sign in'
+        ? (given) => enterBy('signIn', given)
+        : begun
+          ? accept
+          : open;
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Record<string, string>;
+    void enter(() => send(given));
+  };
+  return html`<main class="login">
+    <form onSubmit=${onSubmit} key=${way.value}>
+      <h1>Freehold</h1>
+      ${
+        way.value === 'token'
+          ? TOKEN
+          : way.value === 'sign in'
+            ? SIGN_IN
+            : begun
+              ? html`<${Choice} invitation=${begun} />`
+              : CODE
+      }
+      ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+      <button class="main">${way.value === 'invitation' && !begun ? 'Continue' : 'Open the console'}</button>
+      <p class="ways">${WAYS.filter(([one]) => one !== way.value).map(
+        ([one, words]) =>
+          html`<button type="button" class="quiet" onClick=${() => choose(one, enter)}>${words}</button>`,
+      )}</p>
+    </form>
+  </main>`;
+}
+const WAYS: [Way, string][] = [
+  ['sign in', 'Sign in'],
+  ['token', 'Use a token'],
+  ['invitation', 'Accept an invitation'],
+];
+function choose(one: Way, enter: Enter): void {
+  way.value = one;
+  invitation.value = undefined;
+  // The words about another way go.
+  void enter(async () => {});
+}
+
+const PASSWORD = (autocomplete: string) => html`<label for="password">Password</label>
+  <input id="password" name="password" type="password" autocomplete=${autocomplete} required />`;
+const TOTP = html`<label for="totpCode">Code of the authenticator</label>
+  <input id="totpCode" name="totpCode" inputmode="numeric" autocomplete="one-time-code" required />`;
+const SIGN_IN = html`<label for="name">Name</label>
+  <input id="name" name="name" autocomplete="username" required autofocus />${PASSWORD('current-password')}${TOTP}
+  <p class="hint">An owner invites you. You choose the password and the second factor then.</p>`;
+const TOKEN = html`<label for="token">Your operator token</label>
+  <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
+  <p class="hint">The first owner finds it in the file <code>operator-token</code> of DATA_DIR.</p>`;
+const CODE = html`<label for="code">Code of the invitation</label>
+  <input id="code" name="code" autocomplete="off" required autofocus defaultValue=${place.value.search.get('code') ?? ''} />
+  <p class="hint">An owner gives it to you. It is valid once.</p>`;
+const Choice = ({ invitation: { name, secret, provisioningUri } }: { invitation: Invitation }) => html`
+  <p>You are <strong>${name}</strong>. Add this key to your authenticator, or <a href=${provisioningUri}>open it there</a>:</p>
+  <p><code>${secret}</code></p>${PASSWORD('new-password')}${TOTP}`;
+
+/** A session ends after so long without a key or a pointer, although an open page reads all the time. */
+const IDLE_MS = 30 * 60_000;
+let touchedAt = Date.now();
+for (const type of ['keydown', 'pointerdown', 'pointermove'])
+  addEventListener(type, () => {
+    touchedAt = Date.now();
+  });
+setInterval(() => {
+  if (operator.value && hasSession() && Date.now() - touchedAt > IDLE_MS) void signOut();
+}, 60_000);

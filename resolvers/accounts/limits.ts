@@ -1,0 +1,29 @@
+/** The limits of one account, which an operator sets in place of those of the configuration. */
+import { Account } from '../../entities/accounts/account.ts';
+import type { AccountLimits } from '../../entities/accounts/limits.ts';
+import { find, update } from '../../entities/database/table.ts';
+import { record } from '../../entities/history/record.ts';
+import { actorOf, type Context } from '../context.ts';
+import { found, invalid } from '../errors.ts';
+import { lockedAccount } from './account.ts';
+
+/** The limits that an operator sets. The configuration has those that are absent or null. */
+export type GivenLimits = { [Name in keyof AccountLimits]?: number | null | undefined };
+
+/**
+ * Sets all limits of an account. The account keeps all that it has, also above a limit.
+ * @throws ApiError not_found, or validation_failed for a limit without a login
+ */
+export async function setAccountLimits(context: Context, id: string, given: GivenLimits): Promise<Account> {
+  if (given.sessions === 0) throw invalid('sessions', 'An account without sessions cannot log in. Suspend it instead.');
+  const entries = Object.entries(given).filter(([, limit]) => limit !== null && limit !== undefined);
+  const limits: Partial<AccountLimits> = Object.fromEntries(entries);
+  return context.db.transaction(async (tx) => {
+    await lockedAccount(tx, id);
+    await update(tx, Account, { id }, { limits });
+    await record(tx, id, id, { type: 'account.limits_changed', actor: actorOf(context), data: { ...limits } });
+    // Processes have the limits with the cached credentials.
+    tx.changed({ kind: 'credential', accountId: id, id: null });
+    return found(await find(tx, Account, { id }));
+  });
+}

@@ -1,0 +1,66 @@
+/** A person accepts an invitation in the console, signs out, and signs in again. */
+import axe from 'axe-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../setup/chromium.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { totpCode } from '../../setup/totp.ts';
+import { consoleAt } from './open-page.ts';
+
+const { db, graphqlUrl, operator } = await startFreehold();
+const { start, stop, visit } = consoleAt(new URL(graphqlUrl).origin);
+const PASSWORD = 'a heron on the roof';
+
+describe.runIf(hasChromium)('A person', () => {
+  beforeAll(start);
+  afterAll(stop);
+
+  it('opens the console by an invitation, ends the session, and signs in with a code', async () => {
+    const INVITE = 'mutation { inviteOperator(input: { name: "Ana Lee", role: OWNER }) { code operator { id } } }';
+    const { code, operator: invited } = (await operator(INVITE)).data.inviteOperator;
+    const page = await visit(`#invitation?code=${code}`);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('You are Ana Lee').waitFor();
+    const secret = await page.locator('code').innerText();
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
+    expect(violations.map(({ id }) => id)).toEqual([]);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
+    await page.getByRole('button', { name: 'Open the console' }).click();
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.getByRole('gridcell', { name: 'Ana Lee' }).waitFor();
+    expect(page.url()).not.toContain(code);
+
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('Name').waitFor();
+    expect(await db.query('select from operator_session')).toEqual([]);
+    await db.query('update totp set last_step = 0 where account_id = $1', [invited.id]);
+    const signIn = async (password: string) => {
+      await page.getByLabel('Name').fill('ana lee');
+      await page.getByLabel('Password').fill(password);
+      await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
+      await page.getByRole('button', { name: 'Open the console' }).click();
+    };
+    await signIn('another password');
+    await page.getByRole('alert').getByText('The name, the password or the code is wrong.').waitFor();
+    await signIn(PASSWORD);
+    await page.getByText('Ana Lee · owner').waitFor();
+  });
+
+  it('is signed out after half an hour without a key or a pointer', async () => {
+    const INVITE = 'mutation { inviteOperator(input: { name: "Bo", role: READ_ONLY }) { code } }';
+    const { code } = (await operator(INVITE)).data.inviteOperator;
+    const page = await visit(`#invitation?code=${code}`, 'clock');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    const secret = await page.locator('code').innerText();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
+    await page.getByRole('button', { name: 'Open the console' }).click();
+    await page.getByText('Bo · read only').waitFor();
+    await page.clock.fastForward('32:00');
+    await page.getByLabel('Name').waitFor();
+    expect(
+      await db.query(`select from operator_session join operator on operator.id = operator_id where name = 'Bo'`),
+    ).toEqual([]);
+  });
+});

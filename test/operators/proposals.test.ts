@@ -1,0 +1,206 @@
+/** Sums above the limit of one operator wait for another one. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../entities/ids.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
+import { graphqlClient } from '../setup/spawn.ts';
+
+const { db, graphqlUrl, newAccount, operator } = await startFreehold({ OPERATOR_LIMIT_USD: '100' });
+
+type Call = typeof operator;
+async function add(name: string, role = 'BILLING'): Promise<Call> {
+  const ADD = `mutation ($input: AddOperatorInput!) { addOperator(input: $input) { token } }`;
+  return graphqlClient(graphqlUrl, (await operator(ADD, { input: { name, role } })).data.addOperator.token);
+}
+const codeOf = ({ errors }: { errors?: { extensions: { code: string } }[] }) => errors?.[0]?.extensions.code;
+const adjust = (by: Call, accountId: string, amountUsd: number, key: string) =>
+  by(
+    `mutation ($accountId: ID!, $amountUsd: Usd!, $key: Line!) {
+      adjustBalance(accountId: $accountId, amountUsd: $amountUsd, reason: "Goodwill", key: $key) { balanceUsd } }`,
+    { accountId, amountUsd, key },
+  );
+const WALLET = '0x000000000000000000000000000000000000dEaD';
+const payOut = (by: Call, accountId: string, amountUsd: number, key: string, address = WALLET) =>
+  by(
+    `mutation ($accountId: ID!, $amountUsd: Usd!, $key: Line!, $address: Line!) {
+      requestPayout(accountId: $accountId, coin: "USDC-BASE", amountUsd: $amountUsd, key: $key, address: $address, reason: "Leaves") { id amountUsd } }`,
+    { accountId, amountUsd, key, address },
+  );
+const FIELDS = 'id state kind accountId amountUsd reason address proposer decider';
+const proposalOf = async (accountId: string) =>
+  (await operator(`{ proposals { data { ${FIELDS} } } }`)).data.proposals.data.find(
+    (one: { accountId: string }) => one.accountId === accountId,
+  );
+const approve = (by: Call, id: string) => by(`mutation ($id: ID!) { approveProposal(id: $id) { ${FIELDS} } }`, { id });
+const refuse = (by: Call, id: string) => by('mutation ($id: ID!) { refuseProposal(id: $id) { state } }', { id });
+let bea: Call;
+beforeAll(async () => {
+  bea = await add('bea');
+});
+
+describe('An adjustment above the limit', () => {
+  it('waits until another operator has approved it, and moves once', async () => {
+    const { id: accountId, balance } = await newAccount();
+    const asked = await adjust(bea, accountId, 250, 'gift');
+    expect([codeOf(asked), asked.errors[0].message]).toEqual([
+      'approval_needed',
+      expect.stringContaining('One operator moves at most 100 USD in 24 hours.'),
+    ]);
+    expect(await balance()).toBe(0);
+    const waiting = await proposalOf(accountId);
+    expect(waiting).toMatchObject({
+      state: 'OPEN',
+      kind: 'ADJUSTMENT',
+      amountUsd: 250,
+      reason: 'Goodwill',
+      proposer: 'bea',
+    });
+    const { openMatters } = (await operator('{ openMatters { kind subject nextStep } }')).data;
+    expect(openMatters).toContainEqual({
+      ...{ kind: 'PROPOSAL', subject: waiting.id },
+      nextStep: expect.stringContaining(`bea wants to move 250 USD of ${accountId}`),
+    });
+    // The same key proposes nothing more.
+    expect(codeOf(await adjust(bea, accountId, 250, 'gift'))).toBe('approval_needed');
+    expect(codeOf(await adjust(bea, accountId, 251, 'gift'))).toBe('idempotency_key_reused');
+
+    expect((await approve(operator, waiting.id)).data.approveProposal).toMatchObject({
+      ...{ state: 'APPROVED', decider: 'operator' },
+    });
+    expect(await balance()).toBe(250);
+    expect(codeOf(await approve(operator, waiting.id))).toBe('validation_failed');
+    expect((await adjust(bea, accountId, 250, 'gift')).data.adjustBalance.balanceUsd).toBe(250);
+    expect(await balance()).toBe(250);
+    const states = await db.query<{ state: string }>(
+      `select data->>'state' as state from event where account_id = 'operator' and subject = $1 order by id`,
+      [waiting.id],
+    );
+    expect(states).toEqual([{ state: 'OPEN' }, { state: 'APPROVED' }]);
+  });
+
+  it('is approved neither by its proposer nor without the right', async () => {
+    const { id: accountId, balance } = await newAccount();
+    await adjust(operator, accountId, 500, 'self');
+    const { id } = await proposalOf(accountId);
+    expect(codeOf(await approve(operator, id))).toBe('insufficient_scope');
+    expect(codeOf(await approve(await add('sue', 'SUPPORT'), id))).toBe('insufficient_scope');
+    expect(codeOf(await approve(await add('ron', 'READ_ONLY'), id))).toBe('insufficient_scope');
+    expect(await balance()).toBe(0);
+    // But the proposer takes it back.
+    expect((await refuse(operator, id)).data.refuseProposal.state).toBe('REFUSED');
+    expect(codeOf(await approve(bea, id))).toBe('validation_failed');
+    expect((await adjust(operator, accountId, 500, 'self')).errors[0].message).toContain('Use another key');
+  });
+
+  it('moves once when two operators approve it at the same moment', async () => {
+    const { id: accountId, balance } = await newAccount();
+    const [one, two] = [await add('tom'), await add('tim')];
+    await adjust(bea, accountId, 300, 'twice');
+    const { id } = await proposalOf(accountId);
+    const codes = (await Promise.all([approve(one, id), approve(two, id)])).map(codeOf);
+    expect(codes.sort()).toEqual(['validation_failed', undefined]);
+    expect(await balance()).toBe(300);
+  });
+
+  it('stays open if the balance does not suffice at the approval', async () => {
+    const { id: accountId, balance } = await newAccount();
+    await adjust(await add('una'), accountId, 60, 'some');
+    await adjust(bea, accountId, -150, 'most');
+    const { id, amountUsd } = await proposalOf(accountId);
+    expect(amountUsd).toBe(-150);
+    expect(codeOf(await approve(operator, id))).toBe('insufficient_balance');
+    expect([(await proposalOf(accountId)).state, await balance()]).toEqual(['OPEN', 60]);
+  });
+
+  it('expires', async () => {
+    const { id: accountId } = await newAccount();
+    await adjust(bea, accountId, 400, 'late');
+    const { id } = await proposalOf(accountId);
+    await db.query(`update proposal set expires_at = now() - interval '1 second' where id = $1`, [id]);
+    expect((await approve(operator, id)).errors[0].message).toContain('EXPIRED');
+    await db.query(`update task set run_at = now() where subject = 'cron:proposal-expiry'`);
+    await eventually(async () => (await proposalOf(accountId)).state === 'EXPIRED');
+    expect(codeOf(await adjust(bea, accountId, 400, 'late'))).toBe('validation_failed');
+  });
+});
+
+describe('The sums of an operator', () => {
+  it('count together for a day, with both signs and of each kind', async () => {
+    const account = await newAccount();
+    await account.fund(50);
+    const ida = await add('ida');
+    expect(codeOf(await adjust(ida, account.id, 40, 'a'))).toBeUndefined();
+    expect(codeOf(await adjust(ida, account.id, -40, 'b'))).toBeUndefined();
+    // A repetition counts once.
+    expect(codeOf(await adjust(ida, account.id, -40, 'b'))).toBeUndefined();
+    expect((await payOut(ida, account.id, 20, 'c')).errors).toBeUndefined();
+    expect(codeOf(await adjust(ida, account.id, 1, 'd'))).toBe('approval_needed');
+    expect(codeOf(await adjust(bea, account.id, 1, 'e'))).toBeUndefined();
+    await db.query(`update proposal set created_at = now() - interval '25 hours' where key in ('a', 'b', 'c')`);
+    expect(codeOf(await adjust(ida, account.id, 1, 'f'))).toBeUndefined();
+  });
+
+  it('do not exceed the limit when they come at once', async () => {
+    const { id, balance } = await newAccount();
+    const eva = await add('eva');
+    const codes = (await Promise.all([1, 2, 3, 4].map((n) => adjust(eva, id, 40, `part ${n}`)))).map(codeOf);
+    expect(codes.filter((code) => code === undefined)).toHaveLength(2);
+    expect(await balance()).toBe(80);
+  });
+
+  it('count nothing if the move is refused', async () => {
+    const { id } = await newAccount();
+    const lea = await add('lea');
+    expect(codeOf(await adjust(lea, id, -100, 'none'))).toBe('insufficient_balance');
+    expect(codeOf(await adjust(lea, id, 100, 'all'))).toBeUndefined();
+  });
+});
+
+describe('A payout above the limit', () => {
+  it('shows the wallet, and reserves the money at the approval', async () => {
+    const account = await newAccount();
+    await account.fund(200);
+    const before = await account.balance();
+    expect(codeOf(await payOut(bea, account.id, 150, 'refund'))).toBe('approval_needed');
+    const waiting = await proposalOf(account.id);
+    expect(waiting).toMatchObject({ kind: 'PAYOUT', amountUsd: -150, address: WALLET, reason: 'Leaves' });
+    expect(await account.balance()).toBe(before);
+    expect(codeOf(await payOut(bea, account.id, 150, 'refund', '0x000000000000000000000000000000000000bEEF'))).toBe(
+      'idempotency_key_reused',
+    );
+    expect((await approve(operator, waiting.id)).errors).toBeUndefined();
+    const after = await account.balance();
+    expect(after).toBeLessThanOrEqual(before - 150);
+    const { id, amountUsd } = (await payOut(bea, account.id, 150, 'refund')).data.requestPayout;
+    expect([id, amountUsd]).toEqual([expect.stringMatching(/^out_/), 150]);
+    expect(await account.balance()).toBe(after);
+  });
+
+  it('is refused at once for a wrong source', async () => {
+    const { id } = await newAccount();
+    const REQUEST = `mutation ($id: ID!) { requestPayout(accountId: $id, coin: "USDC-BASE", amountUsd: 1000, key: "wrong",
+      address: "${WALLET}", source: "nowhere", reason: "Leaves") { id } }`;
+    expect(codeOf(await bea(REQUEST, { id }))).toBe('validation_failed');
+    expect(await proposalOf(id)).toBeUndefined();
+  });
+
+  it('sends an unmatched payment back after the approval', async () => {
+    const [account, payment] = [await newAccount(), newId('pay')];
+    await db.query(
+      `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, credited_micros, seen_at, final_at)
+        values ($1, 'CRYPTO', 'pay:bitcoin:' || $1, 'bitcoin', $1, 0, 'LTC', 'x', $2, '5000000', 'UNMATCHED', 400000000, now(), now())`,
+      [payment, account.id],
+    );
+    await db.query(
+      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
+        values ($1, $2, 'topup', 'gateway:bitcoin', 'suspense', 400000000, 'pay:bitcoin:' || $3, 'test')`,
+      [newId('xfr'), account.id, payment],
+    );
+    const RETURN = `mutation ($id: ID!) { requestReturn(paymentId: $id, key: "back", address: "ltc1q", reason: "Wrong coin") { status } }`;
+    expect(codeOf(await bea(RETURN, { id: payment }))).toBe('approval_needed');
+    const waiting = await proposalOf(account.id);
+    expect(waiting).toMatchObject({ kind: 'RETURN', amountUsd: -400, address: 'ltc1q' });
+    expect((await approve(operator, waiting.id)).errors).toBeUndefined();
+    expect((await bea(RETURN, { id: payment })).data.requestReturn.status).toBe('REQUESTED');
+    expect(await db.query('select status from payment where id = $1', [payment])).toEqual([{ status: 'RETURNED' }]);
+  });
+});
