@@ -23,7 +23,7 @@ import { TopUp } from '../../entities/payments/top-up.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Incident } from '../../entities/transparency/transparency.ts';
 import { type Letter, writeMessages } from '../../provisioning/index.ts';
-import { actorOf, type Context, requireAccount } from '../context.ts';
+import { actorOf, type Context, callsCountAs, requireAccount, type Viewer } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { requireRegion } from '../servers/hosts.ts';
@@ -94,7 +94,7 @@ export async function listMessages(
 export async function writeMessage(context: Context, given: GivenMessage): Promise<Message> {
   return context.db.transaction(async (tx) => {
     const accountId = await lockOwnAccount(tx, context, 'while suspended');
-    await requireRoom(tx, accountId, context.viewer?.isLogin ?? false);
+    await requireRoom(tx, accountId, context.viewer!);
     const letter = await letterOf(tx, given, accountId);
     const [message] = await writeMessages(tx, 'CUSTOMER', [accountId], letter, actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, message!.id, { type: 'message.received', actor: actorOf(context) });
@@ -156,19 +156,25 @@ export async function sendMessage(
 /** The sender of the messages that the caller receives. */
 const senderTo = ({ viewer }: Context): MessageSender => (viewer?.accountId ? 'OPERATOR' : 'CUSTOMER');
 
-/** @throws ApiError rate_limited */
-async function requireRoom(tx: Transaction, accountId: string, isLogin: boolean): Promise<void> {
+/**
+ * Keeps a part of a day's messages for logins, and half of it for another login. So the owner writes after a thief of one,
+ * whose keys and refreshed tokens count with it.
+ * @throws ApiError rate_limited
+ */
+async function requireRoom(tx: Transaction, accountId: string, viewer: Viewer): Promise<void> {
   const { paid } = (await HAS_PAID.first(tx, [accountId]))!;
   const most = paid ? PER_DAY : UNPAID_PER_DAY;
-  const kept = isLogin ? 0 : keptForLogins(most);
+  const kept = keptForLogins(most);
+  const keptForNext = Math.ceil(kept / 2);
+  const own = most - (viewer.isLogin ? keptForNext : kept);
   const oldest =
-    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, false])) ??
-    (kept && (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most - kept, true])));
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, null])) ??
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, own, callsCountAs(viewer)]));
   if (!oldest) return;
   const before = paid ? '' : ' before its first payment';
   throw new ApiError(
     'rate_limited',
-    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${keptForLogins(most)} of these. Wait for retry_after.`,
+    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${kept} of these, and only another login the last ${keptForNext}. Log in again, or wait for retry_after.`,
     { retryAfter: Math.max(1, Math.ceil(oldest.seconds)) },
   );
 }

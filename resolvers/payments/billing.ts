@@ -146,12 +146,10 @@ async function openInTurn(
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
-  const target = await context.provisioning.payments
-    .openInvoice(context.db, accountId, invoice, context.signal)
-    .catch((fault) => {
-      if (fault instanceof ApiError) throw fault;
-      throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
-    });
+  const target = await context.provisioning.payments.openInvoice(context.db, accountId, invoice).catch((fault) => {
+    if (fault instanceof ApiError) throw fault;
+    throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
+  });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     await refuseTooMany(context, tx);
