@@ -108,6 +108,8 @@ async function powerOff(tx: Transaction, context: Context, { orderNumber }: Abus
     throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
   const server = await lockServer(tx, context, orderNumber);
   const { status } = server;
+  // Its machine may have come on by itself.
+  if (status === 'STOPPED') await context.provisioning.servers.reconcile(tx, server);
   if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return keepOff(tx, context, server);
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
   return true;
