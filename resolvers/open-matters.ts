@@ -2,6 +2,7 @@
  * The open matters of the operator: one list of all that somebody should look at. No table keeps them. Each read derives them
  * from other tables, so a matter goes with its cause.
  */
+import { FIND_REFUSED_CASES } from '../entities/accounts/abuse-case.ts';
 import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
 import { usdFromMicros } from '../entities/money.ts';
@@ -147,16 +148,22 @@ const messages: Source = async ({ db }, limit) =>
     nextStep: 'Read it in messages, answer by sendMessage, and call markMessageRead.',
   }));
 
-const cases: Source = async (context, limit) =>
-  (await listCases(context, { state: 'OPEN' }, limit)).map(({ id, createdAt, deadline }) => {
+const cases: Source = async (context, limit) => {
+  const open = await listCases(context, { state: 'OPEN' }, limit);
+  const rows = await FIND_REFUSED_CASES.all(context.db, [open.map(({ id }) => id)]);
+  const refused = new Set(rows.map(({ id }) => id));
+  return open.map(({ id, orderNumber, createdAt, deadline }) => {
     const isOverdue = deadline.getTime() <= Date.now();
+    const calm = `Look whether the customer solves it before ${deadline.toISOString()}, and then call closeCase.`;
+    const overdue = 'The deadline is over: act by takeMeasure, or close the case by closeCase.';
+    const isOn = `The engine could not turn ${orderNumber} off: read troubles, and then call takeMeasure again.`;
     return {
-      ...{ kind: 'CASE', subject: id, since: createdAt, severity: isOverdue ? 'CRITICAL' : 'WARNING' },
-      nextStep: isOverdue
-        ? 'The deadline is over: act by takeMeasure, or close the case by closeCase.'
-        : `Look whether the customer solves it before ${deadline.toISOString()}, and then call closeCase.`,
+      ...{ kind: 'CASE', subject: id, since: createdAt },
+      severity: isOverdue || refused.has(id) ? 'CRITICAL' : 'WARNING',
+      nextStep: refused.has(id) ? isOn : isOverdue ? overdue : calm,
     };
   });
+};
 
 /** The subject of the matter of all messages of accounts that never paid. */
 const UNPAID = 'unpaid';

@@ -94,9 +94,9 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
     if (!isNew) return one;
     const data = { measure: measure.toLowerCase(), reason };
     await record(tx, one.accountId, id, { type: 'case.measure_taken', actor: actorOf(context), data });
-    const done =
-      measure === 'SUSPEND' ? 'suspended your account and turned its servers off' : `turned ${one.orderNumber} off`;
-    await tell(tx, context, one, `We ${done}. Our reason: ${reason}`);
+    const act =
+      measure === 'SUSPEND' ? 'suspended your account, and turn its servers off' : `turn ${one.orderNumber} off`;
+    await tell(tx, context, one, `We ${act}. Our reason: ${reason}`);
     return one;
   });
 }
