@@ -198,11 +198,16 @@ const SOURCES = [
 
 /**
  * Returns the open matters, the most urgent first. Among those, the ones of unknown age come first, because they are few. Then come
- * the oldest, and at last the messages of accounts that never paid. It asks each gateway.
+ * the oldest, and at last the messages of accounts that never paid. Each kind keeps its share of the places, so none hides
+ * another. It asks each gateway.
  */
 export async function listOpenMatters(context: Context, limit: number): Promise<Matter[]> {
-  const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat();
   const rank = ({ severity }: Matter) => SEVERITIES.indexOf(severity);
   const age = ({ since, subject }: Matter) => (subject === UNPAID ? Number.MAX_SAFE_INTEGER : (since?.getTime() ?? 0));
-  return matters.sort((a, b) => rank(a) - rank(b) || age(a) - age(b)).slice(0, limit);
+  const byUrgency = (a: Matter, b: Matter) => rank(a) - rank(b) || age(a) - age(b);
+  const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat().sort(byUrgency);
+  const share = Math.floor(limit / MATTER_KINDS.length);
+  const kept = Object.values(Object.groupBy(matters, ({ kind }) => kind)).flatMap((its) => its.slice(0, share));
+  const others = matters.filter((matter) => !kept.includes(matter));
+  return [...kept, ...others].slice(0, limit).sort(byUrgency);
 }
