@@ -172,7 +172,7 @@ const VARIABLES = {
       '600',
       'Calls of all circuits of `ONION_LISTENER` together without a credential in a minute.',
     ),
-    RATE_LIMIT_UNPAID_PER_HOUR: variable(calls, '60', 'Changes, sessions, refreshes of an account that never paid.'),
+    RATE_LIMIT_UNPAID_PER_HOUR: variable(calls, '60', 'Changes, sessions, refreshes of unpaid or suspended accounts.'),
   },
   Logins: {
     LOGIN_FAILURES_MAX: variable(count('failures'), '10', 'Failed logins in 15 minutes, per account and per network.'),

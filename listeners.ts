@@ -196,8 +196,8 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
-  const hasPaid = (accountId: string) => payers.has(accountId);
-  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, hasPaid, onError: report });
+  const isPayer = (accountId: string) => payers.has(accountId);
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: report });
 }
 
 /** Logs unexpected errors. */

@@ -1,6 +1,7 @@
 /**
  * `npm run bench:engine`: compares an order through the platform, until SSH login, with the engine alone.
- * Both take turns on a private LXD with a tiny image. It needs root, and prints a message if it lacks it.
+ * Both take turns on a private LXD with a tiny image. It needs root, and prints a message if it lacks it. With VM_IMAGE
+ * (test/engine/vm/image.sh) it also compares virtual machines, under emulation.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -8,17 +9,35 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
+import type { MachineSpec } from '../provisioning/servers/drivers/driver.ts';
 import { instanceOf } from '../provisioning/servers/drivers/lxc/instance.ts';
 import { macOf } from '../provisioning/servers/placement/spec.ts';
 import { type Customer, newCustomer, startWorld } from '../test/engine/customer.ts';
-import { type Lxd, newKey, ssh, startSingleLxd } from '../test/engine/lxd.ts';
+import { type Lxd, newKey, prepared, ssh, startLxd } from '../test/engine/lxd.ts';
+import { offerVirtual, withImage, withinEmulation } from '../test/engine/vm/engines.ts';
 import { eventually } from '../test/setup/freehold.ts';
 import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { median, print } from './figure.ts';
 
-const ROUNDS = 9;
-const BAR = 1.25;
+const BAR = 1.15;
 const KEY = 'bench';
+
+/** The machines of a tier. */
+interface Kind {
+  name: string;
+  serviceCode: string;
+  traits: NonNullable<MachineSpec['traits']>;
+  size: MachineSpec['size'];
+  rounds: number;
+}
+const CONTAINER: Kind = {
+  ...{ name: 'a container', serviceCode: 'vps-1', rounds: 9, size: { vcpus: 1, memoryMb: 2048, diskGb: 25 } },
+  traits: { virtualization: 'container', nesting: false, portMbps: 1000 },
+};
+const VIRTUAL: Kind = {
+  ...{ name: 'a virtual machine', serviceCode: 'kvm-1', rounds: 5, size: { vcpus: 1, memoryMb: 256, diskGb: 1 } },
+  traits: { virtualization: 'kvm', nesting: false, portMbps: 1000 },
+};
 
 if (process.env.ENGINE_FOLDER) await bench();
 else {
@@ -33,7 +52,9 @@ async function bench() {
   try {
     const postgres = await startEmbeddedPostgres(folder);
     ends.push(postgres.stop);
-    const lxd = await startSingleLxd('bench');
+    const isVirtual = Boolean(process.env.VM_IMAGE);
+    const lxd = await startLxd('bench', isVirtual ? withinEmulation('bench') : []).then(prepared);
+    if (isVirtual) await withImage(lxd);
     // The kernel repeats its query for an absent neighbour only each second, which would hide the measured time.
     writeFileSync('/proc/sys/net/ipv4/neigh/machines/retrans_time_ms', '20');
     const environment = {
@@ -46,43 +67,61 @@ async function bench() {
     const customer = await newCustomer(world, 500);
     const key = newKey(KEY);
     await customer.upload(key.publicKey);
-    const [engine, platform]: [number[], number[]] = [[], []];
-    for (let round = -1; round < ROUNDS; round++) {
-      const [alone, through] = [await engineAlone(lxd, key, round), await throughPlatform(lxd, customer, key.file)];
-      if (round < 0) continue; // warm-up
-      engine.push(alone);
-      platform.push(through);
+    await compare(CONTAINER, lxd, customer, key);
+    if (isVirtual) {
+      await offerVirtual(world);
+      await compare(VIRTUAL, lxd, customer, key);
     }
-    const seconds = (values: number[]) => `${(median(values) / 1000).toFixed(2)} s`;
-    console.log(
-      `\nTo an SSH login, median of ${ROUNDS}: the engine alone ${seconds(engine)}, an order ${seconds(platform)}.`,
-    );
-    print({
-      name: 'order to SSH login, to the engine alone',
-      ratio: median(platform) / median(engine),
-      bar: BAR,
-    });
   } finally {
     for (const end of ends.reverse()) await end();
   }
   process.exit(0);
 }
 
+interface Key {
+  file: string;
+  publicKey: string;
+}
+
+/** Prints the time of an order to that of the engine alone. */
+async function compare(kind: Kind, lxd: Lxd, customer: Customer, key: Key): Promise<void> {
+  const [engine, platform]: [number[], number[]] = [[], []];
+  for (let round = -1; round < kind.rounds; round++) {
+    const [alone, through] = [
+      await engineAlone(kind, lxd, key, round),
+      await throughPlatform(kind, lxd, customer, key.file),
+    ];
+    if (round < 0) continue; // warm-up
+    engine.push(alone);
+    platform.push(through);
+  }
+  const seconds = (values: number[]) => `${(median(values) / 1000).toFixed(2)} s`;
+  console.log(
+    `\nTo an SSH login of ${kind.name}, median of ${kind.rounds}: the engine alone ${seconds(engine)}, an order ${seconds(platform)}.`,
+  );
+  print({
+    name: `order of ${kind.name} to SSH login, to the engine alone`,
+    ratio: median(platform) / median(engine),
+    bar: BAR,
+  });
+}
+
 /** Makes and starts an instance as the driver does. @returns milliseconds until a login */
-async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, round: number): Promise<number> {
+async function engineAlone({ serviceCode, traits, size }: Kind, lxd: Lxd, key: Key, round: number): Promise<number> {
   const machine = { order: `SRV-BENCH${round + 1}`, generation: 1 };
   const address = `10.79.0.${20 + round}`;
   const spec = {
     ...machine,
     kind: 'VPS',
-    serviceCode: 'vps-1',
+    serviceCode,
+    traits,
     region: 'zrh',
     image: 'debian-13',
     hostname: 'bench',
     sshPublicKeys: [key.publicKey],
     rootPassword: null,
     userData: null,
-    size: { vcpus: 1, memoryMb: 2048, diskGb: 25 },
+    size,
     host: null,
     network: {
       mac: macOf(machine),
@@ -106,9 +145,9 @@ async function engineAlone(lxd: Lxd, key: { file: string; publicKey: string }, r
 }
 
 /** Orders a server over REST. @returns milliseconds until a login */
-async function throughPlatform(lxd: Lxd, customer: Customer, keyFile: string): Promise<number> {
+async function throughPlatform({ serviceCode }: Kind, lxd: Lxd, customer: Customer, keyFile: string): Promise<number> {
   const began = performance.now();
-  const orderNumber = await customer.order();
+  const orderNumber = await customer.order({ service_code: serviceCode });
   const address = await eventually(async () => {
     const { body } = await customer.rest('GET', `/v1/servers/${orderNumber}?wait_for=running`);
     return body.status === 'running' && (body.ipv4 as string);

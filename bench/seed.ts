@@ -99,7 +99,7 @@ async function newAccount(db: Database): Promise<SeededAccount> {
 }
 
 /** The row of a running server. */
-const serverOf = (accountId: string, index: number) => ({
+export const serverOf = (accountId: string, index: number) => ({
   id: newId('srv'),
   accountId,
   orderNumber: newOrderNumber('SRV'),

@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';
 import { Database } from '../entities/database/database.ts';
 import { type JournalEntry, LIST_JOURNAL } from '../entities/payments/closed-month.ts';
-import { csvLine } from '../facades/formats/csv.ts';
+import { csvLine } from '../facades/formats/csv-line.ts';
 import { decimalOf, hledgerEntry } from '../provisioning/payments/wallet/journal.ts';
 
 const USAGE = 'Usage: npm run journal -- --month 2026-10 [--format csv|hledger]';

@@ -33,6 +33,7 @@ export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-j
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
+export { lookAtEngines } from './servers/index.ts';
 export { serverTask } from './servers/task.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 

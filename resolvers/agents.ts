@@ -54,7 +54,7 @@ export interface AgentCard {
 
 /**
  * Adds an entry, or replaces the account's entry of that slug. At the limit, a new entry replaces an unlisted one. The
- * worker verifies a new key or URL. A hidden entry stays hidden. A suspended account can only unlist an entry.
+ * worker verifies a new key or URL. A hidden entry stays hidden. An account can always unlist a listed entry. A suspended account can only unlist an entry.
  * @throws ApiError validation_failed for a slug of another account, an invalid key or a character that deceives readers;
  *   agent_limit_reached; rate_limited; account_suspended
  */
@@ -75,7 +75,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
       // The lock keeps a check from verifying the entry meanwhile.
       const named = await lock(tx, Agent, { slug: card.slug });
       if (named && named.accountId !== accountId) throw slugTaken();
-      await refuseHaste(context, tx, accountId);
+      // Its owner may always unlist what a thief listed. Each time needs a listing, which counts.
+      if (listed || named?.status !== 'LISTED') await refuseHaste(context, tx, accountId);
       const existing = named ?? (await unlistedAtLimit(context, tx, accountId));
       const id = existing?.id ?? newId('agt');
       const sameKey = existing?.publicKey && keyBytes && existing.publicKey.equals(keyBytes);
@@ -164,7 +165,7 @@ async function refuseHaste({ limits }: Context, tx: Transaction, accountId: stri
   if (seconds <= 0) return;
   throw new ApiError(
     'rate_limited',
-    `The directory takes ${most} changes of an account in an hour. Send it again later.`,
+    `The directory takes ${most} changes of an account in an hour. Unlist a listed entry, or send it again later.`,
     {
       retryAfter: Math.ceil(seconds),
     },

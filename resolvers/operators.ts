@@ -113,12 +113,20 @@ async function invite(tx: Transaction, id: string): Promise<Invitation> {
 }
 
 /**
- * Gives an operator another role. Sessions and running subscriptions of the operator end, and webhooks too if the role
+ * Gives an operator another role. `seen` is the role that the caller saw, or absent. Sessions and running subscriptions of the operator end, and webhooks too if the role
  * creates none.
  * @throws ApiError not_found, validation_failed
  */
-export const setOperatorRole = (context: Context, id: string, role: OperatorRole): Promise<Operator> =>
+export const setOperatorRole = (
+  context: Context,
+  id: string,
+  role: OperatorRole,
+  seen?: OperatorRole | null,
+): Promise<Operator> =>
   change(context, id, { role }, async (tx) => {
+    const before = found(await find(tx, Operator, { id })).role;
+    if (seen && seen !== before)
+      throw invalid('seen', `Another operator has given the role ${before} meanwhile. Look at it again.`);
     if (!mayCall(role, 'owner')) await disableWebhooks(tx, context, id);
     await endSessions(tx, id);
     return found(await SET_ROLE.first(tx, [id, role]));

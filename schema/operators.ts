@@ -145,8 +145,15 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'owner',
     description: 'Gives an operator another role at once. Sessions and running subscriptions of the operator end.',
-    args: { id: t.arg(id), role: t.arg({ type: OperatorRole, required: true, description: 'The new role.' }) },
-    resolve: (_, args, context) => setOperatorRole(context, args.id, args.role),
+    args: {
+      id: t.arg(id),
+      role: t.arg({ type: OperatorRole, required: true, description: 'The new role.' }),
+      seen: t.arg({
+        type: OperatorRole,
+        description: 'The role that you saw. The service refuses the change of another one.',
+      }),
+    },
+    resolve: (_, args, context) => setOperatorRole(context, args.id, args.role, args.seen),
   }),
   renewOperatorToken: t.field({
     type: OperatorWithTokenType,

@@ -18,3 +18,7 @@ export const FIND_ACCOUNTS = statement(Account.columns)`
     union select account_id from payment where tx_id = $1 or address = $1
     union select account_id from api_key where prefix = left($1, 13))
   order by id desc limit $3`;
+
+/** The newest accounts, at most $1. */
+export const LATEST_ACCOUNTS = statement(Account.columns)`
+  select ${columnsOf(Account)} from account order by id desc limit $1`;

@@ -40,13 +40,13 @@ export const MARK_READ = statement(Message.columns)`
   update message set read_at = coalesce(read_at, now()) where id = $1 returning ${columnsOf(Message)}`;
 
 /**
- * Seconds until the $2th newest message of the customer $1 is a day old; no row if it is older. With $3, messages of logins do
- * not count.
+ * Seconds until the $2th newest message of the customer $1 is a day old; no row if it is older. With $3, messages of other
+ * logins than the refresh family $3 do not count.
  */
 export const SECONDS_TO_A_DAY_OLD = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 day' - now())::float8 as seconds from message
   where account_id = $1 and sender = 'CUSTOMER' and created_at > now() - interval '1 day'
-    and not ($3::boolean and exists (select from session where session.id = credential_id and ${isLoginSql('session')}))
+    and not exists (select from session where session.id = credential_id and family_id <> $3 and ${isLoginSql('session')})
   order by id desc offset $2::int - 1 limit 1`;
 
 /** A message that the operator should still read. */

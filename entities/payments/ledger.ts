@@ -78,6 +78,8 @@ export const REVENUE = 'revenue';
 export const BONUS = 'bonus';
 /** Adjustments by the operator. */
 export const ADJUSTMENT = 'adjustment';
+/** The external key of the transfer of an adjustment. @param key the operator's own name for it */
+export const adjustmentKey = (key: string): string => `adjustment:${key}`;
 /** Unmatched and reversed money, until the operator decides about it. */
 export const SUSPENSE = 'suspense';
 /** Coins that the operator must send, until their chain has them. */

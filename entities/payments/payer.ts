@@ -7,3 +7,6 @@ export const hasPaidSql = (account: string) => `exists (select from transfer whe
 /** Whether the account $1 has paid. */
 export const HAS_PAID = statement({ paid: column.boolean() }, { name: 'has paid' })`
   select ${hasPaidSql('$1')} as paid`;
+/** Whether the account $1 has paid and is not suspended. */
+export const IS_ACTIVE_PAYER = statement({ active: column.boolean() }, { name: 'is active payer' })`
+  select suspended_at is null and ${hasPaidSql('$1')} as active from account where id = $1`;

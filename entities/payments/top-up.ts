@@ -164,7 +164,8 @@ const isUnpaid = `mode = 'CRYPTO' and received_crypto::numeric * amount_micros <
 const roomAtSql = (most: string, condition: string): string => `(array_agg(created_at order by created_at desc) filter (
       where ${isUnpaid} and created_at > now() - interval '1 day' and ${condition}))[${most}] + interval '1 day'`;
 /**
- * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. `nextAt`: when it may have
+ * How many top-ups of the account $1 wait for a payment, or for the outcome of x402, and the time. Dust at an old address makes
+ * none of them wait again. `nextAt`: when it may have
  * another address. It has $2 a day that are unpaid, and $3 of them for other credentials than logins.
  */
 export const COUNT_PENDING_TOP_UPS = statement({
@@ -173,7 +174,7 @@ export const COUNT_PENDING_TOP_UPS = statement({
   nextForOthersAt: nullable(column.timestamp()),
   now: column.now(),
 })`
-  select count(*) filter (where status = 'PENDING' or status = 'CONFIRMING' and (mode = 'X402' or ${isUnpaid}))::int as pending,
+  select count(*) filter (where status = 'PENDING' or status = 'CONFIRMING' and (mode = 'X402' or expires_at > now() and ${isUnpaid}))::int as pending,
     ${roomAtSql('$2', 'true')} as next_at,
     ${roomAtSql('$3', `not exists (select from session where session.id = credential_id and ${isLoginSql('session')})`)} as next_for_others_at,
     now()

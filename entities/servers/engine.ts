@@ -129,22 +129,32 @@ export const FIND_IDLE_ENGINES = statement({ name: column.text() })`
 export const FIND_USE_OF_ENGINE = statement({ used: column.text() })`
   select name as used from host where driver = $1 union all ${serversSql('$1')} limit 1`;
 
+const BEFORE_LOOK = `
+  select name, seen_at is null as is_unseen, trouble is null as is_well, images as told from engine
+  where name = $1 and ($2::int is null or revision = $2) for update`;
+/** Whether a look changed what the operator sees: the first answer, an error or its end, or other images. */
+const IS_NEWS = `(before.is_unseen and engine.seen_at is not null or before.is_well is distinct from (engine.trouble is null)
+    or before.told is distinct from engine.images) as is_news`;
 /**
  * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
  * The engine may not tell of itself, and its old answers then stay. Images that the worker is to withdraw do not count. $1 name, $2 revision, $3 product, $4 version, $5 members as
- * JSON, $6 images, $7 the error about these answers.
+ * JSON, $6 images, $7 the error about these answers. @returns whether the operator sees a change
  */
-export const NOTE_ENGINE = statement({})`
-  update engine set product = coalesce($3, product), version = coalesce($4, version), members = $5,
-    images = case when $6::text[] is null then images else array(
+export const NOTE_ENGINE = statement({ isNews: column.boolean() })`
+  with before as (${BEFORE_LOOK})
+  update engine set product = coalesce($3, engine.product), version = coalesce($4, engine.version), members = $5,
+    images = case when $6::text[] is null then engine.images else array(
       select told from unnest($6::text[]) told
       where not exists (select from engine_image where engine = $1 and alias = told and state = 'WITHDRAWING')) end,
     trouble = $7, trouble_at = case when $7::text is not null then now() end,
-    seen_at = case when seen_at is not null or not exists (select from brake where driver = name) then now() end
-  where name = $1 and ($2::int is null or revision = $2)`;
-/** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. */
-export const NOTE_ENGINE_TROUBLE = statement({})`
-  update engine set trouble = $3, trouble_at = now() where name = $1 and ($2::int is null or revision = $2)`;
+    seen_at = case when engine.seen_at is not null or not exists (select from brake where driver = engine.name) then now() end
+  from before where engine.name = before.name
+  returning ${IS_NEWS}`;
+/** Notes the error of a look that failed. $1 name, $2 revision, $3 the error. @returns as NOTE_ENGINE */
+export const NOTE_ENGINE_TROUBLE = statement({ isNews: column.boolean() })`
+  with before as (${BEFORE_LOOK})
+  update engine set trouble = $3, trouble_at = now() from before where engine.name = before.name
+  returning ${IS_NEWS}`;
 
 /** The engine of a host, in a query that calls it `host`: null if the environment configures it. */
 export const ENGINE_OF_HOST_SQL = `(

@@ -116,8 +116,8 @@ export const CLOSE_REMOVED = statement({})`
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
 /**
- * The machines that stable servers should have, with the details of their tiers. `asleep`: no task, and its server is suspended,
- * or stopped while the suspension of its account or an open complaint keeps it off. `moving`: a worker moves it to another host.
+ * The machines that stable servers should have, with the details of their tiers. `asleep`: no task, and its server is suspended.
+ * Or the server is stopped, and a suspension or an open complaint keeps it so. `moving`: a worker moves it to another host.
  * $1 kinds of servers, $2 the engine of the operator, or null for that of the environment.
  */
 export const FIND_EXPECTED_MACHINES = statement({

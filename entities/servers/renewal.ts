@@ -46,8 +46,21 @@ export const START_PRICE = statement({})`
   update server set price_month_micros = next_price_micros, next_price_micros = null, next_price_from = null
   where order_number = any($1)`;
 
+/** A condition: a server has the tier $1, or resizes to it. */
+const IS_OF_TIER = `status not in ('FAILED', 'DELETING', 'DELETED')
+  and (service_code = $1 or (status = 'RESIZING' and change ->> 'serviceCode' = $1))`;
+/** The prices of a server of that tier. Those of a resize are in its change, because it may fail. */
+const ofTier = (column: string, ofChange: string) => `case when service_code = $1 then ${column} else ${ofChange} end`;
+const PRICE = ofTier('price_month_micros', "(change ->> 'priceMonthMicros')::bigint");
+const NEXT = ofTier('next_price_micros', "(change ->> 'nextPriceMicros')::bigint");
+const NEXT_FROM = ofTier('next_price_from', "(change ->> 'nextPriceFrom')::timestamptz");
+/** Writes the next price where the tier of the server or its resize is. */
+const setNext = (micros: string, from: string) => `
+    next_price_micros = ${ofTier(micros, 'next_price_micros')},
+    next_price_from = ${ofTier(from, 'next_price_from')},
+    change = ${ofTier('change', `change || jsonb_build_object('nextPriceMicros', (${micros})::text, 'nextPriceFrom', ${from})`)}`;
 /** Whether a server was promised a lower price that it does not pay yet. */
-const IS_PROMISED = 'coalesce(next_price_micros < price_month_micros, false)';
+const IS_PROMISED = `coalesce(${NEXT} < ${PRICE}, false)`;
 const ANNOUNCED = { orderNumber, accountId, nextPriceFrom: nullable(column.timestamp()) };
 /**
  * Announces the price $2 to the servers of the tier $1, for months that begin in $3 days or later. It withdraws an announcement
@@ -55,31 +68,32 @@ const ANNOUNCED = { orderNumber, accountId, nextPriceFrom: nullable(column.times
  * price of each rises.
  */
 export const ANNOUNCE_PRICE = statement({ ...ANNOUNCED, rises: column.boolean() })`
-  with given as (select $2::bigint as micros, now() + $3::int * interval '1 day' as from_time),
+  with given as (select $2::bigint as micros, date_trunc('milliseconds', now()) + $3::int * interval '1 day' as from_time),
   locked as (
-    select order_number from server, given
-    where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED')
-      and coalesce(next_price_micros, price_month_micros) <> micros
-      and not (${IS_PROMISED} and (micros > next_price_micros or from_time > greatest(next_price_from, now())))
+    select order_number, case when ${PRICE} <> micros then micros end as next, case when ${PRICE} <> micros then from_time end as next_from,
+      ${PRICE} < micros as rises
+    from server, given
+    where ${IS_OF_TIER} and coalesce(${NEXT}, ${PRICE}) <> micros
+      and not (${IS_PROMISED} and (micros > ${NEXT} or from_time > greatest(${NEXT_FROM}, now())))
     order by order_number for update of server)
-  update server set
-    next_price_micros = case when price_month_micros <> micros then micros end,
-    next_price_from = case when price_month_micros <> micros then from_time end
-  from locked, given where server.order_number = locked.order_number
-  returning server.order_number, server.account_id, server.next_price_from, price_month_micros < micros as rises`;
+  update server set ${setNext('next', 'next_from')}
+  from locked where server.order_number = locked.order_number
+  returning server.order_number, server.account_id, next_from as next_price_from, rises`;
 /** Counts the servers of the tier $1 that keep the promise of another price than $2. */
 export const COUNT_PROMISED = statement({ count: column.int() })`
-  select count(*)::int as count from server
-  where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED') and ${IS_PROMISED} and next_price_micros <> $2::bigint`;
+  select count(*)::int as count from server where ${IS_OF_TIER} and ${IS_PROMISED} and ${NEXT} <> $2::bigint`;
 /** Withdraws the higher prices that were announced to the servers of the tier $1. A promise of a lower price stays. */
 export const WITHDRAW_PRICE = statement(ANNOUNCED)`
   with locked as (
-    select order_number from server
-    where service_code = $1 and status not in ('FAILED', 'DELETING', 'DELETED') and next_price_micros > price_month_micros
-    order by order_number for update)
-  update server set next_price_micros = null, next_price_from = null
+    select order_number from server where ${IS_OF_TIER} and ${NEXT} > ${PRICE} order by order_number for update)
+  update server set ${setNext('null', 'null::timestamptz')}
   from locked where server.order_number = locked.order_number
-  returning server.order_number, server.account_id, server.next_price_from`;
+  returning server.order_number, server.account_id, null::timestamptz as next_price_from`;
+/** The next price of a server whose resize ends: the one that was announced for its new tier, or none. */
+export const RESIZED_PRICE = {
+  nextPriceMicros: expression("(change ->> 'nextPriceMicros')::bigint"),
+  nextPriceFrom: expression("(change ->> 'nextPriceFrom')::timestamptz"),
+};
 
 /** Extends the paid time of servers. $1 order numbers, $2 their new times. */
 export const EXTEND_PAID_TIME = statement({})`

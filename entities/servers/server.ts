@@ -51,6 +51,9 @@ export type ServerChange = {
       priceMonthMicros: string;
       /** The micro-USD held for the change. */
       heldMicros: string;
+      /** The price that was announced for the new tier meanwhile. Null: it was withdrawn. */
+      nextPriceMicros?: string | null;
+      nextPriceFrom?: string | null;
     }
   /** Resumes a suspended server into `from`. The next month is held. `reported`: its customer knows that it takes long. */
   | { operation: 'resume'; heldMicros: string; reported?: true }

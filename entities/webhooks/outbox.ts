@@ -60,13 +60,15 @@ export const outboxSql = (from: string, id: string, type: string, table: EntityS
     returning webhook_id)`;
 
 /**
- * The next $4 webhooks after the webhook $2 that listen to a public event of the type $1. $3 whether their accounts have paid. They
- * are older than the time $5. Suspended accounts get none, and the operator got its deliveries with the event.
+ * The next $4 webhooks after the webhook $2 that listen to the public event $6 of the type $1. With $3 those of accounts that have
+ * paid, and otherwise those without a delivery of it. They are older than the time $5. Suspended accounts get none, and the
+ * operator got its deliveries with the event.
  */
 export const NEXT_LISTENERS = statement({ id: column.key() })`
   select id from webhook
   where id > $2 and created_at <= $5 and ${listensTo('$1')} and account_id <> '${OPERATOR_ACCOUNT}'
-    and ${hasPaidSql('webhook.account_id')} = $3::boolean
+    and case when $3::boolean then ${hasPaidSql('webhook.account_id')}
+      else not exists (select from webhook_delivery where webhook_id = webhook.id and event_id = $6) end
     and not exists (select from account where account.id = webhook.account_id and suspended_at is not null)
   order by id limit $4::int`;
 /** Inserts deliveries of the event $1 with the type $2 to the webhooks $3, as far as they still exist. */

@@ -21,8 +21,13 @@ const MODULES: Record<string, string> = {
   '@preact/signals-core': '@preact/signals-core/dist/signals-core.mjs',
   'graphql-ws': 'graphql-ws/dist/client.js',
 };
+/** A file of the service that the sources import, too. They see it at another path. */
+const SHARED = { path: '/console/lib/csv-line.ts', seen: '/formats/csv-line.ts', file: '../formats/csv-line.ts' };
 const IMPORT_MAP = JSON.stringify({
-  imports: Object.fromEntries(Object.entries(MODULES).map(([name, file]) => [name, `/console/lib/${file}`])),
+  imports: Object.fromEntries([
+    ...Object.entries(MODULES).map(([name, file]) => [name, `/console/lib/${file}`]),
+    [SHARED.seen, SHARED.path],
+  ]),
 });
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -112,11 +117,12 @@ function fileOf(path: string, text: string): File {
 
 function ours(): [string, () => string][] {
   const names = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => extname(name));
-  const sources = names.map((name): [string, () => string] => {
-    const text = () => readFileSync(join(SOURCES, name), 'utf8');
-    return [`/console/${name}`, extname(name) === '.ts' ? () => stripTypeScriptTypes(text()) : text];
-  });
-  return [['/index.html', () => PAGE], ...sources];
+  const sources = names.map((name): [string, () => string] => [`/console/${name}`, source(join(SOURCES, name))]);
+  return [['/index.html', () => PAGE], [SHARED.path, source(join(import.meta.dirname, SHARED.file))], ...sources];
+}
+function source(file: string): () => string {
+  const text = () => readFileSync(file, 'utf8');
+  return extname(file) === '.ts' ? () => stripTypeScriptTypes(text()) : text;
 }
 
 /** The modules of libraries, with the other scripts in their folders, which they import. */

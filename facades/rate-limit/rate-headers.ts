@@ -19,7 +19,7 @@ export interface Standing {
   deniedUntil: number | undefined;
 }
 
-/** The name of the limits of accounts that never paid. */
+/** The name of the limits of accounts that never paid or are suspended. */
 export const UNPAID = 'unpaid';
 
 /**
@@ -46,7 +46,9 @@ const secondsUntil = (time: number, now: number): number => Math.max(1, Math.cei
 export function refuseDenied({ windows, deniedUntil }: Standing): void {
   if (deniedUntil === undefined) return;
   const { name, quota, seconds } = windows.toSorted((a, b) => b.wait - a.wait)[0]!;
-  const way = name.startsWith(UNPAID) ? ' It ends with the first payment of the account.' : '';
+  const way = name.startsWith(UNPAID)
+    ? ' It holds before the first payment of the account, and while the account is suspended.'
+    : '';
   throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.${way}`, {
     retryAfter: secondsUntil(deniedUntil, Date.now()),
   });

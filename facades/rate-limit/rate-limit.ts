@@ -22,7 +22,7 @@ export interface Quotas {
   publicPerMinute: number;
   /** Of all circuits of an onion service together. */
   onionPerMinute: number;
-  /** Changes of an account that never paid. */
+  /** Changes of an account that never paid or is suspended. */
   unpaidPerHour: number;
 }
 
@@ -50,8 +50,8 @@ export interface RateLimitOptions {
   secret: Buffer;
   /** The store in which processes count together. Absent: this process counts alone. */
   shared?: RateLimitStore | undefined;
-  /** Whether the account ever had money. */
-  hasPaid: (accountId: string) => Promise<boolean>;
+  /** Whether the account ever had money, and is not suspended. */
+  isPayer: (accountId: string) => Promise<boolean>;
   onError: Log;
 }
 
@@ -86,7 +86,7 @@ export class RateLimits {
   readonly #quotas: Quotas;
   readonly #secret: Buffer;
   readonly #shared: RateLimitStore | undefined;
-  readonly #hasPaid: RateLimitOptions['hasPaid'];
+  readonly #isPayer: RateLimitOptions['isPayer'];
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   /** Full limits by name. The limiter refuses their callers again without a count, so that hammering costs nothing. */
@@ -94,11 +94,11 @@ export class RateLimits {
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
 
-  constructor({ quotas, secret, shared, hasPaid, onError }: RateLimitOptions) {
+  constructor({ quotas, secret, shared, isPayer, onError }: RateLimitOptions) {
     this.#quotas = quotas;
     this.#secret = secret;
     this.#shared = shared;
-    this.#hasPaid = hasPaid;
+    this.#isPayer = isPayer;
     this.#onError = onError;
   }
 
@@ -194,7 +194,7 @@ export class RateLimits {
   }
 
   /**
-   * The limits of a change by an account that never paid. Each change leaves rows that stay, and registrations are free. So
+   * The limits of a change by an account that never paid or is suspended. Each change leaves rows that stay, and registrations are free. So
    * all such accounts of a network have a limit, too.
    * @param login the login of the caller, whose urgent calls and payments no other credential uses up
    * @returns a function for the limits of calls of a kind
@@ -205,7 +205,7 @@ export class RateLimits {
     change: Change | undefined,
     login?: string,
   ): Promise<(kind: string) => Limit[]> {
-    if (!change || !accountId || (await this.#hasPaid(accountId))) return () => [];
+    if (!change || !accountId || (await this.#isPayer(accountId))) return () => [];
     const limit = (name: string, accounts: number, hour: string): Limit => {
       const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };

@@ -32,8 +32,6 @@ export const verificationTask = ({ id, accountId }: Pick<Agent, 'id' | 'accountI
   step: 'verify',
 });
 
-/** The rest of an entry while enough others call its host. */
-const BUSY_HOST_SECONDS = 5;
 /** Half of the tasks that a worker runs at once. */
 const HOST_TASKS_MAX = 16;
 
@@ -47,8 +45,7 @@ export function agentProcess(db: Database, outbound: Outbound): Process {
         const agent = await find(db, Agent, { id: task.subject });
         if (!agent?.publicKey) return done();
         const place = { url: agent.url, account: agent.accountId };
-        const outcome = await hosts.during(place, () => verify(outbound, agent, task));
-        return outcome ?? nap(BUSY_HOST_SECONDS);
+        return hosts.during(place, () => verify(outbound, agent, task), nap);
       },
     },
   };

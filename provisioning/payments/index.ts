@@ -155,20 +155,16 @@ export class Payments implements WorkerPart {
   }
 
   /**
-   * Opens an invoice at a fresh address, or at an old one of the account that never got a payment. Some drivers ask a processor for the address. They ask within the request, since
-   * the answer contains it. If the request dies then, no debt exists.
+   * Opens an invoice at a fresh address, or at an old one of the account that never got a payment. Some drivers ask a processor
+   * for the address. They ask within the request, since the answer contains it. A caller who hangs up does not end the call.
+   * Each address that a processor made needs the row that counts it.
    * @throws if the driver has no address at the moment, or gives one again, as a restored wallet may
    */
-  async openInvoice(
-    db: Queryable,
-    accountId: string,
-    invoice: Invoice,
-    signal: AbortSignal,
-  ): Promise<PaymentTarget & { deposit?: number }> {
+  async openInvoice(db: Queryable, accountId: string, invoice: Invoice): Promise<PaymentTarget & { deposit?: number }> {
     beforeOutsideCall();
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(OPEN_TIMEOUT_MS)]);
+    const patience = AbortSignal.timeout(OPEN_TIMEOUT_MS);
     try {
       if (source !== undefined) {
         const { network } = driver.coins().find(({ code }) => code === invoice.coin)!;
@@ -185,7 +181,7 @@ export class Payments implements WorkerPart {
       return { ...target, ...(deposit !== undefined && { deposit }) };
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
-      if (!signal.aborted) console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
       throw fault;
     }
   }

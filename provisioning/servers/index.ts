@@ -16,7 +16,8 @@ import {
 } from '../../entities/servers/engine.ts';
 import { SEED_DOCUMENTATION_ADDRESSES } from '../../entities/servers/ip-address.ts';
 import type { Server } from '../../entities/servers/server.ts';
-import { startTask } from '../../entities/tasks/start.ts';
+import { signalTask, startTask } from '../../entities/tasks/start.ts';
+import { cronSubject } from '../tasks/schedule.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { followSuspension } from './billing/kept-off.ts';
 import { RENEWAL_PROCESS, RESUME_TASK, renewalProcess } from './billing/renew.ts';
@@ -30,6 +31,9 @@ import { OBSERVER_PROCESS, observerProcess } from './reconcile/observe.ts';
 import { REVERSE_DNS_PROCESS, type ReverseDnsHook, reverseDnsProcess } from './reconcile/reverse-dns.ts';
 import { serverProcess } from './steps/process.ts';
 import { destroyTask, SERVER_LANE, SERVER_PROCESS, serverTask, type Tasked } from './task.ts';
+
+/** Lets a worker look at all engines at once. */
+export const lookAtEngines = (tx: Transaction): Promise<void> => signalTask(tx, cronSubject(OBSERVER_PROCESS));
 
 /** Milliseconds that the engines have to answer at the start. */
 const CHECK_MS = 10_000;

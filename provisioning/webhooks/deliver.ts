@@ -31,8 +31,6 @@ import { signedHeaders } from './sign.ts';
 
 const PARALLEL = 4;
 const TIMEOUT_SECONDS = 15;
-/** The rest of a webhook while enough others call its host. */
-const BUSY_HOST_SECONDS = 1;
 
 type ExpiringWebhook = NonNullable<Awaited<ReturnType<typeof FIND_WEBHOOK.first>>>;
 
@@ -56,8 +54,7 @@ export function webhookProcess(options: DeliveryOptions): Process {
         if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
           return done({ commit: (tx) => expire(tx, webhook) });
         const place = { url: webhook.url, account: webhook.accountId };
-        const outcome = await options.hosts.during(place, () => deliver(options, webhook, task));
-        return outcome ?? nap(BUSY_HOST_SECONDS);
+        return options.hosts.during(place, () => deliver(options, webhook, task), nap);
       },
     },
   };

@@ -36,7 +36,9 @@ export const publicEventProcess = (db: Database, batch = BATCH): Process => ({
   steps: {
     start: async ({ subject, data, createdAt }) => {
       const { type, paid, after } = data as unknown as Progress;
-      const webhookIds = (await NEXT_LISTENERS.all(db, [type, after, paid, batch, createdAt])).map(({ id }) => id);
+      const webhookIds = (await NEXT_LISTENERS.all(db, [type, after, paid, batch, createdAt, subject])).map(
+        ({ id }) => id,
+      );
       const last = webhookIds.at(-1);
       if (last === undefined) return paid ? hop('start', { data: { paid: false, after: '' } }) : done();
       return hop('start', {

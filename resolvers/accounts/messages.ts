@@ -16,6 +16,7 @@ import type { Queryable, Transaction } from '../../entities/database/transaction
 import { ApiError } from '../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { KeptRequest, KeyTaken } from '../../entities/idempotency.ts';
 import { isId, newId } from '../../entities/ids.ts';
 import { lockAccount } from '../../entities/payments/ledger.ts';
 import { HAS_PAID, hasPaidSql } from '../../entities/payments/payer.ts';
@@ -23,7 +24,7 @@ import { TopUp } from '../../entities/payments/top-up.ts';
 import { Server } from '../../entities/servers/server.ts';
 import { Incident } from '../../entities/transparency/transparency.ts';
 import { type Letter, writeMessages } from '../../provisioning/index.ts';
-import { actorOf, type Context, requireAccount } from '../context.ts';
+import { actorOf, type Context, callsCountAs, requireAccount, type Viewer } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { requireRegion } from '../servers/hosts.ts';
@@ -94,7 +95,7 @@ export async function listMessages(
 export async function writeMessage(context: Context, given: GivenMessage): Promise<Message> {
   return context.db.transaction(async (tx) => {
     const accountId = await lockOwnAccount(tx, context, 'while suspended');
-    await requireRoom(tx, accountId, context.viewer?.isLogin ?? false);
+    await requireRoom(tx, accountId, context.viewer!);
     const letter = await letterOf(tx, given, accountId);
     const [message] = await writeMessages(tx, 'CUSTOMER', [accountId], letter, actorOf(context));
     await record(tx, OPERATOR_ACCOUNT, message!.id, { type: 'message.received', actor: actorOf(context) });
@@ -128,47 +129,77 @@ export async function markMessagesRead({ db }: Context, accountId: string): Prom
 }
 
 /**
- * Sends a message of the operator to one account at once. A worker sends one to many accounts.
- * @throws ApiError not_found, unknown_region, or validation_failed for other recipients or an unknown related thing
+ * Sends a message of the operator to one account at once. A worker sends one to many accounts. The same key sends once in 24
+ * hours.
+ * @throws ApiError not_found, unknown_region, or validation_failed for other recipients or an unknown related thing;
+ * idempotency_key_reused if the key names another message
  */
 export async function sendMessage(
   context: Context,
-  { accountId, region, all, ...given }: GivenMessage & GivenRecipients,
+  given: GivenMessage & GivenRecipients,
+  key?: string | null,
 ): Promise<SentMessage> {
-  if ([accountId, region, all].filter(Boolean).length !== 1)
+  if ([given.accountId, given.region, given.all].filter(Boolean).length !== 1)
     throw invalid('accountId', 'Name the recipients by exactly one of accountId, region and all.');
   return context.db.transaction(async (tx) => {
-    const actor = actorOf(context);
-    if (accountId) {
-      found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
-      const letter = await letterOf(tx, given, accountId);
-      const [message] = await writeMessages(tx, 'OPERATOR', [accountId], letter, actor);
-      return { id: message!.id, message: message! };
-    }
-    if (region) await requireRegion(tx, region);
-    const id = newId('msg');
-    const letter = await letterOf(tx, given, null);
-    await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
-    return { id, message: null };
+    if (!key) return send(tx, context, given);
+    const request = { accountId: OPERATOR_ACCOUNT, method: 'MUTATION', path: 'sendMessage', key, input: given };
+    const kept = new KeptRequest(request, context.vault);
+    const earlier = await kept.find(tx).catch(refuseTaken);
+    if (earlier) return { id: earlier.answer, message: (await find(tx, Message, { id: earlier.answer })) ?? null };
+    await kept.claim(tx).catch(refuseTaken);
+    const sent = await send(tx, context, given);
+    await kept.keep(tx, sent.id);
+    return sent;
   });
+}
+
+/** @throws ApiError idempotency_in_progress for a key whose request still runs */
+function refuseTaken(error: unknown): never {
+  throw error instanceof KeyTaken ? new ApiError('idempotency_in_progress', undefined, { retryAfter: 1 }) : error;
+}
+
+async function send(
+  tx: Transaction,
+  context: Context,
+  { accountId, region, all: _, ...given }: GivenMessage & GivenRecipients,
+): Promise<SentMessage> {
+  const actor = actorOf(context);
+  if (accountId) {
+    found(isId('acct', accountId) && (await exists(tx, Account, { id: accountId })));
+    const letter = await letterOf(tx, given, accountId);
+    const [message] = await writeMessages(tx, 'OPERATOR', [accountId], letter, actor);
+    return { id: message!.id, message: message! };
+  }
+  if (region) await requireRegion(tx, region);
+  const id = newId('msg');
+  const letter = await letterOf(tx, given, null);
+  await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
+  return { id, message: null };
 }
 
 /** The sender of the messages that the caller receives. */
 const senderTo = ({ viewer }: Context): MessageSender => (viewer?.accountId ? 'OPERATOR' : 'CUSTOMER');
 
-/** @throws ApiError rate_limited */
-async function requireRoom(tx: Transaction, accountId: string, isLogin: boolean): Promise<void> {
+/**
+ * Keeps a part of a day's messages for logins, and half of it for another login. So the owner writes after a thief of one,
+ * whose keys and refreshed tokens count with it.
+ * @throws ApiError rate_limited
+ */
+async function requireRoom(tx: Transaction, accountId: string, viewer: Viewer): Promise<void> {
   const { paid } = (await HAS_PAID.first(tx, [accountId]))!;
   const most = paid ? PER_DAY : UNPAID_PER_DAY;
-  const kept = isLogin ? 0 : keptForLogins(most);
+  const kept = keptForLogins(most);
+  const keptForNext = Math.ceil(kept / 2);
+  const own = most - (viewer.isLogin ? keptForNext : kept);
   const oldest =
-    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, false])) ??
-    (kept && (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most - kept, true])));
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, null])) ??
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, own, callsCountAs(viewer)]));
   if (!oldest) return;
   const before = paid ? '' : ' before its first payment';
   throw new ApiError(
     'rate_limited',
-    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${keptForLogins(most)} of these. Wait for retry_after.`,
+    `An account sends at most ${most} messages in 24 hours${before}. Only its logins send the last ${kept} of these, and only another login the last ${keptForNext}. Log in again, or wait for retry_after.`,
     { retryAfter: Math.max(1, Math.ceil(oldest.seconds)) },
   );
 }

@@ -1,5 +1,6 @@
 /** The stock: how many machines of each tier the operator offers at each bastion. Hosts and addresses can limit it further. */
-import { FIND_TIER } from '../../entities/catalog.ts';
+import { FIND_TIER, Stock } from '../../entities/catalog.ts';
+import { lock } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import {
@@ -20,17 +21,24 @@ import { requireRegion } from '../servers/hosts.ts';
 export const listStock = ({ db }: Context, region?: string | null): Promise<StockView[]> =>
   LIST_STOCK.all(db, [region ?? null, null]);
 
-/** @throws ApiError unknown_region, unknown_service_code, or validation_failed for a total above the maximum */
+/**
+ * @param seen the total that the operator saw; absent: any
+ * @throws ApiError unknown_region, unknown_service_code, or validation_failed for a total above the maximum, or another than the seen one
+ */
 export async function setStock(
   context: Context,
   region: string,
   serviceCode: string,
   total: number,
+  seen?: number | null,
 ): Promise<StockView> {
   if (total > PLACES_MAX) throw invalid('total', `A bastion offers at most ${PLACES_MAX} machines of a tier.`);
   return context.db.transaction(async (tx) => {
     await requireRegion(tx, region);
     if (!(await FIND_TIER.first(tx, [serviceCode]))) throw new ApiError('unknown_service_code');
+    const before = await lock(tx, Stock, { regionCode: region, serviceCode });
+    if (seen != null && seen !== (before?.total ?? 0))
+      throw invalid('seen', `Another operator has set the limit to ${before?.total ?? 0} meanwhile. Look at it again.`);
     await SET_STOCK.all(tx, [region, serviceCode, total]);
     await setPlaces(tx, region, serviceCode, total);
     await recordByOperator(tx, context, `${region}/${serviceCode}`, {

@@ -9,6 +9,7 @@ import { usdFromMicros } from '../../entities/money.ts';
 import { type Proof, proveBooks } from '../../entities/payments/books.ts';
 import {
   ADJUSTMENT,
+  adjustmentKey,
   available,
   Balance,
   type DailyTotal,
@@ -56,7 +57,7 @@ export async function adjust(tx: Transaction, context: Context, adjustment: Adju
   const own = available(accountId);
   const [debit, credit] = amountMicros > 0n ? [ADJUSTMENT, own] : [own, ADJUSTMENT];
   const magnitude = amountMicros < 0n ? -amountMicros : amountMicros;
-  const externalKey = `adjustment:${key}`;
+  const externalKey = adjustmentKey(key);
   const known = await find(tx, Transfer, { externalKey });
   if (known && !(known.accountId === accountId && known.debit === debit && known.amountMicros === magnitude))
     throw new ApiError('idempotency_key_reused');

@@ -6,7 +6,9 @@ import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { MICROS_PER_USD } from '../../entities/money.ts';
+import { siteOf } from '../../entities/networks.ts';
 import { bonusMicros, LIST_BONUS_TIERS } from '../../entities/payments/bonus.ts';
+import { HAS_PAID } from '../../entities/payments/payer.ts';
 import {
   COUNT_PENDING_TOP_UPS,
   QUOTE_SECONDS,
@@ -53,12 +55,13 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     refuseManyPending(context, await countPending(context, context.db));
     return amountMicros;
   },
-  fulfil: async (tx, orderNumber, txId, paidOutMicros) => {
-    const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
-    if (txId === undefined) return topUp;
-    await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
-    return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
-  },
+  attempts: (attempt) =>
+    attempt(async (tx, orderNumber, txId, paidOutMicros) => {
+      const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
+      if (txId === undefined) return topUp;
+      await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
+      return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
+    }),
 });
 
 /** Writes a top-up whose signed payment is under way. */
@@ -111,12 +114,24 @@ const OPENINGS: TurnLimits = {
   waitingOfGroup: 24,
   refusal: 'The service opens other top-ups of the account. Wait for one of them.',
 };
-const openings = new Map<string, Turns>();
-const openingsOn = (network: string): Turns => {
-  const turns = openings.get(network) ?? new Turns(OPENINGS);
-  openings.set(network, turns);
-  return turns;
+/** Free accounts are easy to make. So those of a site share turns, and all have half of the places. */
+const OPENINGS_OF_UNPAID: TurnLimits = {
+  places: 32,
+  placesOfGroup: 4,
+  waiting: 500,
+  waitingOfGroup: 24,
+  refusal: 'The service opens top-ups of other new accounts of your network. Wait for one of them.',
 };
+const openings = new Map<string, { accounts: Turns; unpaid: Turns }>();
+
+/** Waits for the turns of the caller, and opens a top-up. */
+async function atTurn<T>({ db, address }: Context, accountId: string, network: string, open: () => Promise<T>) {
+  const turns = openings.get(network) ?? { accounts: new Turns(OPENINGS), unpaid: new Turns(OPENINGS_OF_UNPAID) };
+  openings.set(network, turns);
+  const { paid } = (await HAS_PAID.first(db, [accountId]))!;
+  const ofAccount = () => turns.accounts.run(accountId, open);
+  return paid ? ofAccount() : turns.unpaid.run(siteOf(address ?? ''), ofAccount);
+}
 
 /**
  * Opens a top-up with a quote for half an hour, and an address for its payment.
@@ -127,7 +142,7 @@ async function openTopUp(context: Context, amountMicros: bigint, crypto: string)
   const coin = await findCoin(context, crypto);
   const { rateMicros } = coin;
   if (!coin.available || rateMicros === null) throw new ApiError('coin_unavailable');
-  return openingsOn(coin.network).run(accountId, () => openInTurn(context, amountMicros, { ...coin, rateMicros }));
+  return atTurn(context, accountId, coin.network, () => openInTurn(context, amountMicros, { ...coin, rateMicros }));
 }
 
 async function openInTurn(
@@ -146,12 +161,10 @@ async function openInTurn(
     createdAt,
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
-  const target = await context.provisioning.payments
-    .openInvoice(context.db, accountId, invoice, context.signal)
-    .catch((fault) => {
-      if (fault instanceof ApiError) throw fault;
-      throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
-    });
+  const target = await context.provisioning.payments.openInvoice(context.db, accountId, invoice).catch((fault) => {
+    if (fault instanceof ApiError) throw fault;
+    throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
+  });
   return context.db.transaction(async (tx) => {
     await lockOwnAccount(tx, context);
     await refuseTooMany(context, tx);

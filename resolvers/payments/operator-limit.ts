@@ -1,10 +1,11 @@
 /** The limit of the sums that one operator moves alone. Sums of a day count together, so that parts do not pass by. */
-import { find, insert } from '../../entities/database/table.ts';
+import { exists, find, insert } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
-import { lockOperator } from '../../entities/payments/ledger.ts';
+import { adjustmentKey, lockOperator, Transfer } from '../../entities/payments/ledger.ts';
+import { Payout } from '../../entities/payments/payout.ts';
 import { Proposal, SUM_PASSED } from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
@@ -40,6 +41,7 @@ export async function withinLimit<T>(context: Context, sum: Sum, work: (tx: Tran
 async function countedIn(tx: Transaction, context: Context, sum: Sum, limit: bigint): Promise<Proposal | undefined> {
   const known = await find(tx, Proposal, { kind: sum.kind, key: sum.key });
   if (known) return knownIn(known, sum);
+  if (await hasMoved(tx, sum)) return undefined;
   const { credentialId: proposerId, name } = context.viewer!;
   const { passedMicros } = (await SUM_PASSED.first(tx, [proposerId]))!;
   const magnitude = sum.amountMicros < 0n ? -sum.amountMicros : sum.amountMicros;
@@ -53,6 +55,10 @@ async function countedIn(tx: Transaction, context: Context, sum: Sum, limit: big
   await recordProposal(tx, context, { ...sum, id }, 'OPEN');
   return (await find(tx, Proposal, { id }))!;
 }
+
+/** Whether the sum moved before the company set a limit. The work then answers as it did. */
+const hasMoved = (tx: Transaction, { kind, key }: Sum): Promise<boolean> =>
+  kind === 'ADJUSTMENT' ? exists(tx, Transfer, { externalKey: adjustmentKey(key) }) : exists(tx, Payout, { key });
 
 function knownIn(known: Proposal, sum: Sum): Proposal | undefined {
   const isSame = (['accountId', 'amountMicros', 'paymentId', 'coin', 'address'] as const).every(

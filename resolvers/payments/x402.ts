@@ -62,12 +62,20 @@ export interface Sale<T> {
   input: unknown;
   /** Throws every refusal that is known before the payment. @returns the price in micro-USD */
   check(): Promise<bigint>;
-  /**
-   * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without
-   * one the outcome of the payment is open. Payouts may have taken a part of a known payment.
-   */
-  fulfil(tx: Transaction, orderNumber: string, txId: string | undefined, paidOutMicros: bigint): Promise<T>;
+  /** Runs an attempt with the function that makes the server or top-up. A sale may repeat an attempt that found no room. */
+  attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
 }
+
+/**
+ * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without one
+ * the outcome of the payment is open. Payouts may have taken a part of a known payment.
+ */
+export type Fulfil<T> = (
+  tx: Transaction,
+  orderNumber: string,
+  txId: string | undefined,
+  paidOutMicros: bigint,
+) => Promise<T>;
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(
@@ -141,12 +149,11 @@ async function reserve(
   sale: Sale<unknown>,
 ): Promise<X402Payment | undefined> {
   const x402 = available(context);
-  await requireOpen(context.db, context);
   beforeOutsideCall();
-  // Verifies in the background, because a refusal of the sale comes first.
+  // Verifies and reads in the background, because refusals of the credential and of the sale come first.
   const verifying = x402.verify(payment, buyer.accountId);
   verifying.catch(() => {});
-  const amountMicros = await priceOf(context, sale);
+  const amountMicros = await openPriceOf(context, sale);
   const fault = await x402.fault(payment, amountMicros, verifying);
   if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
   // A faster request with the same payment may be the reason why the payment counts as used.
@@ -156,9 +163,13 @@ async function reserve(
   throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected', ...(message && { message }) }, fault);
 }
 
-/** @throws ApiError coin_unavailable, or a refusal of the sale */
-async function priceOf(context: Context, sale: Sale<unknown>): Promise<bigint> {
-  const [amountMicros] = await Promise.all([sale.check(), requireCoin(context, available(context).terms.coin)]);
+/** The price for a credential that is open. @throws ApiError as `requireOpen` does; coin_unavailable, or a refusal of the sale */
+async function openPriceOf(context: Context, sale: Sale<unknown>): Promise<bigint> {
+  const open = requireOpen(context.db, context);
+  const priced = Promise.all([sale.check(), requireCoin(context, available(context).terms.coin)]);
+  priced.catch(() => {});
+  await open;
+  const [amountMicros] = await priced;
   return amountMicros;
 }
 
@@ -167,8 +178,7 @@ async function priceOf(context: Context, sale: Sale<unknown>): Promise<bigint> {
  * @throws ApiError payment_rejected if the price has changed, or an error of `pay`
  */
 async function requireSale(context: Context, payment: SignedPayment, sale: Sale<unknown>): Promise<void> {
-  await requireOpen(context.db, context);
-  const amountMicros = await priceOf(context, sale);
+  const amountMicros = await openPriceOf(context, sale);
   const fault = await available(context).fault(payment, amountMicros);
   if (fault) throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected' }, fault);
 }
@@ -195,7 +205,7 @@ async function settle<T>(
     await requireSale(context, payment, sale);
     sent = {};
   };
-  let txId: string | undefined;
+  let outcome: { txId: string | undefined } | undefined;
   beforeOutsideCall();
   try {
     const settlement = await x402.settle(row, payment, isFirst ? undefined : checkAgain, openPayments);
@@ -207,23 +217,30 @@ async function settle<T>(
       });
     if (settlement.state === 'refused') throw rejected(context, sale, row, settlement.reason);
     if (settlement.state === 'dead') throw rejected(context, sale, row);
-    txId = settlement.state === 'settled' ? settlement.txId : undefined;
-    return await context.db.transaction((tx) =>
-      fulfil(tx, context, payment, row, sale, { txId, sentTxId: sent.sentTxId }),
+    const txId = settlement.state === 'settled' ? settlement.txId : undefined;
+    outcome = { txId };
+    return await sale.attempts((make) =>
+      context.db.transaction((tx) => fulfil(tx, context, payment, row, sale, make, { txId, sentTxId: sent.sentTxId })),
     );
   } catch (error) {
     // Without await: a request with an idempotency key holds a connection, and would wait for a second one.
     void x402.release(row, context.requestId, sent).catch(() => {});
-    const isSaleRefused = error instanceof ApiError && error.code !== 'payment_nonce_used';
-    if (txId === undefined || !isSaleRefused) throw error;
-    receipt(context, payment, row, txId);
-    throw refusedAfterPayment(error, row);
+    const isSaleRefused =
+      error instanceof ApiError && error.code !== 'payment_nonce_used' && error.code !== 'payment_rejected';
+    if (!outcome || !isSaleRefused) throw error;
+    receipt(context, payment, row, outcome.txId);
+    throw refusedAfterPayment(error, row, outcome.txId !== undefined);
   }
 }
 
-/** The refusal of a sale after the settlement. The task of the payment credits the balance. */
-function refusedAfterPayment({ code, message, extras }: ApiError, { units }: X402Payment): ApiError {
-  const paid = `The payment has settled: ${usdFromMicros(BigInt(units))} USD go to the balance.`;
+/** The refusal of a sale after the payment was sent. The task of the payment credits the balance. */
+function refusedAfterPayment(
+  { code, message, extras }: ApiError,
+  { units }: X402Payment,
+  isSettled: boolean,
+): ApiError {
+  const amount = `${usdFromMicros(BigInt(units))} USD go to the balance.`;
+  const paid = isSettled ? `The payment has settled: ${amount}` : `The payment may yet settle. Then ${amount}`;
   if (code === 'insufficient_balance')
     return new ApiError('payment_nonce_used', `${paid} The balance does not cover the price any more.`);
   return new ApiError(code, `${message} ${paid} Do not sign another payment: order from the balance.`, extras);
@@ -243,6 +260,7 @@ async function fulfil<T>(
   payment: SignedPayment,
   reserved: X402Payment,
   sale: Sale<T>,
+  make: Fulfil<T>,
   { txId: moved, sentTxId }: { txId: string | undefined; sentTxId: string | undefined },
 ): Promise<T> {
   const row = await lockX402(tx, reserved);
@@ -254,7 +272,7 @@ async function fulfil<T>(
   if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
   if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
-  const answer = await sale.fulfil(tx, orderNumber, txId, row.paidOutMicros);
+  const answer = await make(tx, orderNumber, txId, row.paidOutMicros);
   const text = serialize(answer).toString('base64');
   const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });

@@ -20,6 +20,7 @@ import {
   UPDATE_ENGINE,
 } from '../../entities/servers/engine.ts';
 import { CircuitBreaker, RESOLVE_ALL } from '../../entities/servers/finding.ts';
+import { lookAtEngines } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
@@ -124,8 +125,11 @@ async function requireOther(tx: Transaction, name: string, { project, endpoints 
   if (same) throw invalid('endpoints', `The engine ${same.name} has that project at one of these endpoints.`);
 }
 
-const recordEngine = (tx: Transaction, context: Context, name: string, data: Record<string, unknown>) =>
-  recordByOperator(tx, context, name, { type: 'engine.updated', data });
+/** Records a change, and lets a worker look at all engines at once. */
+async function recordEngine(tx: Transaction, context: Context, name: string, data: Record<string, unknown>) {
+  await lookAtEngines(tx);
+  await recordByOperator(tx, context, name, { type: 'engine.updated', data });
+}
 
 const sealedKey = ({ vault }: Context, name: string, { clientKey }: EngineSettings): Buffer | null =>
   clientKey == null ? null : ENGINE_KEY.seal(vault, clientKey, name);

@@ -93,28 +93,38 @@ async function whereRoomIs<T>(attempt: (search: Search) => Promise<T>): Promise<
 
 const OFFER = { path: '/v1/servers', description: 'A server: its first month and its setup fee.' };
 
-const saleOf = (context: Context, order: DecidedOrder): Sale<OrderedServer> => ({
-  ...OFFER,
-  kind: 'SRV',
-  input: order,
-  check: async () => {
-    const facts = await readFacts(context.db, accountOf(context), order);
-    const priceMicros = priceOf(check(order, facts, context.limits.servers).tier);
-    await requireSpendable(context.db, context, priceMicros);
-    // The payment would pay the debt, and not the order.
-    if (facts.owedMicros > 0n) throw insufficientBalance(priceMicros, facts);
-    return priceMicros;
-  },
-  fulfil: (tx, orderNumber, txId) => {
-    const from = txId === undefined ? 'payment to come' : 'payment';
-    return whereRoomIs((search) =>
-      tx.attempt(async (inner) => {
-        const facts = await readFacts(inner, accountOf(context), within(order, search));
-        return place(inner, context, order, { facts, orderNumber, from, ...search });
-      }),
-    );
-  },
-});
+function saleOf(context: Context, order: DecidedOrder): Sale<OrderedServer> {
+  const accountId = accountOf(context);
+  /** The region where the check has found room. */
+  let checked: string | undefined;
+  return {
+    ...OFFER,
+    kind: 'SRV',
+    input: order,
+    check: async () => {
+      const facts = await readFacts(context.db, accountId, order);
+      const { tier, region } = check(order, facts, context.limits.servers);
+      const priceMicros = priceOf(tier);
+      await requireSpendable(context.db, context, priceMicros);
+      // The payment would pay the debt, and not the order.
+      if (facts.owedMicros > 0n) throw insufficientBalance(priceMicros, facts);
+      checked = region;
+      return priceMicros;
+    },
+    attempts: (attempt) =>
+      whereRoomIs((search) =>
+        attempt(async (tx, orderNumber, txId) => {
+          // The statement of a paid order checks that region again, so nothing has to be counted first.
+          const hoped = txId === undefined || search.patient || search.full.size ? undefined : checked;
+          const given = hoped ? { ...order, region: hoped } : within(order, search);
+          const facts = await readFacts(tx, accountId, given, hoped !== undefined);
+          if (hoped && !facts.bastions.includes(hoped)) throw new NoRoom(hoped);
+          const from = txId === undefined ? 'payment to come' : 'payment';
+          return place(tx, context, order, { facts, orderNumber, from, ...search });
+        }),
+      ),
+  };
+}
 
 /** After a region was full, the facts have to cover all regions. */
 const within = (order: ServerOrder, { full }: Search): ServerOrder => (full.size ? { ...order, region: null } : order);

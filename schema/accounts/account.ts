@@ -138,13 +138,12 @@ builder.queryFields((t) => ({
     args: {
       search: t.arg({
         type: 'Line',
-        required: true,
         description:
-          'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key.',
+          'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key. Default: all accounts.',
       }),
       at: t.arg({ type: 'DateTime', description: 'Of an address: when a server had it. Default: now.' }),
     },
-    resolve: (_, { search, at }, context) => findAccounts(context, search, at ?? null),
+    resolve: (_, { search, at }, context) => findAccounts(context, search ?? null, at ?? null),
   }),
   account: t.field({
     type: AccountType,

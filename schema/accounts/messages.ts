@@ -118,7 +118,13 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'support',
     description: 'Sends a message to one account, to the customers of a bastion, or to all accounts.',
-    args: { input: t.arg({ type: SendMessageInput, required: true }) },
-    resolve: (_, { input }, context) => sendMessage(context, input),
+    args: {
+      input: t.arg({ type: SendMessageInput, required: true }),
+      key: t.arg({
+        type: 'Line',
+        description: 'Your own name for the message. Sending it again within 24 hours sends nothing.',
+      }),
+    },
+    resolve: (_, { input, key }, context) => sendMessage(context, input, key),
   }),
 }));

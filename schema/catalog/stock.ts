@@ -38,7 +38,11 @@ builder.mutationFields((t) => ({
         description:
           'At most 100,000. While customers have as many or more, no order succeeds, and their machines stay.',
       }),
+      seen: t.arg({
+        type: 'Amount',
+        description: 'The total that you saw, 0 without one. The service refuses the change of another one.',
+      }),
     },
-    resolve: (_, { region, serviceCode, total }, context) => setStock(context, region, serviceCode, total),
+    resolve: (_, { region, serviceCode, total, seen }, context) => setStock(context, region, serviceCode, total, seen),
   }),
 }));

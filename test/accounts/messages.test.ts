@@ -9,7 +9,7 @@ import { startReceiver } from '../setup/receiver.ts';
 import { restClient } from '../setup/spawn.ts';
 import { callTool } from '../setup/tool.ts';
 
-const { db, newAccount, operator, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
+const { anonymous, db, newAccount, operator, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 const receiver = await startReceiver();
 afterAll(() => receiver.close());
 
@@ -25,6 +25,12 @@ const send = async (input: object): Promise<string> =>
 const inbox = async ({ rest }: TestAccount, query = '') => (await rest('GET', `${PATH}${query}`)).body.data;
 const ask = ({ rest }: TestAccount, more: object = {}) =>
   rest('POST', PATH, { subject: 'Why?', body: 'It is off.', ...more });
+/** The account by a new login. */
+const loginOf = async (account: TestAccount) => {
+  const { email, password } = account;
+  const { tokens } = (await anonymous('POST', '/v1/auth/login', { email, password })).body;
+  return { ...account, refreshToken: tokens.refresh_token, rest: restClient(publicUrl, tokens.access_token) };
+};
 /** The messages that the operator sees. */
 const seen = async (filter: object) => (await operator(LIST, filter)).data.messages.data;
 const withServer = async (region: string) => {
@@ -35,6 +41,22 @@ const withServer = async (region: string) => {
 };
 
 describe('The operator', () => {
+  it.each(['one account', 'all accounts'])(
+    'sends a message to %s once for a key, and no other by that key',
+    async (to) => {
+      const account = await newAccount();
+      const input = { ...TEXT, ...(to === 'all accounts' ? { all: true } : { accountId: account.id }) };
+      const SEND_ONCE =
+        'mutation ($input: SendMessageInput!, $key: Line) { sendMessage(input: $input, key: $key) { id } }';
+      const sendOnce = (given: object) =>
+        operator(SEND_ONCE, { input: { ...input, ...given }, key: `answer to ${to}` });
+      const first = await sendOnce({});
+      expect(await sendOnce({})).toEqual(first);
+      expect((await sendOnce({ subject: 'Another' })).errors[0].extensions.code).toBe('idempotency_key_reused');
+      await expect.poll(async () => (await inbox(account)).length).toBe(1);
+    },
+  );
+
   it('sends a message to one account, which reads it and marks it as read', async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const id = await send({ accountId: account.id });
@@ -193,18 +215,21 @@ describe('A customer', () => {
 
   it('sends five messages a day before its first payment, and twenty after it', async () => {
     const account = await newAccount();
-    const sent = async () => {
+    const next = await loginOf(account);
+    const sent = async (by: TestAccount) => {
       for (let count = 0; ; count++) {
-        const { status, body } = await ask(account);
+        const { status, body } = await ask(by);
         if (status !== 200) return { count, body };
       }
     };
-    expect(await sent()).toMatchObject({
-      count: 5,
+    expect(await sent(account)).toMatchObject({
+      count: 4,
       body: { code: 'rate_limited', retry_after: expect.any(Number), detail: expect.stringMatching(/first payment/) },
     });
+    expect(await sent(next)).toMatchObject({ count: 1 });
     await account.fund(30);
-    expect(await sent()).toMatchObject({ count: 15, body: { code: 'rate_limited' } });
+    expect(await sent(account)).toMatchObject({ count: 13, body: { code: 'rate_limited' } });
+    expect(await sent(next)).toMatchObject({ count: 2 });
     await db.query(`update message set created_at = now() - interval '1 day' where account_id = $1`, [account.id]);
     expect((await ask(account)).status).toBe(200);
   });
@@ -217,7 +242,7 @@ describe('A customer', () => {
     expect((await ask(thief)).body).toMatchObject({
       ...{ code: 'rate_limited', detail: expect.stringContaining('logins'), retry_after: expect.any(Number) },
     });
-    for (let i = 0; i < 2; i++) expect((await ask(account)).status).toBe(200);
+    for (const login of [account, await loginOf(account)]) expect((await ask(login)).status).toBe(200);
     expect((await ask(account)).body.code).toBe('rate_limited');
     const { data } = await operator(
       `query ($accountId: ID) { messages(accountId: $accountId) { data { credentialId } } }`,
@@ -226,6 +251,19 @@ describe('A customer', () => {
     const wrote = data.messages.data.map(({ credentialId }: { credentialId: string }) => credentialId);
     const login = expect.stringMatching(/^tok_/);
     expect(wrote).toEqual([login, login, key.key_id, key.key_id, key.key_id]);
+  });
+
+  it('still writes by a new login after a thief of one used up its part, with its keys and refreshes', async () => {
+    const account = await newAccount();
+    const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'of the thief', scope: 'full' });
+    const stolen = await loginOf(account);
+    expect((await ask(stolen)).status).toBe(200);
+    const renewed = await anonymous('POST', '/v1/auth/token/refresh', { refresh_token: stolen.refreshToken });
+    for (const token of [key.plaintext, renewed.body.tokens.access_token]) {
+      const rest = restClient(publicUrl, token);
+      for (let status = 200; status === 200; ) status = (await ask({ ...account, rest })).status;
+    }
+    expect((await ask(await loginOf(account))).status).toBe(200);
   });
 
   it('may write and read messages while the account is suspended', async () => {

@@ -14,8 +14,9 @@ import {
   type X402Shop,
 } from '../payments/x402/shop.ts';
 
-const suspend = ({ db }: X402Shop) =>
-  db.query(`update account set suspended_at = now(), suspended_for = 'Spam was sent.'`);
+const suspend = async ({ db }: X402Shop) => {
+  await db.query(`update account set suspended_at = now(), suspended_for = 'Spam was sent.'`);
+};
 const balanceOf = ({ db }: X402Shop) => db.query('select available_micros, held_micros from balance');
 const KEPT = [{ availableMicros: FUNDS_MICROS + PRICE, heldMicros: 0n }];
 
@@ -30,6 +31,20 @@ describe('The suspension of an account whose order waits for its payment', () =>
     };
     const refused = await refusalOf(orderServer(shop.context, ORDER, payment));
     expect(refused).toMatchObject({ code: 'account_suspended', message: expect.stringContaining('has settled') });
+    await reconcile(shop, 'FINAL');
+    expect(await shop.db.query('select status from server')).toEqual([]);
+    expect(await balanceOf(shop)).toEqual(KEPT);
+    expect((await verifyBooks(shop.db)).balanced).toBe(true);
+  });
+
+  it('refuses an order that the request would make before the outcome is known', async ({ onTestFinished }) => {
+    const shop = await openX402Shop(onTestFinished);
+    const payment = await paymentForOrder(shop.context);
+    shop.chain.mood = 'silent';
+    shop.chain.afterSettle = () => suspend(shop);
+    const refused = await refusalOf(orderServer(shop.context, ORDER, payment));
+    expect(refused).toMatchObject({ code: 'account_suspended', message: expect.stringContaining('to the balance') });
+    await settleOnChain(shop);
     await reconcile(shop, 'FINAL');
     expect(await shop.db.query('select status from server')).toEqual([]);
     expect(await balanceOf(shop)).toEqual(KEPT);

@@ -100,6 +100,15 @@ describe('Stock', () => {
     expect((await set('buh', 'vps-2', 100_001)).errors[0].extensions.code).toBe('validation_failed');
   });
 
+  it('tells the later of two operators that the earlier one has changed it', async () => {
+    await set('buh', 'vps-2', 3);
+    const SET =
+      'mutation ($seen: Amount!) { setStock(region: "buh", serviceCode: "vps-2", total: 5, seen: $seen) { total } }';
+    const refused = (await operator(SET, { seen: 2 })).errors[0];
+    expect(JSON.stringify(refused)).toContain('Another operator has set the limit to 3 meanwhile.');
+    expect((await operator(SET, { seen: 3 })).data.setStock).toEqual({ total: 5 });
+  });
+
   it('below the sold machines sells no freed place until the total allows it', async () => {
     const order = () => account.rest('POST', '/v1/servers', { service_code: 'vps-1', region: 'kef' });
     const sold = (await Promise.all([order(), order(), order()])).map(({ body }) => body.order_number as string);

@@ -20,8 +20,9 @@ const addressOf = (n: number) => `10.78.0.${n}`;
 /**
  * Starts members n1, n2 and n3. Machines are on their bridge br0, and the test itself has the address .254 there. For
  * IPv6 the test is the router fe80::1, with its own network behind it.
+ * @param within as for `startLxd`, by the name of a member
  */
-export async function startCluster(): Promise<Cluster> {
+export async function startCluster(within: (name: string) => string[] = () => []): Promise<Cluster> {
   sh(`ip link add br0 type bridge; ip addr add 10.78.0.254/24 dev br0; ip link set br0 up
     ip addr add fe80::1/64 dev br0 nodad; ip addr add 2001:db8:78::1/64 dev br0 nodad; ip -6 route replace 2001:db8:79::/56 dev br0`);
   const members: Lxd[] = [];
@@ -29,7 +30,7 @@ export async function startCluster(): Promise<Cluster> {
     sh(`ip netns add n${n}; ip link add v${n} type veth peer name eth0 netns n${n}; ip link set v${n} master br0 up
       ip -n n${n} link add br0 type bridge; ip -n n${n} link set eth0 master br0 up
       ip -n n${n} addr add ${addressOf(n)}/24 dev br0; ip -n n${n} link set br0 up; ip -n n${n} link set lo up`);
-    members.push(await startLxd(`n${n}`, withinNetwork(n)));
+    members.push(await startLxd(`n${n}`, [...within(`n${n}`), ...withinNetwork(n)]));
   }
   const [first, ...others] = members as [Lxd, ...Lxd[]];
   const https = `${addressOf(1)}:8443`;

@@ -1,17 +1,32 @@
 /**
- * A real Debian on LXD, and on Incus if it is available. Its cloud-init reads the driver's configuration. It runs only if DEBIAN_IMAGE names an image (debian-image.sh).
+ * A real Debian on LXD, and on Incus if it is available. The service brings it by URL, and its cloud-init reads the driver's
+ * configuration. It runs only if DEBIAN_IMAGE names an image (debian-image.sh). SYSTEM_IMAGES names images of other systems, such
+ * as `debian-12=/var/tmp/debian-12.tar ubuntu-24.04=/var/tmp/ubuntu.tar`.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
-import { type Customer, login, newCustomer, type Sold, startWorld, type UploadedKey, uploadKey } from './customer.ts';
-import { FOLDER, importImage, type Lxd, SSH_OPTIONS, ssh, startIncus, startSingleLxd } from './lxd.ts';
+import { serve, sha256 } from '../servers/images/source.ts';
+import {
+  type Customer,
+  login,
+  newCustomer,
+  type Sold,
+  startWorld,
+  type UploadedKey,
+  uploadKey,
+  type World,
+} from './customer.ts';
+import { FOLDER, type Lxd, SSH_OPTIONS, ssh, startIncus, startSingleLxd } from './lxd.ts';
 
-const { INCUS_ROOT, DEBIAN_IMAGE } = process.env;
+const { INCUS_ROOT, DEBIAN_IMAGE = '', SYSTEM_IMAGES = '' } = process.env;
+const OTHERS = SYSTEM_IMAGES.split(' ')
+  .filter(Boolean)
+  .map((pair) => pair.split('=') as [code: string, file: string]);
 const BRIDGE = 'br-debian';
 const HOSTNAME = 'web.example.org';
 const PASSWORD = 'correct horse battery';
@@ -33,11 +48,12 @@ describe.skipIf(!INCUS_ROOT)('A real Debian on Incus', () =>
 
 function describeDebian(start: () => Promise<Lxd>): void {
   let lxd: Lxd;
+  let world: World;
   let customer: Customer;
   let keys: readonly [UploadedKey, UploadedKey];
   let server: Sold;
-  const ends: (() => Promise<unknown>)[] = [];
-  const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
+  const ends: (() => unknown)[] = [];
+  const onEnd = (end: () => unknown) => void ends.push(end);
   afterAll(async () => {
     for (const end of ends.reverse()) await end();
   });
@@ -46,12 +62,26 @@ function describeDebian(start: () => Promise<Lxd>): void {
     lxd = await start();
     onEnd(() => lxd.stop());
     await lxd.call('DELETE', '/1.0/images/aliases/debian-13');
-    await importImage(lxd, ['debian-13'], DEBIAN_IMAGE);
     const environment = { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: BRIDGE };
-    const world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.77.0.0', onEnd);
+    world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.77.0.0', onEnd);
+    await bring('debian-13', DEBIAN_IMAGE);
     customer = await newCustomer(world, 500);
     keys = [await uploadKey(customer, 'owner'), await uploadKey(customer, 'owner-2')];
   });
+
+  /** Brings an image from a web server, as the guide says. */
+  async function bring(code: string, file: string): Promise<void> {
+    const url = await serve(onEnd, (_, response) => createReadStream(file).pipe(response));
+    const input = `engine: "lxc", code: "${code}", url: "${url}", sha256: "${sha256(readFileSync(file))}"`;
+    const { errors } = await world.operator(`mutation { importImage(input: {${input}}) { state } }`);
+    expect(errors).toBeUndefined();
+    await eventually(async () => {
+      const { engineImages } = (await world.operator('{ engineImages { code state trouble } }')).data;
+      const { state, trouble } = engineImages.find((one: { code: string }) => one.code === code);
+      expect(trouble).toBeNull();
+      return state === 'READY';
+    }, 200);
+  }
 
   const enter = (key: 0 | 1, command: string, address = server.ipv4) => login(address, keys[key].file, command, 120);
   /** Exit code 2 of cloud-init means success with deprecated settings. */
@@ -91,6 +121,14 @@ function describeDebian(start: () => Promise<Lxd>): void {
     expect(await ssh(server.ipv4, keys[0].file, 'true')).toBeUndefined();
     expect(await sshByPassword(server.ipv4, PASSWORD, 'hostname')).toBe(HOSTNAME);
     expect(await sshByPassword(server.ipv4, `${PASSWORD}s`, 'true')).toBeUndefined();
+  });
+
+  it.each(OTHERS)('is rebuilt with %s, which the service brought by URL, too', async (code, file) => {
+    await bring(code, file);
+    await customer.change(server.order_number, { action: 'rebuild', os: code, ssh_key_ids: [keys[1].id] }, 'running');
+    expect(await done(1)).toMatch(/status: done$/);
+    const release = await enter(1, 'hostname; . /etc/os-release; echo $ID-$VERSION_ID');
+    expect(release).toBe(`${HOSTNAME}\n${code}`);
   });
 
   it('leaves nothing on the engine after its deletion', async () => {

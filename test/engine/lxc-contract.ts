@@ -227,6 +227,17 @@ export function describeLxc(name: string, start: () => Promise<Lxd>, kind = CONT
       expect(await instancesOf(spec)).toEqual([]);
     });
 
+    it('starts a machine again after a restart of the engine', async () => {
+      const [driver, spec] = [newDriver(), newSpec()];
+      await driver.create(spec, never);
+      await lxd.kill();
+      await lxd.start();
+      expect(await driver.power(spec, 'off', 'off', never)).toMatchObject({ power: 'off' });
+      await driver.power(spec, 'on', 'on', never);
+      await eventually(async () => (await driver.observe(spec, never)).proven, bootSeconds);
+      await driver.destroy(spec, never);
+    });
+
     it('reports no room if the project has none left', async () => {
       await lxd.call('POST', '/1.0/projects', {
         name: 'full',

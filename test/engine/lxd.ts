@@ -19,8 +19,11 @@ export interface Lxd {
   begin(method: string, path: string, body?: object): Promise<unknown>;
   /** Starts the engine again after a kill. */
   start(): Promise<void>;
-  /** Kills the engine alone; its machines keep running. */
-  kill(): Promise<void>;
+  /** Kills the engine alone; its machines keep running. With SIGTERM it ends by itself. */
+  kill(signal?: 'SIGTERM'): Promise<void>;
+  /** Makes the engine hang until `thaw`: it accepts connections, and does nothing. */
+  freeze(): void;
+  thaw(): void;
   /** Stops the engine and removes its network, whose name other engines use, too. */
   stop(): Promise<void>;
 }
@@ -48,14 +51,18 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
           () => true,
           () => false,
         ),
-      60,
+      240,
     );
   };
-  const kill = async () => {
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
     const gone = once(daemon, 'exit');
-    daemon.kill('SIGKILL');
+    daemon.kill(signal);
     await gone;
   };
+  const [freeze, thaw] = (['SIGSTOP', 'SIGCONT'] as const).map((signal) => () => void daemon.kill(signal)) as [
+    () => void,
+    () => void,
+  ];
   await start();
   const begin: Lxd['begin'] = async (...given) => (await asked(socketPath, ...given)).metadata;
   const stop = async () => {
@@ -64,11 +71,14 @@ export async function startLxd(name: string, within: string[] = [], command = 'l
     const script = `kill $(sed -n 's/^pid: //p' ${dnsmasq}) 2>/dev/null; ip link del machines 2>/dev/null || true`;
     execFileSync('sh', ['-c', script]);
   };
-  return { folder, socketPath, call, begin, start, kill, stop };
+  return { folder, socketPath, call, begin, start, kill, freeze, thaw, stop };
 }
 
-/** Starts the Incus of another Debian from its folder. A chroot would prevent the user namespaces of Incus. */
-export function startIncus(name: string, root: string): Promise<Lxd> {
+/**
+ * Starts the Incus of another Debian from its folder. A chroot would prevent the user namespaces of Incus.
+ * @param within as for `startLxd`
+ */
+export function startIncus(name: string, root: string, within: string[] = []): Promise<Lxd> {
   const script = join(FOLDER, `within-${name}`);
   writeFileSync(
     script,
@@ -86,19 +96,20 @@ exec unshare -m --propagation private sh -ec '
 `,
     { mode: 0o755 },
   );
-  return startLxd(name, [script], '/usr/libexec/incus/incusd').then(prepared);
+  return startLxd(name, [...within, script], '/usr/libexec/incus/incusd').then((lxd) => prepared(lxd));
 }
 
 /**
  * Starts one server with a btrfs pool, the bridge 10.79.0.1/24, and the tiny image under image codes of the catalog.
  */
-export const startSingleLxd = (name: string): Promise<Lxd> => startLxd(name).then(prepared);
+export const startSingleLxd = (name: string, codes?: string[]): Promise<Lxd> =>
+  startLxd(name).then((lxd) => prepared(lxd, codes));
 
 /** The engine that has the bridge. It must stop before another engine can take the bridge. */
 let before: Lxd | undefined;
 
 /** Gives a server a pool, the bridge and the images. */
-export async function prepared(lxd: Lxd): Promise<Lxd> {
+export async function prepared(lxd: Lxd, codes = ['debian-13', 'alpine-3.22']): Promise<Lxd> {
   await before?.stop();
   before = lxd;
   await lxd.call('POST', '/1.0/storage-pools', { name: 'machines', driver: 'btrfs', config: { size: '8GiB' } });
@@ -107,7 +118,7 @@ export async function prepared(lxd: Lxd): Promise<Lxd> {
     type: 'bridge',
     config: { 'ipv4.address': '10.79.0.1/24', 'ipv4.nat': 'false', 'ipv6.address': 'none', 'dns.mode': 'none' },
   });
-  await importImage(lxd, ['debian-13', 'alpine-3.22']);
+  if (codes.length) await importImage(lxd, codes);
   return lxd;
 }
 

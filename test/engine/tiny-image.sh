@@ -26,6 +26,7 @@ cat >"$root/etc/inittab" <<'EOF'
 EOF
 cat >"$root/etc/rc" <<'EOF'
 #!/bin/sh
+echo >>/var/log/boots
 hostname "$(sed -n 's/^ *"hostname": *"\([^"]*\)".*/\1/p' /etc/user-data)"
 ip link set lo up
 ip link set eth0 up

@@ -4,10 +4,10 @@ import shared from '../../vitest.config.ts';
 export default defineConfig({
   test: {
     ...shared.test,
-    include: ['test/engine/*.engine.ts'],
+    include: ['test/engine/**/*.engine.ts'],
     exclude: [
       ...(process.env.INCUS_ROOT ? [] : ['test/engine/incus.engine.ts']),
-      ...(process.env.VM_IMAGE ? [] : ['test/engine/vm.engine.ts']),
+      ...(process.env.VM_IMAGE ? [] : ['test/engine/vm/*.engine.ts']),
       ...(process.env.DEBIAN_IMAGE ? [] : ['test/engine/debian.engine.ts']),
     ],
     // Engines share one network, so only one file runs at a time.

@@ -49,6 +49,12 @@ describe('A search for accounts', () => {
     },
   );
 
+  it('without words finds all, newest first', async () => {
+    const [first, second] = [await newAccount(), await newAccount()];
+    const { data } = await operator('{ accounts { id } }');
+    expect(data.accounts.slice(0, 2)).toEqual([{ id: second.id }, { id: first.id }]);
+  });
+
   it('is for the operator alone', async () => {
     const { graphql } = await newAccount();
     const { errors } = await graphql('{ accounts(search: "x") { id } }');

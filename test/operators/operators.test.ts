@@ -192,6 +192,13 @@ describe('The token of an operator', () => {
     expect(codeOf(await graphqlClient(graphqlUrl, token)(WHO))).toBeUndefined();
   });
 
+  it('keeps the role that another operator gave meanwhile', async () => {
+    const { id } = await add('meanwhile', 'SUPPORT');
+    const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: BILLING, seen: SUPPORT) { role } }';
+    expect((await operator(SET, { id })).data.setOperatorRole).toEqual({ role: 'BILLING' });
+    expect(JSON.stringify((await operator(SET, { id })).errors)).toContain('given the role BILLING meanwhile');
+  });
+
   it('gets a new role at once, and is stored as a digest alone', async () => {
     const { id, token, call } = await add('rol', 'OWNER');
     const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: READ_ONLY) { role } }';

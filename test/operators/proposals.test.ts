@@ -123,6 +123,21 @@ describe('An adjustment above the limit', () => {
   });
 });
 
+it('The list of proposals has pages, and no sum within the limit', async () => {
+  const { id } = await newAccount();
+  await adjust(await add('zed'), id, 5, 'small');
+  for (const key of ['one', 'two']) await adjust(bea, id, 700, key);
+  const PAGE =
+    'query ($cursor: Cursor) { proposals(limit: 1, state: OPEN, cursor: $cursor) { data { amountUsd } nextCursor } }';
+  const { nextCursor } = (await operator(PAGE)).data.proposals;
+  expect((await operator(PAGE, { cursor: nextCursor })).data.proposals.data).toEqual([{ amountUsd: 700 }]);
+  const ALL = 'query ($cursor: Cursor) { proposals(limit: 1, cursor: $cursor) { data { state } nextCursor } }';
+  const all = (await operator(ALL)).data.proposals;
+  expect((await operator(ALL, { cursor: all.nextCursor })).errors).toBeUndefined();
+  const amounts = (await operator('{ proposals(limit: 200) { data { amountUsd } } }')).data.proposals.data;
+  expect(amounts).not.toContainEqual({ amountUsd: 5 });
+});
+
 describe('The sums of an operator', () => {
   it('count together for a day, with both signs and of each kind', async () => {
     const account = await newAccount();
@@ -145,6 +160,16 @@ describe('The sums of an operator', () => {
     const codes = (await Promise.all([1, 2, 3, 4].map((n) => adjust(eva, id, 40, `part ${n}`)))).map(codeOf);
     expect(codes.filter((code) => code === undefined)).toHaveLength(2);
     expect(await balance()).toBe(80);
+  });
+
+  it('do not count a move again that is older than the limit', async () => {
+    const { id, balance } = await newAccount();
+    const max = await add('max');
+    await adjust(max, id, 90, 'older');
+    // As if the operator had sent it before the company set a limit.
+    await db.query(`update proposal set key = 'another' where key = 'older'`);
+    expect(codeOf(await adjust(max, id, 90, 'older'))).toBeUndefined();
+    expect(await balance()).toBe(90);
   });
 
   it('count nothing if the move is refused', async () => {

@@ -72,6 +72,22 @@ describe('An account', () => {
     await expect(paying).rejects.toMatchObject({ code: 'coin_unavailable' });
   });
 
+  it('opens others while dust reaches the addresses of its old top-ups', async () => {
+    const [key, first] = await open();
+    const old = [first];
+    while (old.length < key.limits.pendingTopups) {
+      await cancelTopUp(key, old.at(-1)!.orderNumber);
+      old.push(await openFor(key));
+    }
+    await cancelTopUp(key, old.at(-1)!.orderNumber);
+    await age(key, 40);
+    for (const { walletAddress } of old) chain.pay(walletAddress!, 1n);
+    await sync();
+    const states = await db.query('select distinct status from top_up where account_id = $1', [key.viewer!.accountId]);
+    expect(states).toEqual([{ status: 'CONFIRMING' }]);
+    expect(await openFor(key)).toMatchObject({ status: 'PENDING' });
+  });
+
   it('makes no room for further top-ups by dust, but by a dollar', async () => {
     const opened = await newCustomer();
     const context = { ...opened, limits: { ...opened.limits, pendingTopups: 1 } };

@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { insert } from '../../entities/database/table.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
+import type { EventType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Webhook } from '../../entities/webhooks/webhook.ts';
@@ -21,8 +22,12 @@ const delivered = async () =>
   (await db.query<{ webhookId: string }>('select webhook_id from webhook_delivery')).map(({ webhookId }) => webhookId);
 
 /** Runs the steps of the task as a worker does. @returns the webhooks of each batch */
-async function spread(eventId: string): Promise<string[][]> {
-  const { data } = publicEventTask(eventId, 'canary.updated');
+async function spread(
+  eventId: string,
+  between = async () => {},
+  type: EventType = 'canary.updated',
+): Promise<string[][]> {
+  const { data } = publicEventTask(eventId, type);
   const { start } = publicEventProcess(db, 2).steps;
   const batches: string[][] = [];
   let known: string[] = [];
@@ -36,6 +41,7 @@ async function spread(eventId: string): Promise<string[][]> {
     if (outcome.commit) batches.push(all.filter((id) => !known.includes(id)));
     known = all;
     if (outcome.kind === 'done') return batches;
+    if (!outcome.commit) await between();
     task = { ...task, data: { ...task.data, ...outcome.data } };
   }
 }
@@ -58,6 +64,16 @@ describe('A public event', () => {
       ofFree.slice(2),
     ]);
     expect(await db.query('select event_id from webhook_snapshot')).toEqual([{ eventId }]);
+  });
+
+  it('reaches an account that pays between those that have paid and the others', async () => {
+    const payer = await shop.account(0n);
+    const id = await newWebhook(payer, ['status.changed']);
+    const happening = { type: 'status.changed', resource: 'incident', actor: SYSTEM } as const;
+    const eventId = await db.transaction((tx) => record(tx, 'operator', newId('inc'), happening));
+    await spread(eventId, () => shop.fund(payer, 1_000_000n), 'status.changed');
+    const found = await db.query('select webhook_id from webhook_delivery where event_id = $1', [eventId]);
+    expect(found).toContainEqual({ webhookId: id });
   });
 
   it('keeps its row until its deliveries are written', async () => {

@@ -9,11 +9,17 @@ interface Step {
   title: string;
   /** The next act while the step is open. */
   hint: string;
+  /** The words of the engine or the gateway against it. */
+  trouble?: (lists: Lists) => unknown;
   path: string;
   isDone: (lists: Lists) => boolean;
 }
 
 const some = (lists: Lists, field: string, fits: (row: Row) => boolean = () => true) => (lists[field] ?? []).some(fits);
+/** The first words of a field among the rows. */
+const firstOf = (lists: Lists, list: string, field: string) => lists[list]?.find((row) => row[field])?.[field];
+const membersOf = ({ engines = [] }: Lists): string =>
+  engines.flatMap(({ members }) => (members as Row[]).map(({ name }) => name)).join(', ');
 const STEPS: readonly Step[] = [
   {
     ...{ title: 'A region is on offer', path: 'regions' },
@@ -30,11 +36,13 @@ const STEPS: readonly Step[] = [
     hint: 'Add the LXD or Incus server that carries your VPS, or hosts for dedicated servers.',
     isDone: (lists) =>
       some(lists, 'engines', ({ simulated, seenAt, trouble }) => Boolean(!simulated && seenAt && !trouble)),
+    trouble: (lists) => firstOf(lists, 'engines', 'trouble'),
   },
   {
     ...{ title: 'A host has room', path: 'hosts' },
     hint: 'Add the machines of the engine, with the size that you sell.',
     isDone: (lists) => some(lists, 'hosts', ({ state }) => state === 'ACTIVE'),
+    trouble: (lists) => membersOf(lists) && `The engine told of ${membersOf(lists)}.`,
   },
   {
     ...{ title: 'A network has addresses', path: 'networks' },
@@ -43,8 +51,9 @@ const STEPS: readonly Step[] = [
   },
   {
     ...{ title: 'A system is on offer', path: 'images' },
-    hint: 'Offer a system whose image the engine has, or import one.',
-    isDone: (lists) => some(lists, 'images', ({ offered }) => offered === true),
+    hint: 'Add a system, and import its image. An engine must have the image under the code of the system.',
+    isDone: (lists) => some(lists, 'catalog'),
+    trouble: (lists) => firstOf(lists, 'engineImages', 'trouble'),
   },
   {
     ...{ title: 'A tier has stock', path: 'stock' },
@@ -53,21 +62,32 @@ const STEPS: readonly Step[] = [
   },
   {
     ...{ title: 'A gateway takes coins', path: 'gateways' },
-    hint: 'Write PAYMENTS_FILE, and start the service again.',
-    isDone: (lists) => some(lists, 'gateways', ({ reachable, simulated }) => Boolean(reachable && !simulated)),
+    hint: 'Set PAYMENTS_FILE to a JSON file of gateways, as docs/operate/payments.md shows, and start the service again.',
+    isDone: (lists) => some(lists, 'gateways', ({ reachable, ...row }) => reachable === true && takesCoins(row)),
+    trouble: ({ gateways = [] }) => {
+      const silent = gateways.find((row) => takesCoins(row) && !row.reachable);
+      return silent && `${silent.name} does not answer. ${silent.warning ?? ''}`;
+    },
   },
 ];
 
-/** The open steps, until a server of a customer runs or every step is done. */
+/** Whether real customers can pay there. The entry of the public listener has no coins. */
+function takesCoins({ simulated, coins }: Row): boolean {
+  return !simulated && (coins as unknown[]).length > 0;
+}
+
+/** The steps, until a customer has a server. */
 export function FirstSteps({ lists }: { lists: Lists }) {
-  const isOver = some(lists, 'servers') || STEPS.every(({ isDone }) => isDone(lists));
-  if (isOver) return null;
+  if (some(lists, 'servers')) return null;
+  const isReady = STEPS.every(({ isDone }) => isDone(lists));
   return html`<section class="steps" aria-labelledby="first-steps">
     <h2 id="first-steps">To the first sale</h2>
+    ${isReady && html`<p class="calm">All is ready. Customers can register, pay, and order over REST or MCP.</p>`}
     <ol>${STEPS.map((step) => {
       const isDone = step.isDone(lists);
       return html`<li class=${isDone ? 'done' : ''}><a href="#${step.path}">
-        <strong>${step.title}</strong>${isDone ? html`<span>done</span>` : html`<span>${step.hint}</span>`}
+        <strong>${step.title}</strong><span>${isDone ? 'done' : step.hint}</span>
+        ${!isDone && step.trouble?.(lists) && html`<span class="problem">${step.trouble(lists)}</span>`}
       </a></li>`;
     })}</ol>
   </section>`;

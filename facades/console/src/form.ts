@@ -15,7 +15,8 @@ import {
   written,
 } from './model.ts';
 import type { Action } from './pages/page.ts';
-import { readValue, shapeOf, shown, typed } from './values.ts';
+import { suggest, suggestions } from './suggestions.ts';
+import { INPUTS, readValue, shapeOf, shown, typed } from './values.ts';
 
 interface Opened {
   action: Action;
@@ -50,7 +51,10 @@ export function openForm(form: Opened): void {
   problem.value = '';
   answer.value = undefined;
   isSending.value = false;
-  opened.value = { ...form, asked: askedBy(form) };
+  const asked = askedBy(form);
+  opened.value = { ...form, asked };
+  const names = asked.map(({ argument }) => argument.name);
+  void suggest(names, form.action.suggest).catch(() => {});
 }
 function close(): void {
   opened.value = undefined;
@@ -182,8 +186,8 @@ const isNeeded = ({ argument: { type, defaultValue } }: Asked): boolean => isReq
 
 function Field({ asked: { argument, first } }: { asked: Asked }) {
   const { name, type, description, defaultValue } = argument;
-  const initial = typed(first ?? (defaultValue === null ? undefined : JSON.parse(enumless(defaultValue))));
   const [shape, needed] = [shapeOf(type), isNeeded({ argument })];
+  const initial = typed(first ?? (defaultValue === null ? undefined : JSON.parse(enumless(defaultValue))), shape);
   const id = `field-${name}`;
   const shared = { id, name, required: needed, 'aria-describedby': `${id}-rule` };
   const choices = shape === 'yes or no' ? ['true', 'false'] : valuesOf(type);
@@ -198,7 +202,9 @@ function Field({ asked: { argument, first } }: { asked: Asked }) {
           )}</select>`
         : shape === 'lines' || shape === 'list' || shape === 'json'
           ? html`<textarea ...${shared} rows=${shape === 'list' ? 2 : 4} defaultValue=${initial}></textarea>`
-          : html`<input ...${shared} defaultValue=${initial} autocomplete="off" inputmode=${shape === 'number' ? 'decimal' : 'text'} />`
+          : html`<input ...${shared} type=${INPUTS[shape] ?? 'text'} step=${shape === 'time' ? 1 : undefined} list=${`${id}-names`} defaultValue=${initial}
+              autocomplete="off" inputmode=${shape === 'number' ? 'decimal' : 'text'} />
+            <datalist id=${`${id}-names`}>${suggestions.value[name]?.map((one) => html`<option value=${one}></option>`)}</datalist>`
     }
     <p class="hint" id="${id}-rule">${shape === 'list' ? `One a line. ${rule}` : rule}</p>
   </div>`;

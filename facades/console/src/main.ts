@@ -2,10 +2,11 @@
 import { effect, signal } from '@preact/signals';
 import { html, render } from 'htm/preact';
 import { connection, may, operator, resume, signOut } from './api.ts';
-import { followRow } from './details.ts';
 import { FormDialog } from './form.ts';
 import { Guard } from './guard.ts';
-import { followPage, ListPage } from './list.ts';
+import { followRow } from './list/details.ts';
+import { ListPage } from './list/list.ts';
+import { followPage } from './list/rows.ts';
 import { loadModel } from './model.ts';
 import { PAGES } from './pages/index.ts';
 import { Palette, togglePalette } from './palette.ts';

@@ -85,7 +85,7 @@ export const inWords = (name: string): string => {
     .toLowerCase()
     .split(' ');
   const written = words.map((word) => SPELLINGS[word] ?? word).join(' ');
-  return written[0]!.toUpperCase() + written.slice(1);
+  return /^vCPU/.test(written) ? written : written[0]!.toUpperCase() + written.slice(1);
 };
 const SPELLINGS: Record<string, string> = {
   ...{
@@ -99,5 +99,15 @@ const SPELLINGS: Record<string, string> = {
     bmc: 'BMC',
     tx: 'transaction',
   },
-  ...{ gb: 'GB', mb: 'MB', os: 'system', vcpus: 'vCPUs', cidr: 'network', ptr: 'PTR', sha256: 'SHA-256' },
+  ...{
+    gb: 'GB',
+    mb: 'MB',
+    tb: 'TB',
+    mbps: 'Mbps',
+    os: 'system',
+    vcpus: 'vCPUs',
+    cidr: 'network',
+    ptr: 'PTR',
+    sha256: 'SHA-256',
+  },
 };

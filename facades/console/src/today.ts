@@ -38,12 +38,13 @@ const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severit
 const PROGRESS = [
   ['regions', 'regions { offered }'],
   ['tiers', 'tiers { offered }'],
-  ['engines', 'engines { simulated seenAt trouble }'],
+  ['engines', 'engines { simulated seenAt trouble members { name } }'],
   ['hosts', 'hosts { state }'],
   ['addressPools', 'addressPools { id }'],
-  ['images', 'images { offered }'],
+  ['catalog', 'catalog { images { code } }'],
+  ['engineImages', 'engineImages { trouble }'],
   ['stock', 'stock { free }'],
-  ['gateways', 'gateways { reachable simulated }'],
+  ['gateways', 'gateways { name reachable simulated coins warning }'],
   ['servers', 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }'],
 ] as const;
 
@@ -53,9 +54,9 @@ const figures = signal<Lists>({});
 
 async function read(): Promise<void> {
   const allowed = PROGRESS.filter(([field]) => may(field)).map(([, query]) => query);
-  const { openMatters, ...rest } = await graphql<{ openMatters: Matter[] } & Record<string, Row[] | { data: Row[] }>>(
-    `{ ${[MATTERS, ...allowed].join(' ')} }`,
-  );
+  const { openMatters, ...rest } = await graphql<
+    { openMatters: Matter[] } & Record<string, Row[] | Record<string, Row[]>>
+  >(`{ ${[MATTERS, ...allowed].join(' ')} }`);
   lists.value = rowsOf(rest);
   matters.value = openMatters;
 }
@@ -63,9 +64,9 @@ async function readFigures(): Promise<void> {
   const allowed = FIGURES.filter(([field]) => may(field)).map(([, query]) => query);
   if (allowed.length) figures.value = rowsOf(await graphql(`{ ${allowed.join(' ')} }`));
 }
-const rowsOf = (answer: Record<string, Row[] | { data: Row[] }>): Lists =>
+const rowsOf = (answer: Record<string, Row[] | Record<string, Row[]>>): Lists =>
   Object.fromEntries(
-    Object.entries(answer).map(([field, value]) => [field, Array.isArray(value) ? value : value.data]),
+    Object.entries(answer).map(([field, value]) => [field, Array.isArray(value) ? value : Object.values(value)[0]!]),
   );
 const isOpen = computed(() => operator.value !== undefined && place.value.path === '');
 /** The rest between two readings while changes pour in, in milliseconds. Each reading asks every gateway. */

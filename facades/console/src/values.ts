@@ -2,7 +2,9 @@
 import { type Argument, innermost, inputsOf, isList, isRequired, memberOf, type TypeRef, valuesOf } from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
 
-export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group';
+export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group' | 'time' | 'day';
+/** The type of the input for a shape, if it is no text. Times are in UTC. */
+export const INPUTS: Partial<Record<Shape, string>> = { time: 'datetime-local', day: 'date' };
 
 /** Returns how a form asks for a value of the type. */
 export function shapeOf(type: TypeRef): Shape {
@@ -13,6 +15,8 @@ export function shapeOf(type: TypeRef): Shape {
   if (name === 'Boolean') return 'yes or no';
   if (name === 'JSON' || name === 'Labels' || name === 'PeeringDocument') return 'json';
   if (NUMBERS.has(name!)) return 'number';
+  if (name === 'DateTime') return 'time';
+  if (name === 'Date') return 'day';
   return LONG.has(name!) ? 'lines' : 'text';
 }
 
@@ -29,6 +33,7 @@ export function readValue({ name, type }: Argument, text: string): unknown {
     return number;
   }
   if (shape === 'yes or no') return text === 'true';
+  if (shape === 'time') return inTime(text);
   if (shape === 'list') return readList(type, text);
   if (shape === 'json') return readJson(name, text);
   return shape === 'lines' ? text : text.trim();
@@ -48,9 +53,16 @@ function readJson(name: string, text: string): unknown {
   }
 }
 
+/** A time of an input, in UTC, as the service takes it. The service refuses what is no time. */
+export function inTime(text: string): string {
+  const time = new Date(`${text}Z`);
+  return Number.isNaN(time.getTime()) ? text : time.toISOString();
+}
+
 /** A value as the form shows it before the person types. */
-export function typed(value: unknown): string {
+export function typed(value: unknown, shape?: Shape): string {
   if (value === null || value === undefined) return '';
+  if (shape === 'time') return String(value).slice(0, 19);
   if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join('\n');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -1,4 +1,5 @@
 /** Work that only one process does at a time, such as taking a nonce of the gas wallet. */
+import { forAllCallers } from '../../../entities/caller.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import { LOCK_NAME } from '../../../entities/database/lock-name.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -17,6 +18,7 @@ export function exclusiveOf(db: Database, name: string): Exclusive {
         // The caller need not wait for the end of the transaction, which commits nothing.
         await done.then(resolve);
       };
-      queue = queue.then(() => db.transaction(locked)).catch(reject);
+      // All payers wait in the queue, so no payer's other statements may delay it.
+      queue = queue.then(() => forAllCallers(() => db.transaction(locked))).catch(reject);
     });
 }

@@ -1,5 +1,6 @@
 /** The end of a change of a server: its columns, its money and its capacity. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { RESIZED_PRICE } from '../../../entities/servers/renewal.ts';
 import { ERASED, type Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { move } from '../move.ts';
 import { completeResize, undoResize } from './resize.ts';
@@ -24,7 +25,8 @@ export async function completeChange(tx: Transaction, server: Server, set: Parti
   const operation = change.operation as Operation;
   const isUpdate = operation === 'rebuild' || operation === 'resize';
   const more = { data: { operation }, ...(isUpdate && { event: 'server.updated' as const }) };
-  const well = { ...set, ...ENDED, failureCode: null, failureMessage: null };
+  const price = operation === 'resize' ? RESIZED_PRICE : {};
+  const well = { ...set, ...price, ...ENDED, failureCode: null, failureMessage: null };
   const { updatedAt } = await move(tx, server, ENDS[operation].status, well, more);
   if (change.operation === 'resize') await completeResize(tx, server, change, updatedAt);
 }

@@ -23,6 +23,8 @@ import {
   RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
@@ -52,7 +54,6 @@ export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
 /** Seconds for all answers of an engine, and seconds of those for questions about missing machines. */
 const [ANSWER_SECONDS, ASK_SECONDS] = [60, 40];
-
 /** Seconds before a machine without a server is reported: a server may be about to claim it. */
 const ORPHAN_SECONDS = 600;
 const ORPHANS_MAX = 1000;
@@ -90,7 +91,7 @@ interface Seen {
   awake: ExpectedMachine[];
   findings?(tx: Transaction): Promise<void>;
   hosts?(tx: Transaction): Promise<void>;
-  engine(tx: Transaction): Promise<unknown>;
+  engine(tx: Transaction): Promise<{ isNews: boolean }[]>;
 }
 
 /** Asks all engines at once. Their looks commit together, so a silent one delays the others, by a minute at most. */
@@ -134,9 +135,13 @@ export const observerProcess = (
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
           for (const look of looks) await look.hosts?.(tx);
-          for (const look of looks) await look.engine(tx);
+          const news: string[] = [];
+          for (const [index, { engine }] of looks.entries())
+            if ((await engine(tx))[0]?.isNews) news.push(names[index]!);
           for (const { order, ...machine } of awake.toSorted((a, b) => (a.order < b.order ? -1 : 1)))
             await startTask(tx, serverTask({ orderNumber: order, ...machine }));
+          const told = { type: 'engine.updated', actor: SYSTEM, data: { looked: true } } as const;
+          for (const name of news) await record(tx, OPERATOR_ACCOUNT, name, told);
         },
       });
     },

@@ -44,10 +44,7 @@ export const changeOf = ({ status, change }: Server): ServerChange | null =>
 /** The columns of the server after its change. */
 export function changedBy(change: ServerChange | null): Partial<Server> {
   if (change?.operation === 'resize')
-    return {
-      ...{ serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) },
-      ...{ nextPriceMicros: null, nextPriceFrom: null },
-    };
+    return { serviceCode: change.serviceCode, priceMonthMicros: BigInt(change.priceMonthMicros) };
   if (change?.operation !== 'rebuild') return {};
   const { os, sshKeyIds, sshPublicKeys } = change;
   return { os, sshKeyIds, sshPublicKeys };

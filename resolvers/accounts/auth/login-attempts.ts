@@ -1,5 +1,6 @@
 /** The counts of failed logins in the database: for all processes together, and also after a restart. */
 import { type BegunLogin, beginLogin, endLogin, rememberLogin } from '../../../entities/accounts/login-attempt.ts';
+import { forAllCallers } from '../../../entities/caller.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 
 export const WINDOW_SECONDS = 15 * 60;
@@ -57,11 +58,12 @@ export class LoginAttempts {
 
   /** Remembers that the name has logged in from the network. */
   async remember(pair: string): Promise<void> {
-    await rememberLogin(this.#db, pair).catch(this.#onError);
+    await forAllCallers(() => rememberLogin(this.#db, pair)).catch(this.#onError);
   }
 
   async #end(begun: BegunLogin, failed: boolean): Promise<void> {
-    await endLogin(this.#db, begun, failed).catch(this.#onError);
+    // The caller's other statements must not keep the failure from the count.
+    await forAllCallers(() => endLogin(this.#db, begun, failed)).catch(this.#onError);
     // One login has ended, so one waiting login can begin.
     for (const [wake, keys] of this.#waiting) if (keys.some((key) => begun.keys.includes(key))) return wake();
   }

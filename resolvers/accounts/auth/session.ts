@@ -15,7 +15,7 @@ import { SECONDS_TO_AN_HOUR_OLD_SESSION } from '../../../entities/history/audit.
 import { record } from '../../../entities/history/record.ts';
 import { idFloor, newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
-import { HAS_PAID } from '../../../entities/payments/payer.ts';
+import { IS_ACTIVE_PAYER } from '../../../entities/payments/payer.ts';
 import { digest, mintCredential } from '../../../entities/secrets.ts';
 import { actorOf, type Context } from '../../context.ts';
 import { limitReached } from '../../errors.ts';
@@ -53,7 +53,7 @@ interface Opening {
  * Opens a session. At the limit of the account or of the client, the session that was unused for longest ends. A login may
  * end any session, and an OAuth client only its own.
  * @param isLogin whether the session is a login; by default, those of OAuth clients are none
- * @throws ApiError session_limit_reached if there is no session to end, or rate_limited for an account that never paid
+ * @throws ApiError session_limit_reached if there is no session to end, or rate_limited for an account that never paid or is suspended
  */
 export async function openSession(
   context: Context,
@@ -90,8 +90,8 @@ async function refuseHaste(
   const client = isLogin ? source : 'oauth:%';
   const counted = [accountId, isOfClient(source) ? client : null, most, idFloor('aud', Date.now() - HASTE_MS)];
   const seconds = (await SECONDS_TO_AN_HOUR_OLD_SESSION.first(tx, counted))?.seconds ?? 0;
-  if (seconds <= 0 || (await HAS_PAID.first(tx, [accountId]))!.paid) return;
-  const detail = `An account that never paid opens ${most} sessions in an hour. Use one of them, pay, or wait.`;
+  if (seconds <= 0 || (await IS_ACTIVE_PAYER.first(tx, [accountId]))!.active) return;
+  const detail = `An account that never paid or is suspended opens ${most} sessions in an hour. Use one of them, pay, or wait.`;
   throw new ApiError('rate_limited', detail, { retryAfter: Math.ceil(seconds) });
 }
 

@@ -13,7 +13,8 @@ export interface RevocationRequest extends ClientCredentials {
 
 /**
  * Ends the grant of a token: the token, its pair, and all later pairs of the rotation. Ignores unknown and ended tokens,
- * and tokens of other clients, and answers the same.
+ * and tokens of other clients, and answers the same. A replaced access token ends the later pairs until its own expiry, because
+ * its holder may race with a refresh. A replaced refresh token always does, as at its second use.
  * @throws ApiError invalid_client or invalid_request
  */
 export async function revokeOauthToken(context: Context, request: RevocationRequest): Promise<Record<string, never>> {
@@ -24,6 +25,8 @@ export async function revokeOauthToken(context: Context, request: RevocationRequ
   const { db, requestId } = context;
   const found = await findSession(db, kind, token);
   if (!found || (required && found.source !== required)) return {};
+  // Old access tokens lie about in logs and backups. Their finder must not end the present login.
+  if (kind === 'at' && found.expiresAt.getTime() <= Date.now()) return {};
   const { id, accountId, source } = found;
   await db.transaction(async (tx) => {
     // Under this lock, no rotation escapes while the family ends.

@@ -1,6 +1,7 @@
 /** The throttle of logins with counts that processes share. The tests move the time in the database. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
+import { onBehalfOf } from '../../../entities/caller.ts';
 import { LoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -68,6 +69,22 @@ describe('The throttle of logins of several processes', () => {
     expect(await codeOf(processes[2]!.attempt(proven, async () => 'in'))).toBe('ok');
     expect(count(await tryAll(12, () => proven, wrong), 'invalid_login')).toBe(10);
     expect(await codeOf(processes[2]!.attempt(home, async () => 'in'))).toBe('ok');
+  });
+
+  it('counts failures whose caller has filled the queue of the database', async () => {
+    const asThief = <T>(work: () => Promise<T>) => onBehalfOf({ kind: 'account', group: 'acct_thief' }, work);
+    const gate = Promise.withResolvers<void>();
+    const guess = () => gate.promise.then(wrong);
+    const trier = { name: 'flooded@example.org', address: null };
+    const guesses = Array.from({ length: 10 }, () => asThief(() => codeOf(processes[0]!.attempt(trier, guess))));
+    await eventually(async () => {
+      const [row] = await db.query<{ most: number }>('select max(cardinality(under_way)) as most from login_tally');
+      return row!.most === 10;
+    });
+    const flood = Array.from({ length: 210 }, () => asThief(() => db.query('select pg_sleep(0.01)')).catch(() => {}));
+    gate.resolve();
+    await Promise.all([...guesses, ...flood]);
+    expect(await codeOf(processes[1]!.attempt(trier, async () => 'in'))).toBe('login_throttled');
   });
 
   it('stops counting a login under way whose process was killed', async () => {

@@ -63,6 +63,19 @@ describe('Revocation (RFC 7009)', () => {
     ]);
   });
 
+  it('by an expired access token ends no later token of its login, and by a spent refresh token all', async () => {
+    const { email, password } = await newAccount();
+    const { tokens: spent } = (await anonymous('POST', '/v1/auth/login', { email, password })).body;
+    const { refresh_token } = spent;
+    const { tokens: present } = (await anonymous('POST', '/v1/auth/token/refresh', { refresh_token })).body;
+    await db.query(`update session set expires_at = now() - interval '1 second' where id = $1`, [spent.token_id]);
+    const revoke = (token: string) => anonymous('POST', '/v1/oauth/revoke', undefined, bearer(token));
+    expect((await revoke(spent.access_token)).body).toEqual({});
+    expect((await introspect(present.access_token)).body.active).toBe(true);
+    expect((await revoke(spent.refresh_token)).body).toEqual({});
+    expect((await introspect(present.access_token)).body).toEqual({ active: false });
+  });
+
   it('gives the same answer for unknown tokens and tokens of others, and does not end them', async () => {
     const [mine, theirs] = [await newClient(), await newClient()];
     const [token, login] = [await tokenOf(theirs), (await newAccount()).accessToken];

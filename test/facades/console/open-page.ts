@@ -2,8 +2,11 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 
-/** Returns the ways to the console of a service. `start` launches the browser, and `stop` ends it. */
-export function consoleAt(own: string) {
+/**
+ * Returns the ways to the console of a service. `start` launches the browser, and `stop` ends it.
+ * @param onEnd takes the end of each page. Default: it comes with the end of the test.
+ */
+export function consoleAt(own: string, onEnd: (end: () => Promise<void>) => unknown = onTestFinished) {
   let browser: Browser;
   const start = async () => {
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
@@ -18,7 +21,7 @@ export function consoleAt(own: string) {
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
     page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
-    onTestFinished(async () => {
+    onEnd(async () => {
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
       expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);

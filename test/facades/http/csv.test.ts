@@ -1,6 +1,6 @@
 /** CSV, as spreadsheets read it. */
 import { expect, it } from 'vitest';
-import { csvLine } from '../../../facades/formats/csv.ts';
+import { csvLine } from '../../../facades/formats/csv-line.ts';
 
 it.each([
   ...['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '\u0000=1', '\u200b=1', '\ufeff=1', '\u00a0 \u2060=1', '\u3164=1'],

@@ -48,7 +48,7 @@ describe('An account that never paid', () => {
     const { status, headers, body } = await addKey();
     expect([status, body.code, body.retryable]).toEqual([429, 'rate_limited', true]);
     expect(body.detail).toBe(
-      'The limit "unpaid" allows 6 requests in 3600 seconds. It ends with the first payment of the account.',
+      'The limit "unpaid" allows 6 requests in 3600 seconds. It holds before the first payment of the account, and while the account is suspended.',
     );
     expect(headers.get('ratelimit-policy')).toContain('"unpaid";q=6;w=3600, "unpaid_network";q=24;w=3600');
     expect(body.retry_after).toBeGreaterThan(60);
@@ -117,7 +117,9 @@ describe('An account that never paid', () => {
     for (let i = 1; i < PER_HOUR; i++) expect((await login()).status).toBe(200);
     const { status, body } = await login();
     expect([status, body.code]).toEqual([429, 'rate_limited']);
-    expect(body.detail).toBe('An account that never paid opens 6 sessions in an hour. Use one of them, pay, or wait.');
+    expect(body.detail).toBe(
+      'An account that never paid or is suspended opens 6 sessions in an hour. Use one of them, pay, or wait.',
+    );
     await fund(30);
     expect((await login()).status).toBe(200);
   });
@@ -183,6 +185,30 @@ describe('An account that never paid', () => {
     const sql = `select count(*)::int as entries from audit_entry where action = 'api_key.refused' and account_id = $1`;
     await eventually(async () => (await limited.db.query<{ entries: number }>(sql, [id]))[0]!.entries === 1);
     expect(await count()).toBe(4 * PER_HOUR);
+  });
+});
+
+describe('A suspended account that has paid', () => {
+  const suspended = async () => {
+    const account = await newcomer();
+    await account.fund(30);
+    await account.counted();
+    await limited.operator(`mutation { suspendAccount(id: "${account.id}", reason: "A flood") { id } }`);
+    return account;
+  };
+
+  it('changes as little in an hour as one that never paid, until it is resumed', async () => {
+    const { id, addKey, fail } = await suspended();
+    await expect.poll(fail, { timeout: 60_000 }).toBe(429);
+    await limited.operator(`mutation { resumeAccount(id: "${id}") { id } }`);
+    await eventually(async () => (await addKey()).status === 200);
+  });
+
+  it('opens as few sessions in an hour', async () => {
+    const { email, password } = await suspended();
+    const login = () => limited.anonymous('POST', '/v1/auth/login', { email, password });
+    for (let i = 1; i < PER_HOUR; i++) expect((await login()).status).toBe(200);
+    expect((await login()).body.detail).toContain('suspended');
   });
 });
 

@@ -129,7 +129,7 @@ describe('An address', () => {
     await earlyInTheMinute();
     const account = { keyPerMinute: 1, keyPerHour: 1, accountPerMinute: 1, accountPerHour: 1 };
     const quotas = { ...account, publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 };
-    const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), hasPaid: async () => true, onError: () => {} });
+    const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), isPayer: async () => true, onError: () => {} });
     let allowed = 0;
     for (let i = 0; i < 120; i++) if (!(await limits.take(null, addressOf(i % 30))).deniedUntil) allowed++;
     expect(allowed).toBe(answered);
@@ -270,7 +270,7 @@ describe.runIf(hasRedis)('The window in Redis', () => {
           ...{ publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 },
         },
         secret: Buffer.alloc(32),
-        hasPaid: async () => true,
+        isPayer: async () => true,
         shared: store,
         onError: (line) => lines.push(line),
       });

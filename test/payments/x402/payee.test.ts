@@ -80,11 +80,10 @@ describe('The payee of x402', () => {
       ...{ orderNumber: 'TOP-2', coin: 'USDC', amountMicros: 1n, amountCrypto: '1' },
       ...{ createdAt: new Date(), expiresAt: new Date() },
     };
-    const { signal } = new AbortController();
-    await payments.openInvoice(db, 'acct_1', invoice, signal);
+    await payments.openInvoice(db, 'acct_1', invoice);
     await db.query('update deposit set next = 250');
-    await expect(payments.openInvoice(db, 'acct_1', invoice, signal)).rejects.toThrow('x402 pays to it.');
-    expect((await payments.openInvoice(db, 'acct_1', invoice, signal)).walletAddress).toBe(addressAt(251));
+    await expect(payments.openInvoice(db, 'acct_1', invoice)).rejects.toThrow('x402 pays to it.');
+    expect((await payments.openInvoice(db, 'acct_1', invoice)).walletAddress).toBe(addressAt(251));
   });
 
   it('must not be the gas wallet, and the service does not start with it', async () => {

@@ -131,6 +131,29 @@ it('The old price ends an announcement, and so does a resize', async () => {
   expect((await news(first)).at(-1)).toEqual({ nextPriceMonthUsd: null });
 });
 
+it('A server that resizes to the tier takes the announced price', async () => {
+  const grown = await ordered();
+  await updateServer(shop.context, grown, { powerState: 'OFF' });
+  await finish(shop, grown, 'STOPPED');
+  await updateServer(shop.context, grown, { serviceCode: 'vps-2' });
+  const [{ repriced }] = (await db.query<{ repriced: number }>(
+    `select count(*)::int as repriced from server where service_code = 'vps-2' or change ->> 'serviceCode' = 'vps-2'`,
+  )) as [{ repriced: number }];
+  await setPrice(operator, 'vps-2', { priceMonthMicros: 15_000_000n });
+  await expect(repriceServers(operator, 'vps-2', 13)).rejects.toMatchObject({ code: 'validation_failed' });
+  expect(await repriceServers(operator, 'vps-2', 14)).toMatchObject({ servers: repriced });
+  expect((await repriceServers(operator, 'vps-2', 14)).servers).toBe(0);
+  expect((await withdrawReprice(operator, 'vps-2')).servers).toBe(repriced);
+  expect((await repriceServers(operator, 'vps-2', 14)).servers).toBe(repriced);
+  expect((await news(grown)).at(-1)).toMatchObject({ nextPriceMonthUsd: 15 });
+  await finish(shop, grown, 'STOPPED');
+  expect(await shop.read(grown)).toMatchObject({
+    ...{ serviceCode: 'vps-2', priceMonthMicros: 12_000_000n, nextPriceMicros: 15_000_000n },
+    nextPriceFrom: expect.any(Date),
+  });
+  await setPrice(operator, 'vps-2', { priceMonthMicros: 12_000_000n });
+});
+
 /** Another shop, and the acts of its operator. */
 async function openAnother() {
   const another = await openCustomerShop(afterAll, { fundsMicros: 100_000_000n });
@@ -171,7 +194,7 @@ it('The operator takes an announcement back over servers with several prices, an
   await expect(another.withdraw('ams')).rejects.toMatchObject({ code: 'unknown_service_code' });
 });
 
-it('A promised lower price stays for a month, whatever the operator announces then', async () => {
+it('The operator cannot take a promised lower price back, and the server pays it for a month', async () => {
   const another = await openAnother();
   await another.price(10n);
   const order = await another.order();

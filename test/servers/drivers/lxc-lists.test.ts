@@ -138,6 +138,30 @@ it('The next look reads long states alone and last, so a timeout loses only them
   }
 });
 
+it('States that are long at every second look cost few requests after the first', async () => {
+  const [short, long] = [RUNNING, withLong(12)];
+  const running = [...long];
+  const { driver, lists } = await openListed(running);
+  await driver.meter(NEVER);
+  for (const now of [short, long, short, long]) {
+    running.splice(0, 30, ...now);
+    lists.length = 0;
+    await driver.meter(NEVER);
+    expect(lists).toEqual([['1', 12], ['2', 18], ...Array(12).fill(['2', 1])]);
+  }
+});
+
+it('A state that was short for ten looks is read among the others again', async () => {
+  const running = withLong(2);
+  const { driver, lists } = await openListed(running);
+  await driver.meter(NEVER);
+  running.splice(0, 30, ...RUNNING);
+  for (let look = 0; look < 10; look++) await driver.meter(NEVER);
+  lists.length = 0;
+  await driver.meter(NEVER);
+  expect(lists).toEqual([['2', 30]]);
+});
+
 it('A state that is short again counts again', async () => {
   const running = withLong(12);
   const { driver } = await openListed(running);

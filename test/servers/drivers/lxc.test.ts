@@ -154,12 +154,7 @@ describe('An instance', () => {
       ...{ 'ipv4.address': '192.0.2.7', 'ipv6.address': '2001:db8::1' },
     });
     const { eth0 } = instanceOf(SPEC, { ...OWN, polices: false }).devices;
-    const own = {
-      network: 'lxdbr0',
-      'ipv4.address': '192.0.2.7',
-      'ipv6.address': 'none',
-      'limits.ingress': '1000Mbit',
-    };
+    const own = { network: 'lxdbr0', 'ipv4.address': '192.0.2.7', 'limits.ingress': '1000Mbit' };
     expect(eth0).toEqual({ ...filters, ...own });
     const without = { ...SPEC, network: { ...SPEC.network, ipv4: null } };
     expect(instanceOf(without, BRIDGE).devices.eth0).toMatchObject({ ...filters, 'ipv4.address': 'none' });

@@ -43,10 +43,26 @@ it('An engine is added, changed, drained and removed only by the operator, and i
     expect((await customer.graphql(document)).errors[0].extensions.code).toBe('insufficient_scope');
   await act('removeEngine');
   const audit = await db.query(
-    `select actor_type from audit_entry where account_id = 'operator' and action = 'engine.updated' and resource_id = 'e1'`,
+    `select actor_type from audit_entry where account_id = 'operator' and action = 'engine.updated' and resource_id = 'e1'
+      and actor_type <> 'system'`,
   );
   expect(audit).toEqual(Array(5).fill({ actorType: 'operator' }));
   expect((await operator('{ engines { name } }')).data.engines).toEqual([{ name: 'simulated' }]);
+});
+
+it('A worker looks at a new engine at once, and tells the operator what it found', async () => {
+  await add({ name: 'silent', ...SOCKET });
+  const found = async () => {
+    const { data } = await operator(
+      '{ operatorEvents(type: "engine.updated") { data { subject data } } engines { name trouble } }',
+    );
+    const { trouble } = data.engines.find(({ name }: { name: string }) => name === 'silent');
+    return { trouble, told: data.operatorEvents.data[0] };
+  };
+  await expect
+    .poll(found)
+    .toEqual({ trouble: expect.any(String), told: { subject: 'silent', data: { looked: true } } });
+  await operator('mutation { removeEngine(name: "silent") { name } }');
 });
 
 it.each([

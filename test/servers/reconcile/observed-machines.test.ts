@@ -1,4 +1,4 @@
-/** The observer mends a few differences: it removes machines that were given up, and machines that should be off go off again. */
+/** The observer mends a few differences. It removes machines that were given up, and others go off again. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
 import { Finding } from '../../../entities/servers/finding.ts';

@@ -72,12 +72,12 @@ export const CATALOG: readonly Page[] = [
       { field: 'free', title: 'Free', as: 'number' },
       { field: 'total', title: 'Limit', as: 'number', wide: true },
     ],
-    actions: [{ mutation: 'setStock', label: 'Set a limit' }],
+    actions: [{ mutation: 'setStock', label: 'Set a limit', of: () => ({ seen: 0 }) }],
     rowActions: [
       {
         mutation: 'setStock',
         label: 'Set the limit',
-        of: ({ region, serviceCode }) => ({ region, serviceCode }),
+        of: ({ region, serviceCode, total }) => ({ region, serviceCode, seen: total }),
         first: ({ total }) => ({ total }),
       },
     ],
@@ -119,7 +119,7 @@ export const CATALOG: readonly Page[] = [
       { field: 'engine', title: 'Engine' },
       { field: 'trouble', title: 'Trouble' },
     ],
-    actions: [{ mutation: 'importImage', label: 'Import an image' }],
+    actions: [{ mutation: 'importImage', label: 'Import an image', suggest: { code: 'images { code }' } }],
     rowActions: [
       { mutation: 'refreshImage', label: 'Refresh', of: imageKey },
       { mutation: 'withdrawImage', label: 'Withdraw', of: imageKey, destroys: true },

@@ -23,7 +23,10 @@ export const COMPANY: readonly Page[] = [
       { mutation: 'addOperator', label: 'Add a tool', shows: 'token operator { name role expiresAt }' },
     ],
     rowActions: [
-      { mutation: 'setOperatorRole', label: 'Change the role', of: byId, when: not('state', 'ENDED') },
+      {
+        ...{ mutation: 'setOperatorRole', label: 'Change the role', when: not('state', 'ENDED') },
+        of: ({ id, role }) => ({ id, seen: role }),
+      },
       {
         ...{ mutation: 'renewInvitation', label: 'Invite again', of: byId, when: not('state', 'ENDED') },
         ...{ shows: 'code operator { name role invitationExpiresAt }', destroys: true },

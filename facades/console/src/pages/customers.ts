@@ -13,7 +13,7 @@ const ownLimits = ({ ownLimits }: Row): Row =>
 
 export const CUSTOMERS: readonly Page[] = [
   {
-    ...{ path: 'servers', group: 'Customers', title: 'Servers', list: 'servers', key: 'orderNumber' },
+    ...{ path: 'servers', group: 'Customers', title: 'Servers', list: 'servers', key: 'orderNumber', one: 'server' },
     filters: ['status', 'region', 'hostname', 'labelSelector'],
     fields: `orderNumber accountId kind status hostname serviceCode region os ipv4 ipv6 priceMonthUsd paidUntil autoRenew
       deleteProtection trafficUsedGb failure { code message } createdAt updatedAt`,
@@ -32,6 +32,10 @@ export const CUSTOMERS: readonly Page[] = [
         ...{ mutation: 'updateServer', label: 'Change' },
         of: ({ orderNumber }) => ({ orderNumber }),
         when: is('status', 'RUNNING', 'STOPPED', 'SUSPENDED'),
+      },
+      {
+        ...{ mutation: 'openCase', label: 'Open a case', when: not('ipv4', null) },
+        of: ({ ipv4 }) => ({ input: { address: ipv4 } }),
       },
       {
         ...{ mutation: 'removeServer', label: 'Delete', destroys: true },
@@ -73,6 +77,7 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'setAccountLimits', label: 'Set its limits', of: (row) => ({ id: row.id, input: ownLimits(row) }) },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
+      { mutation: 'requestPayout', label: 'Request a payout', of: ({ id }) => ({ accountId: id }) },
       {
         ...{
           mutation: 'resetPassword',
@@ -90,7 +95,8 @@ export const CUSTOMERS: readonly Page[] = [
       { mutation: 'closeAccount', label: 'Close', of: byId, destroys: true },
       { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
     ],
-    empty: 'Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
+    empty:
+      'No account fits. Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
   },
   {
     ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },

@@ -36,7 +36,7 @@ export const MACHINES: readonly Page[] = [
       { field: 'claimedMemoryMb', title: 'MB sold', as: 'number', wide: true },
       { field: 'memoryMb', title: 'of MB', as: 'number', wide: true },
     ],
-    actions: [{ mutation: 'addHost', label: 'Add a host' }],
+    actions: [{ mutation: 'addHost', label: 'Add a host', suggest: { name: 'engines { members { name } }' } }],
     rowActions: [
       { mutation: 'updateHost', label: 'Change', of: byName },
       { mutation: 'drainHost', label: 'Drain', of: byName, when: is('state', 'ACTIVE') },
@@ -46,6 +46,18 @@ export const MACHINES: readonly Page[] = [
       { mutation: 'retireBox', label: 'Retire', of: byName, destroys: true, when: is('kind', 'DEDICATED') },
       { mutation: 'removeHost', label: 'Remove', of: byName, destroys: true },
     ],
+    plot: {
+      title: 'Sold and free memory of each host',
+      name: ({ name }) => String(name),
+      series: [
+        { title: 'MB sold', value: ({ claimedMemoryMb }) => Number(claimedMemoryMb) },
+        {
+          title: 'MB left',
+          value: ({ memoryMb, claimedMemoryMb }) => Math.max(0, Number(memoryMb) - Number(claimedMemoryMb)),
+        },
+      ],
+      unit: 'MB',
+    },
     empty: 'No host yet. Add the machines of your engines. You sell their room.',
   },
   {

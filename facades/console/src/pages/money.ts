@@ -7,6 +7,13 @@ const asSeen = ({ id, status }: Row): Row => ({ id, status });
 const isLost = ({ status, missingSince }: Row): boolean =>
   status === 'UNMATCHED' || status === 'REVERSED' || missingSince !== null;
 
+const series = (title: string, field: string) => ({ title, value: (row: Row) => Number(row[field]) });
+/** The amount of a row if it is of one of the kinds. */
+const ofKinds =
+  (field: string, ...kinds: string[]) =>
+  (row: Row) =>
+    kinds.includes(String(row.kind)) ? Number(row[field]) : 0;
+
 export const MONEY: readonly Page[] = [
   {
     ...{ path: 'payments', group: 'Money', title: 'Payments', list: 'payments', key: 'id' },
@@ -114,6 +121,12 @@ export const MONEY: readonly Page[] = [
       { field: 'earnedUsd', title: 'Earned', as: 'number', wide: true },
       { field: 'refundedUsd', title: 'Refunded', as: 'number', wide: true },
     ],
+    plot: {
+      title: 'Earned and refunded money of each tier in each region',
+      name: ({ serviceCode, region }) => `${serviceCode} ${region}`,
+      series: [series('Earned', 'earnedUsd'), series('Refunded', 'refundedUsd')],
+      unit: 'USD',
+    },
     empty: 'No server was sold yet.',
   },
   {
@@ -125,6 +138,12 @@ export const MONEY: readonly Page[] = [
       { field: 'creditedUsd', title: 'Credited', as: 'number' },
       { field: 'paidOutUsd', title: 'Paid out', as: 'number', wide: true },
     ],
+    plot: {
+      title: 'Payments of each coin, and the part that payouts sent back',
+      name: ({ coin }) => String(coin),
+      series: [series('Credited', 'creditedUsd'), series('Paid out', 'paidOutUsd')],
+      unit: 'USD',
+    },
     empty: 'No payment came in this range.',
   },
   {
@@ -132,7 +151,7 @@ export const MONEY: readonly Page[] = [
     filters: ['days'],
     fields: 'day kind transfers creditedUsd debitedUsd',
     columns: [
-      { field: 'day', title: 'Day' },
+      { field: 'day', title: 'Day', as: 'day' },
       { field: 'kind', title: 'Kind' },
       { field: 'transfers', title: 'Transfers', as: 'number', wide: true },
       { field: 'creditedUsd', title: 'Credited', as: 'number' },
@@ -143,6 +162,17 @@ export const MONEY: readonly Page[] = [
       { mutation: 'recordMovement', label: 'Record a movement' },
       { mutation: 'closeMonth', label: 'Close a month', destroys: true },
     ],
+    plot: {
+      title: 'Top-ups, renewals with orders, and refunds of each day',
+      name: ({ day }) => String(day).slice(0, 10),
+      series: [
+        { title: 'Top-ups', value: ofKinds('creditedUsd', 'topup') },
+        { title: 'Orders and renewals', value: ofKinds('debitedUsd', 'hold', 'renewal') },
+        { title: 'Refunds', value: ofKinds('creditedUsd', 'refund', 'release') },
+      ],
+      unit: 'USD',
+      isInOrder: true,
+    },
     empty: 'The books are empty.',
   },
 ];

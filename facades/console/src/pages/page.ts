@@ -15,6 +15,8 @@ export interface Action {
   first?: (row: Row) => Row;
   /** Whether the action fits the state of the row. */
   when?: (row: Row) => boolean;
+  /** Queries whose texts the form offers for an argument, such as the hosts that engines told of. */
+  suggest?: Record<string, string>;
   /** The person must type the name of the row, because the action destroys something. */
   destroys?: boolean;
   /** The fields of the answer to show once, such as a token. */
@@ -30,6 +32,17 @@ export interface Column {
   wide?: boolean;
 }
 
+/** A plot above a list. Rows of one name count together. */
+export interface Plot {
+  /** A description for people who do not see it. */
+  title: string;
+  name: (row: Row) => string;
+  series: { title: string; value: (row: Row) => number }[];
+  unit: 'USD' | 'MB';
+  /** The rows come newest first, and the plot shows them in the order of time. Otherwise the largest is the first. */
+  isInOrder?: boolean;
+}
+
 export interface Page {
   path: string;
   group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Company';
@@ -43,6 +56,9 @@ export interface Page {
   columns: Column[];
   /** A root field that takes the id of a row, and the parts that its details add. */
   details?: { field: string; fields: string };
+  plot?: Plot;
+  /** A root field that gives a row by its key, also one that the list has not read. */
+  one?: string;
   /** The fields that name a row. No two rows of the list have the same values in all of them. */
   key: string;
   actions?: Action[];

@@ -23,13 +23,15 @@ export class EngineError extends DriverError {
   }
 }
 
+/** The engine does not trust us any more, starts, or is gone behind its proxy. The state is unknown, so the worker must not give up a machine. */
+const AWAY: ReadonlySet<number> = new Set([401, 403, 502, 503, 504]);
+
 function codeOf(status: number, text: string): DriverErrorCode {
   if (/reached maximum|no space left|disk quota exceeded|not enough|exceeds? (the )?(project|available)/i.test(text))
     return 'no_capacity';
   if (/unable to connect|missing event connection|no available dqlite|no known leader|shutting down/i.test(text))
     return 'unreachable';
-  // The engine does not trust us any more. The state is unknown, so the worker must not give up a machine.
-  return status === 401 || status === 403 ? 'unreachable' : 'failed';
+  return AWAY.has(status) ? 'unreachable' : 'failed';
 }
 
 interface Operation {

@@ -193,7 +193,7 @@ export function looseCards(instances: readonly Instance[]): string[] {
   if (!loose.length) return [];
   const [{ name }] = loose as [Instance];
   return [
-    `An older version made the network cards of ${loose.length} of our machines, such as ${name}. They may reach other machines ` +
-      'until their next start by the service. See "Keeping machines apart" in docs/operate/lxd.md.',
+    `An older version made the network cards of ${loose.length} of our machines, such as ${name}. ` +
+      'Until their next start by the service they may reach other machines, or fail to start again. See "Keeping machines apart" in docs/operate/lxd.md.',
   ];
 }

@@ -10,6 +10,8 @@ const PART = 20;
 const STATED_BYTES_MAX = 256 * 2 ** 10;
 /** The most bytes of one instance with its state. User data take at most 0.75 MiB; the rest is for keys and the state. */
 const ALONE_BYTES_MAX = 1.25 * 2 ** 20;
+/** Looks in which a state is read alone after it was too long. To find it in its part again costs ten requests. */
+const ALONE_LOOKS = 10;
 
 /** 1: instances; 2: with their states. */
 type Recursion = 1 | 2;
@@ -17,8 +19,8 @@ type Recursion = 1 | 2;
 /** Lists the instances of one engine. */
 export class InstanceLists {
   readonly #client: LxcClient;
-  /** The names of instances whose state was too long the last time. */
-  #long = new Set<string>();
+  /** The names of instances whose state was too long, with the looks that still read it alone. */
+  #long = new Map<string, number>();
 
   constructor(client: LxcClient) {
     this.#client = client;
@@ -32,20 +34,22 @@ export class InstanceLists {
 
   /**
    * Like `instances`, with their states, but without those that are too long. Root in a machine can make its state as long
-   * as it likes. The next call reads it alone and last. If that fails or takes too long, only this state is missing.
+   * as it likes. The next calls read it alone and last. If that fails or takes too long, only this state is missing.
    */
   async states(signal: AbortSignal): Promise<StatedInstance[]> {
     const whole = this.#long.size ? undefined : await this.#ask(2, signal);
     if (whole) return whole;
     const names = await this.#names(signal);
     const long = this.#long;
-    this.#long = new Set(names.filter((name) => long.has(name)));
-    const last = await this.#inParts(1, [...this.#long], signal);
-    const rest = names.filter((name) => !long.has(name));
+    const [alone, rest] = [names.filter((name) => long.has(name)), names.filter((name) => !long.has(name))];
+    this.#long = new Map(alone.map((name) => [name, long.get(name)!]));
+    const last = await this.#inParts(1, alone, signal);
     const found = await this.#inParts(2, rest, signal);
     for (const one of last) {
       const [stated] = (await this.#ask(2, signal, [one.name]).catch(() => undefined)) ?? [];
-      if (stated) this.#long.delete(one.name);
+      const looks = stated ? this.#long.get(one.name)! - 1 : ALONE_LOOKS;
+      if (looks) this.#long.set(one.name, looks);
+      else this.#long.delete(one.name);
       found.push(stated ?? one);
     }
     return found;
@@ -69,7 +73,7 @@ export class InstanceLists {
     if (found) return found;
     if (names.length === 1) {
       if (recursion === 1) throw new TooLong();
-      this.#long.add(names[0]!);
+      this.#long.set(names[0]!, ALONE_LOOKS);
       return this.#part(1, names, signal);
     }
     const half = names.length >> 1;

@@ -58,32 +58,39 @@ const APART = {
   'security.port_isolation': 'true',
 } as const;
 
-/** Whether a card lacks a filter, because an older version made it. */
+/**
+ * A card without an IPv6 address, on the engine's own bridge or another. On its own bridge, `none` would prevent each start after
+ * a restart of LXD 5.0. Without the key, the engine filters all IPv6 there, because its bridge has none.
+ */
+export const withoutIpv6 = ({ 'ipv6.address': _, ...nic }: Record<string, string>): Record<string, string> =>
+  nic.network ? nic : { ...nic, 'ipv6.address': 'none' };
+
+/** Whether a card lacks a filter, or may not start again, because an older version made it. */
 export const isLoose = (nic: Record<string, string>): boolean =>
-  Object.entries(APART).some(([name, value]) => nic[name] !== value);
+  Object.entries(APART).some(([name, value]) => nic[name] !== value) ||
+  (nic.network !== undefined && nic['ipv6.address'] === 'none');
 
 /** An older card with all filters, and with its own addresses. */
-export const tightened = (nic: Record<string, string>): Record<string, string> => ({
-  ...{ 'ipv4.address': 'none', 'ipv6.address': 'none' },
-  ...nic,
-  ...APART,
-});
+export function tightened(nic: Record<string, string>): Record<string, string> {
+  const has = (nic['ipv6.address'] ?? 'none') !== 'none';
+  return { 'ipv4.address': 'none', ...(has ? nic : withoutIpv6(nic)), ...APART };
+}
 
 /**
  * The network card of a machine. It sends only from its own MAC and addresses, and never a router advertisement. A
  * missing family of addresses is filtered, too. It reaches no other card on the bridge.
  */
 export function nicOf(own: MachineNetwork, network: Network, speed: Speed): Record<string, string> {
-  return {
+  const card = {
     type: 'nic',
     name: NIC,
     ...(network.managed ? { network: network.name } : { nictype: 'bridged', parent: network.name }),
     hwaddr: own.mac,
     'ipv4.address': own.ipv4?.address ?? 'none',
-    'ipv6.address': (network.ipv6 && own.ipv6?.address) || 'none',
     ...APART,
     ...ratesOf(speed),
   };
+  return network.ipv6 && own.ipv6 ? { ...card, 'ipv6.address': own.ipv6.address } : withoutIpv6(card);
 }
 
 /** Whether the engine failed because its kernel lacks the module that limits what a machine sends. */

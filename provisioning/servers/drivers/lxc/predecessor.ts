@@ -6,7 +6,7 @@
 import type { Power } from '../driver.ts';
 import type { LxcEngine } from './engine.ts';
 import { type Instance, isParked, MARK } from './instance.ts';
-import { NIC } from './network.ts';
+import { NIC, withoutIpv6 } from './network.ts';
 
 /** The state of a predecessor before its rebuild. */
 interface Former {
@@ -44,12 +44,11 @@ export async function park(
 
 /** The same network card without addresses. With no card at all, cloud-init would take the machine for a new one. */
 const without = (nic: Record<string, string>): Record<string, string> => ({
-  ...nic,
+  ...withoutIpv6(nic),
   // The engine refuses two cards with one MAC.
   hwaddr: `06${nic.hwaddr!.slice(2)}`,
   'ipv4.address': 'none',
   'security.ipv4_filtering': 'true',
-  'ipv6.address': 'none',
   'security.ipv6_filtering': 'true',
 });
 

@@ -45,8 +45,8 @@ export class Btcpay {
   destination: string | undefined;
   /** The payment method whose new invoices get no answer. */
   silent: string | undefined;
-  /** How many requests wait for an answer that never comes. */
-  waiting = 0;
+  /** The bodies of the requests that got no answer. */
+  readonly unanswered: string[] = [];
   /** The fee that the store adds to the due amount. */
   fee = 0n;
   url = '';
@@ -72,6 +72,7 @@ export class Btcpay {
   /** Answers all methods again, and ends the requests that wait. */
   wake(): void {
     this.silent = undefined;
+    this.unanswered.length = 0;
     this.#server.closeAllConnections();
   }
 
@@ -117,7 +118,7 @@ export class Btcpay {
     const wrong = endpoint.problemsOfRequest(searchParams, body);
     this.problems.push(...wrong);
     if (wrong.length) return void say(400, wrong);
-    if (this.silent && text.includes(this.silent)) return void this.waiting++;
+    if (this.silent && text.includes(this.silent)) return void this.unanswered.push(text);
     const fault = this.faults.shift();
     if (fault === 'broken') return void say(502, { code: 'bad-gateway' });
     const value = this.#do(endpoint.id, pathname.split('/'), searchParams, body);

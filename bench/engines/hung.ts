@@ -1,5 +1,5 @@
 /**
- * `node bench/hung.ts`, a part of `npm run bench`. Forty engines accept connections and never answer. A service carries out
+ * `node bench/engines/hung.ts`, a part of `npm run bench`. Forty engines accept connections and never answer. A service carries out
  * twelve changes at each of them, and reboots a machine of another engine. A second service reboots a machine without such
  * neighbours. Their reboots take turns, so other load on the machine slows both. The run is longer than a silent call, so
  * it has the retries, too.
@@ -9,12 +9,12 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Database } from '../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
-import { newFolder, type RestClient, removeFolder, restClient, spawnService } from '../test/setup/spawn.ts';
-import { median, print } from './figure.ts';
-import { run, stops } from './run.ts';
-import { newOrderer } from './seed.ts';
+import { Database } from '../../entities/database/database.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { newFolder, type RestClient, removeFolder, restClient, spawnService } from '../../test/setup/spawn.ts';
+import { median, print } from '../figure.ts';
+import { run, stops } from '../run.ts';
+import { newOrderer } from '../seed.ts';
 
 const ENGINES = 40;
 /** The changes that a worker carries out at one engine at once, and the accounts that share all changes. */

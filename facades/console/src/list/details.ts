@@ -1,0 +1,104 @@
+/** The details of an open row, with its buttons, and with the parts that its list does not have. */
+import { effect, signal } from '@preact/signals';
+import { html } from 'htm/preact';
+import type { ComponentChildren } from 'preact';
+import { changes, graphql, may, type Row } from '../api.ts';
+import { openForm } from '../form.ts';
+import { Guard } from '../guard.ts';
+import { inWords, memberOf, rootField } from '../model.ts';
+import { paced } from '../pace.ts';
+import { type Action, nameOf, type Page } from '../pages/page.ts';
+import { go, place } from '../place.ts';
+import { shown } from '../values.ts';
+import { Cell, typeIn } from './cell.ts';
+import { linkTo } from './links.ts';
+import { listed, readAll } from './rows.ts';
+
+/** The parts, with the id of their row. */
+const read = signal<{ id: string; parts: Row } | undefined>(undefined);
+/** An open row that its list has not read, such as the old server of a link. */
+export const single = signal<{ page: Page; row: Row } | undefined>(undefined);
+
+/** The rest between two readings while changes pour in, in milliseconds. The service notes each look at a customer. */
+const REST_MS = 5_000;
+/** The page with its open row that the parts belong to. */
+let openRow = '';
+
+/** Reads the parts of the open row, whenever another row opens or the service changes. */
+export function followRow(pages: readonly Page[]): () => void {
+  const readOpen = async () => {
+    const { path, search } = place.peek();
+    const [page, id] = [pages.find((one) => one.path === path), search.get('row')];
+    if (!page || !id) return;
+    const isOpen = () => place.peek().path === path && place.peek().search.get('row') === id;
+    if (page.details) {
+      const parts = await one(page.details.field, 'id', page.details.fields, id);
+      if (isOpen()) read.value = { id, parts };
+    }
+    const isListed = listed.peek()?.rows.some((row) => nameOf(page, row) === id) ?? true;
+    if (!page.one || isListed) return;
+    const row = await one(page.one, page.key, page.fields, id);
+    if (isOpen()) single.value = { page, row };
+  };
+  const again = paced(readOpen, () => REST_MS);
+  return effect(() => {
+    const { path, search } = place.value;
+    const isNew = openRow !== `${path} ${search.get('row')} ${listed.value === undefined}`;
+    openRow = `${path} ${search.get('row')} ${listed.value === undefined}`;
+    // The row of the list stays after a fault, and the next change asks again.
+    if (isNew) void readOpen().catch(() => {});
+    else if (changes.value) again();
+  });
+}
+
+/** Reads one thing by its key. @throws Refusal */
+async function one(field: string, key: string, fields: string, id: string): Promise<Row> {
+  return (await graphql<Record<string, Row>>(`query ($id: ID!) { ${field}(${key}: $id) { ${fields} } }`, { id }))[
+    field
+  ]!;
+}
+
+/** Shows each part under its name: a list of things, or one thing. @param field the root field that gives the parts */
+function Parts({ id, field }: { id: string; field: string }) {
+  if (read.value?.id !== id) return null;
+  const { type } = rootField(field);
+  return html`${Object.entries(read.value.parts).map(
+    ([name, part]) => html`<section><h3>${inWords(name)}</h3><ul>
+      ${[part].flat().map((thing) => html`<li>${shown(name, thing, memberOf(type, name))}</li>`)}
+    </ul></section>`,
+  )}`;
+}
+
+export function Details({ page, row }: { page: Page; row: Row }) {
+  const fitting = (page.rowActions ?? []).filter(({ when }) => !when || when(row));
+  const name = nameOf(page, row);
+  const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
+  return html`<aside class="details" aria-label="Details">
+    <header><h2>${name}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
+    <${Buttons} actions=${fitting} row=${row} name=${name} done=${() => readAll(page)} />
+    <dl>${Object.keys(row).map((field) => {
+      const link = row[field] === name ? undefined : linkTo(field, row[field]);
+      const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;
+      return html`<div><dt>${inWords(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
+    })}</dl>
+    ${page.details && html`<${Parts} id=${name} field=${page.details.field} />`}
+  </aside>`;
+}
+
+interface ButtonsProps {
+  actions: Action[];
+  row?: Row;
+  name?: string;
+  done: () => unknown;
+  children?: ComponentChildren;
+}
+export function Buttons({ actions, row, name, done, children }: ButtonsProps) {
+  const allowed = actions.filter(({ mutation }) => may(mutation));
+  return html`<div class="buttons">${allowed.map(
+    (
+      action,
+    ) => html`<button class=${action.destroys ? 'danger' : ''} onClick=${() => openForm({ action, row, name, done })}>
+      ${action.label}
+    </button>`,
+  )}${children}</div>`;
+}
