@@ -8,8 +8,8 @@ import { ANNOUNCE_PRICE, COUNT_PROMISED, WITHDRAW_PRICE } from '../../entities/s
 import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
-import { requireVersion } from './items.ts';
 import { recordByOperator } from '../record.ts';
+import { requireVersion } from './items.ts';
 
 /** The shortest notice of a higher price, and the longest of any, in days. */
 const [RAISE_DAYS_MIN, DAYS_MAX] = [14, 365];

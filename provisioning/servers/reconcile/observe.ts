@@ -8,6 +8,8 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
   CLOSE_REMOVED,
@@ -23,8 +25,6 @@ import {
   RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
-import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
-import { record } from '../../../entities/history/record.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
