@@ -117,6 +117,7 @@ export const FIND_TIER = statement({
   priceMonthMicros: column.bigint(),
   details: column.json<VpsDetails | DedicatedDetails>(),
   offered: column.boolean(),
+  version: column.int(),
 })`
-  select kind, price_month_micros, details, offered from catalog_item
+  select kind, price_month_micros, details, offered, version from catalog_item
     where code = $1 and kind in ('vps', 'dedicated')`;

@@ -2,6 +2,7 @@
  * The open matters of the operator: one list of all that somebody should look at. No table keeps them. Each read derives them
  * from other tables, so a matter goes with its cause.
  */
+import { FIND_REFUSED_CASES } from '../entities/accounts/abuse-case.ts';
 import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
 import { usdFromMicros } from '../entities/money.ts';
@@ -147,16 +148,22 @@ const messages: Source = async ({ db }, limit) =>
     nextStep: 'Read it in messages, answer by sendMessage, and call markMessageRead.',
   }));
 
-const cases: Source = async (context, limit) =>
-  (await listCases(context, { state: 'OPEN' }, limit)).map(({ id, createdAt, deadline }) => {
+const cases: Source = async (context, limit) => {
+  const open = await listCases(context, { state: 'OPEN' }, limit);
+  const rows = await FIND_REFUSED_CASES.all(context.db, [open.map(({ id }) => id)]);
+  const refused = new Set(rows.map(({ id }) => id));
+  return open.map(({ id, orderNumber, createdAt, deadline }) => {
     const isOverdue = deadline.getTime() <= Date.now();
+    const calm = `Look whether the customer solves it before ${deadline.toISOString()}, and then call closeCase.`;
+    const overdue = 'The deadline is over: act by takeMeasure, or close the case by closeCase.';
+    const isOn = `The engine could not turn ${orderNumber} off: read troubles, and then call takeMeasure again.`;
     return {
-      ...{ kind: 'CASE', subject: id, since: createdAt, severity: isOverdue ? 'CRITICAL' : 'WARNING' },
-      nextStep: isOverdue
-        ? 'The deadline is over: act by takeMeasure, or close the case by closeCase.'
-        : `Look whether the customer solves it before ${deadline.toISOString()}, and then call closeCase.`,
+      ...{ kind: 'CASE', subject: id, since: createdAt },
+      severity: isOverdue || refused.has(id) ? 'CRITICAL' : 'WARNING',
+      nextStep: refused.has(id) ? isOn : isOverdue ? overdue : calm,
     };
   });
+};
 
 /** The subject of the matter of all messages of accounts that never paid. */
 const UNPAID = 'unpaid';
@@ -191,11 +198,16 @@ const SOURCES = [
 
 /**
  * Returns the open matters, the most urgent first. Among those, the ones of unknown age come first, because they are few. Then come
- * the oldest, and at last the messages of accounts that never paid. It asks each gateway.
+ * the oldest, and at last the messages of accounts that never paid. Each kind keeps its share of the places, so none hides
+ * another. It asks each gateway.
  */
 export async function listOpenMatters(context: Context, limit: number): Promise<Matter[]> {
-  const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat();
   const rank = ({ severity }: Matter) => SEVERITIES.indexOf(severity);
   const age = ({ since, subject }: Matter) => (subject === UNPAID ? Number.MAX_SAFE_INTEGER : (since?.getTime() ?? 0));
-  return matters.sort((a, b) => rank(a) - rank(b) || age(a) - age(b)).slice(0, limit);
+  const byUrgency = (a: Matter, b: Matter) => rank(a) - rank(b) || age(a) - age(b);
+  const matters = (await Promise.all(SOURCES.map((read) => read(context, limit)))).flat().sort(byUrgency);
+  const share = Math.floor(limit / MATTER_KINDS.length);
+  const kept = Object.values(Object.groupBy(matters, ({ kind }) => kind)).flatMap((its) => its.slice(0, share));
+  const others = matters.filter((matter) => !kept.includes(matter));
+  return [...kept, ...others].slice(0, limit).sort(byUrgency);
 }

@@ -28,7 +28,8 @@ builder.queryFields((t) => ({
   openMatters: t.field({
     type: [MatterType],
     scope: 'operator',
-    description: 'The open matters, the most urgent first. The query asks each gateway.',
+    description:
+      'The open matters, the most urgent first. Each kind keeps a share of the places. The query asks each gateway.',
     args: { limit: t.arg({ type: 'PageLimit', required: true, defaultValue: 50, description: 'How many.' }) },
     resolve: (_, { limit }, context) => listOpenMatters(context, limit),
   }),

@@ -51,6 +51,10 @@ export const LIST_CASES = statement(AbuseCase.columns)`
   select ${columnsOf(AbuseCase)} from abuse_case
   where ($1::text is null or state = $1) and ($2::text is null or account_id = $2)
   order by state <> 'OPEN', case state when 'OPEN' then deadline end, id desc limit $3::int`;
+/** Of the cases $1, those whose server is on because its engine refused to turn it off. */
+export const FIND_REFUSED_CASES = statement({ id: column.key() })`
+  select abuse_case.id from abuse_case join server using (order_number)
+  where abuse_case.id = any($1) and server.status = 'RUNNING' and server.failure_code = 'stop_failed'`;
 /** The number of open cases of each of the accounts $1 that has one. */
 export const COUNT_OPEN_CASES = statement({ accountId: AbuseCase.columns.accountId, cases: column.int() })`
   select account_id, count(*)::int as cases from abuse_case where account_id = any($1) and state = 'OPEN' group by 1`;

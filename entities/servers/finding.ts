@@ -116,22 +116,26 @@ export const CLOSE_REMOVED = statement({})`
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
 /**
- * The machines that stable servers should have, with the details of their tiers. `idle`: no task; `moving`: a worker moves it
- * to another host. $1 kinds of servers, $2 the engine of the operator, or null for that of the environment.
+ * The machines that stable servers should have, with the details of their tiers. `asleep`: no task, and its server is suspended.
+ * Or the server is stopped, and a suspension or an open complaint keeps it so. `moving`: a worker moves it to another host.
+ * $1 kinds of servers, $2 the engine of the operator, or null for that of the environment.
  */
 export const FIND_EXPECTED_MACHINES = statement({
   ...MACHINE,
   kind: column.oneOf('VPS', 'DEDICATED'),
   accountId: column.text(),
   host: nullable(column.text()),
-  idle: column.boolean(),
+  asleep: column.boolean(),
   moving: column.boolean(),
   status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
   image: column.text(),
   details: column.json<VpsDetails | DedicatedDetails>(),
 })`
   select order_number as "order", generation, server.kind, account_id, host, status, os as image, details,
-    not exists (select from task where subject = order_number) as idle,
+    not exists (select from task where subject = order_number) and (status = 'SUSPENDED' or status = 'STOPPED' and (
+      exists (select from account where account.id = server.account_id and servers_off)
+      or exists (select from abuse_case complaint
+        where complaint.account_id = server.account_id and complaint.order_number = server.order_number and state = 'OPEN'))) as asleep,
     exists (select from task where subject = order_number and state = 'READY')
       and exists (select from placement own where own.order_number = server.order_number and own.moving) as moving
   from server join catalog_item on code = service_code

@@ -133,6 +133,9 @@ const IS_KEPT_OFF = `server.kept_off and (
 /** Locks the servers of the account $1 that its suspension still has to turn off. */
 export const LOCK_STILL_ON = statement(Server.columns)`
   select ${columnsOf(Server)} from server where account_id = $1 and ${IS_STILL_ON} order by order_number for update`;
+/** The stopped servers of the account $1. */
+export const LIST_STOPPED = statement({ orderNumber, accountId, kind, host })`
+  select order_number, account_id, kind, host from server where account_id = $1 and status = 'STOPPED'`;
 /** Locks the servers of the account $1 that its suspension turned off. */
 export const LOCK_KEPT_OFF = statement(Server.columns)`
   select ${columnsOf(Server)} from server where account_id = $1 and ${IS_KEPT_OFF} order by order_number for update`;

@@ -94,9 +94,9 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
     if (!isNew) return one;
     const data = { measure: measure.toLowerCase(), reason };
     await record(tx, one.accountId, id, { type: 'case.measure_taken', actor: actorOf(context), data });
-    const done =
-      measure === 'SUSPEND' ? 'suspended your account and turned its servers off' : `turned ${one.orderNumber} off`;
-    await tell(tx, context, one, `We ${done}. Our reason: ${reason}`);
+    const act =
+      measure === 'SUSPEND' ? 'suspended your account, and turn its servers off' : `turn ${one.orderNumber} off`;
+    await tell(tx, context, one, `We ${act}. Our reason: ${reason}`);
     return one;
   });
 }
@@ -108,6 +108,8 @@ async function powerOff(tx: Transaction, context: Context, { orderNumber }: Abus
     throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
   const server = await lockServer(tx, context, orderNumber);
   const { status } = server;
+  // Its machine may have come on by itself.
+  if (status === 'STOPPED') await context.provisioning.servers.reconcile(tx, server);
   if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return keepOff(tx, context, server);
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
   return true;

@@ -69,14 +69,19 @@ export async function changeItem(
     await first?.(tx);
     const item = await lock(tx, CatalogItem, { code });
     if (!item || !kinds.includes(item.kind)) throw unknown();
-    if (version != null && version !== item.version)
-      throw invalid('version', `Another operator has changed ${code} meanwhile. Look at it again.`);
+    requireVersion(code, item.version, version);
     const { set, data } = await change(item, tx);
     const changed = { ...set, version: item.version + 1 };
     await update(tx, CatalogItem, { code }, changed);
     await recordItem(tx, context, item, data);
     return { ...item, ...changed };
   });
+}
+
+/** Compares the version of an item with the one that the operator saw. @throws ApiError validation_failed */
+export function requireVersion(code: string, present: number, seen: number | null | undefined): void {
+  if (seen != null && seen !== present)
+    throw invalid('version', `Another operator has changed ${code} meanwhile. Look at it again.`);
 }
 
 const recordItem = (tx: Transaction, context: Context, { code, kind }: CatalogItem, data: Record<string, unknown>) =>

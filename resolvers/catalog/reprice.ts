@@ -9,6 +9,7 @@ import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireVersion } from './items.ts';
 
 /** The shortest notice of a higher price, and the longest of any, in days. */
 const [RAISE_DAYS_MIN, DAYS_MAX] = [14, 365];
@@ -25,11 +26,18 @@ export interface Announcement {
 /**
  * Announces the price of a tier to its servers. Each takes it at its first renewal after the notice. A server with the promise of
  * a lower price keeps that, so the operator repeats the announcement after its renewal.
- * @throws ApiError unknown_service_code, or validation_failed for a notice that is too short or too long
+ * @param version the version of the tier that the operator saw; absent: any
+ * @throws ApiError unknown_service_code, or validation_failed for another version, or for a notice that is too short or too long
  */
-export async function repriceServers(context: Context, code: string, noticeDays: number): Promise<Announcement> {
+export async function repriceServers(
+  context: Context,
+  code: string,
+  noticeDays: number,
+  version?: number | null,
+): Promise<Announcement> {
   if (noticeDays > DAYS_MAX) throw invalid('notice_days', `A notice has at most ${DAYS_MAX} days.`);
-  return announce(context, code, async (tx, priceMonthMicros) => {
+  return announce(context, code, async (tx, { priceMonthMicros, version: present }) => {
+    requireVersion(code, present, version);
     const servers = await ANNOUNCE_PRICE.all(tx, [code, priceMonthMicros, noticeDays]);
     if (noticeDays < RAISE_DAYS_MIN && servers.some(({ rises }) => rises))
       throw invalid('notice_days', `A higher price needs a notice of ${RAISE_DAYS_MIN} days or more.`);
@@ -47,19 +55,20 @@ export const withdrawReprice = (context: Context, code: string): Promise<Announc
     return { servers, data: { repriceWithdrawn: servers.length } };
   });
 
+type Tier = NonNullable<Awaited<ReturnType<typeof FIND_TIER.first>>>;
 type Told = Awaited<ReturnType<typeof WITHDRAW_PRICE.all>>;
 
 /** Changes the next prices of the servers of a tier, and tells their customers. */
 async function announce(
   context: Context,
   code: string,
-  change: (tx: Transaction, micros: bigint) => Promise<{ servers: Told; data: Record<string, number> }>,
+  change: (tx: Transaction, tier: Tier) => Promise<{ servers: Told; data: Record<string, number> }>,
 ): Promise<Announcement> {
   return context.db.transaction(async (tx) => {
     const tier = await FIND_TIER.first(tx, [code]);
     if (!tier) throw new ApiError('unknown_service_code');
     const { priceMonthMicros } = tier;
-    const { servers, data } = await change(tx, priceMonthMicros);
+    const { servers, data } = await change(tx, tier);
     const priceMonthUsd = usdFromMicros(priceMonthMicros);
     await recordAll(
       tx,

@@ -199,9 +199,10 @@ builder.mutationFields((t) => ({
     description: 'Announces the price of a tier to its servers. Each takes it at its first renewal after the notice.',
     args: {
       code: t.arg(code),
+      version: t.arg(SEEN_VERSION),
       noticeDays: t.arg({ type: 'Amount', required: true, description: 'Up to 365. A higher price needs 14 or more.' }),
     },
-    resolve: (_, args, context) => repriceServers(context, args.code, args.noticeDays),
+    resolve: (_, args, context) => repriceServers(context, args.code, args.noticeDays, args.version),
   }),
   withdrawReprice: t.field({
     type: AnnouncementType,

@@ -57,3 +57,9 @@ export const text = (minLength: number, maxLength: number, more: object = {}) =>
   maxLength,
   ...more,
 });
+
+/** Returns the schema of a line for people: without controls of terminals, ends of lines and marks of direction. */
+export const line = (minLength: number, maxLength: number) =>
+  text(minLength, maxLength, {
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$',
+  });

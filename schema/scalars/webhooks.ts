@@ -1,5 +1,5 @@
 /** Webhooks. */
-import { scalar, text } from './scalar.ts';
+import { line, scalar, text } from './scalar.ts';
 
 scalar(
   'EventFilter',
@@ -11,7 +11,11 @@ scalar(
     serialize: (value: string[]) => value.join(','),
   },
 );
-scalar('WebhookDescription', 'A description of up to 255 characters, for people.', text(1, 255));
+scalar(
+  'WebhookDescription',
+  'A description of up to 255 characters, without control characters and marks of direction.',
+  line(1, 255),
+);
 scalar(
   'WebhookUrl',
   'An https URL of up to 2048 characters.',

@@ -120,7 +120,7 @@ describe('An operator', () => {
       { accountId: account.id, type: 'case.measure_taken', data: { measure: 'power_off', reason: 'It sends spam.' } },
     ]);
     expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
-      `We turned ${account.number} off. Our reason: It sends spam.`,
+      `We turn ${account.number} off. Our reason: It sends spam.`,
       expect.anything(),
     ]);
     expect((await account.rest('PATCH', `/v1/servers/${account.number}`, { power_state: 'on' })).status).toBe(200);
@@ -171,7 +171,7 @@ describe('An operator', () => {
     await take(id, 'SUSPEND');
     for (const _ of [1, 2]) await take(id, 'POWER_OFF');
     expect((await inbox(account)).map(({ body }: { body: string }) => body)).toEqual([
-      `We turned ${account.number} off. Our reason: It sends spam.`,
+      `We turn ${account.number} off. Our reason: It sends spam.`,
       ...[expect.stringMatching(/suspended/), expect.anything()],
     ]);
     expect((await eventsOf(id)).map(({ data }) => data.measure)).toEqual([...[undefined, 'suspend', 'power_off']]);
@@ -248,6 +248,19 @@ it('An open case is an open matter, and an overdue one is critical', async () =>
   expect(await matter(id)).toMatchObject({ severity: 'CRITICAL', nextStep: expect.stringMatching(/takeMeasure/) });
   await operator(CLOSE, { id, result: 'Solved' });
   expect(await matter(id)).toBeUndefined();
+});
+
+it('An open case is critical while the engine refuses to turn its server off', async () => {
+  const account = await customer();
+  const id = await opened(account);
+  await db.query(`update server set failure_code = 'stop_failed' where order_number = $1`, [account.number]);
+  expect(await matter(id)).toMatchObject({
+    severity: 'CRITICAL',
+    nextStep: expect.stringMatching(new RegExp(`turn ${account.number} off.*takeMeasure`)),
+  });
+  await take(id, 'POWER_OFF');
+  await eventually(async () => (await statusOf(account)) === 'stopped');
+  expect(await matter(id)).toMatchObject({ severity: 'WARNING' });
 });
 
 it('A worker deletes a case a year after its end', async () => {

@@ -232,6 +232,18 @@ describe('The list of open matters', () => {
     expect(severities).toEqual(severities.toSorted((a, b) => rank(a) - rank(b)));
   });
 
+  it('keeps places for each kind, however many of another one wait', async () => {
+    await db.query(
+      `insert into finding (id, kind, driver, order_number, generation, detail, first_seen_at)
+        select 'fnd_many' || n, 'ORPHAN', 'none', 'SRV-MANY' || n, 1, 'x', '2020-01-01' from generate_series(1, 60) n`,
+    );
+    const kindsOf = (all: Matter[]) => new Set(all.map(({ kind }) => kind));
+    const first = await matters(50);
+    expect(first).toHaveLength(50);
+    expect(kindsOf(first)).toEqual(kindsOf(await matters()));
+    await db.query(`delete from finding where id like 'fnd_many%'`);
+  });
+
   it('names only operations that exist', async () => {
     const operations = new Set(
       [schema.getQueryType(), schema.getMutationType()].flatMap((type) => Object.keys(type!.getFields())),

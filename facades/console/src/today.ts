@@ -31,7 +31,8 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   PROPOSAL: (subject) => `proposals?state=OPEN&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,
 };
-const MATTERS = 'openMatters(limit: 100) { kind subject since severity nextStep }';
+const MATTERS_MAX = 100;
+const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severity nextStep }`;
 
 /** The lists by which the first steps know how far they are. */
 const PROGRESS = [
@@ -95,6 +96,7 @@ export function Today() {
     ${open && html`<${Figures} figures=${figures.value} />`}
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
+    ${open?.length === MATTERS_MAX && html`<p class="empty">More may wait: the page of each kind has all of them.</p>`}
     ${open && html`<${FirstSteps} lists=${lists.value} /><${LatestOrders} lists=${lists.value} />`}`;
 }
 

@@ -10,7 +10,7 @@ import { transition } from '../../../entities/history/transition.ts';
 import { newId } from '../../../entities/ids.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { LOCK_SERVERS_OF_ACCOUNT } from '../../../entities/servers/find.ts';
-import { LOCK_KEPT_OFF, LOCK_STILL_ON } from '../../../entities/servers/renewal.ts';
+import { LIST_STOPPED, LOCK_KEPT_OFF, LOCK_STILL_ON } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, Server, type ServerChange } from '../../../entities/servers/server.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { serverTask } from '../task.ts';
@@ -28,7 +28,9 @@ export async function followSuspension(tx: Transaction, accountId: string, actor
   const ended = suspendedAt ? await endResumes(tx, accountId) : [];
   const servers = await (serversOff ? LOCK_STILL_ON : LOCK_KEPT_OFF).all(tx, [accountId]);
   for (const server of servers) await (serversOff ? turnOff : letGo)(tx, server, actor);
-  for (const server of [...ended, ...servers].sort(byOrderNumber)) await startTask(tx, serverTask(server));
+  // The machine of a stopped server may have come on by itself.
+  const stopped = serversOff ? await LIST_STOPPED.all(tx, [accountId]) : [];
+  for (const server of [...ended, ...servers, ...stopped].sort(byOrderNumber)) await startTask(tx, serverTask(server));
 }
 
 const turnOff = (tx: Transaction, { orderNumber }: Server, actor: Actor): Promise<unknown> =>

@@ -23,8 +23,8 @@ export interface MissingMachine extends MachineKey {
 export interface ExpectedMachine extends MissingMachine, Omit<Tasked, 'orderNumber'> {
   image: string;
   details: Parameters<typeof sizeOf>[0];
-  /** Whether the server has no task. */
-  idle: boolean;
+  /** Whether it should be off against a customer who may wake it, and no task is under way. */
+  asleep: boolean;
   /** Whether a worker moves its machine to another host. */
   moving: boolean;
 }

@@ -1,6 +1,6 @@
 /**
  * Observes the engines: compares their machines and hosts with those of servers. It reports differences as findings, and deletes
- * only machines that the worker gave up. It lets the worker turn off suspended machines that came on. If many machines are missing
+ * only machines that the worker gave up. It lets the worker turn off machines that came on against a suspension or an open complaint. If many machines are missing
  * at once, the engine is probably wrong. Then the circuit breaker opens first, and the worker destroys no machine of that engine
  * until the operator closes it.
  *
@@ -8,6 +8,8 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
+import { record } from '../../../entities/history/record.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
   CLOSE_REMOVED,
@@ -23,8 +25,6 @@ import {
   RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
-import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
-import { record } from '../../../entities/history/record.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
@@ -87,7 +87,7 @@ interface Look {
 /** The result of a look. All looks commit each part together, in the order of the locks. */
 interface Seen {
   memory: Memory;
-  /** The machines of suspended servers that are on. */
+  /** The machines that are on, and that the worker turns off again. */
   awake: ExpectedMachine[];
   findings?(tx: Transaction): Promise<void>;
   hosts?(tx: Transaction): Promise<void>;
@@ -172,7 +172,6 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const staying = of.isChecked ? await evacuate(db, driver, seen, hosts) : [];
   const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
-  const asleep = expected.filter(({ status, idle }) => status === 'SUSPENDED' && idle);
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
   const sold = await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]);
   const unowned = await findUnowned(db, engine, listed);
@@ -198,7 +197,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   });
   return {
     memory: { orphans, counted: [...missing.counted, ...unasked.map(nameOf)] },
-    awake: asleep.filter((machine) => isAwake(seen.get(nameOf(machine)))),
+    awake: expected.filter((machine) => machine.asleep && isAwake(seen.get(nameOf(machine)))),
     findings: async (tx) => {
       await report(tx, driver.name, found);
       await resolve(tx, driver.name, COMPARED, [...found, ...still]);

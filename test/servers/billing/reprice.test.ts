@@ -84,6 +84,19 @@ it('A higher price without two weeks of notice is refused, and no server hears o
   expect(await news(order)).toEqual([]);
 });
 
+it('A price that another operator has set meanwhile is not announced', async () => {
+  const order = await ordered();
+  await price(4n);
+  const [seen] = await db.query<{ version: number }>(`select version from catalog_item where code = 'vps-1'`);
+  await price(1n);
+  await expect(repriceServers(operator, 'vps-1', 0, seen!.version)).rejects.toMatchObject({
+    message: expect.stringMatching(/^Another operator has changed vps-1/),
+  });
+  expect(await news(order)).toEqual([]);
+  await repriceServers(operator, 'vps-1', 0, seen!.version + 1);
+  expect(await news(order)).toHaveLength(1);
+});
+
 it('A lower price needs no notice, and a server that resumes takes it as well', async () => {
   const [first, second] = [await ordered(), await ordered()];
   await price(4n);

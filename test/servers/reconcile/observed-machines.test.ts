@@ -1,5 +1,6 @@
-/** The observer mends a few differences: it removes machines that were given up, and suspended ones go off again. */
+/** The observer mends a few differences. It removes machines that were given up, and others go off again. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../../entities/ids.ts';
 import { Finding } from '../../../entities/servers/finding.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { DriverError, type MachineKey, type Observation } from '../../../provisioning/servers/drivers/driver.ts';
@@ -7,8 +8,10 @@ import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated
 import { report } from '../../../provisioning/servers/reconcile/findings.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { serverTask } from '../../../provisioning/servers/task.ts';
+import { suspendAccount } from '../../../resolvers/accounts/account.ts';
+import { takeMeasure } from '../../../resolvers/accounts/cases.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
-import { HOUR_MS, openShop, type Shop } from '../../setup/shop.ts';
+import { contextOf, HOUR_MS, openShop, type Shop } from '../../setup/shop.ts';
 
 /** Cannot reach the machines of some orders, such as those with a broken BMC. */
 class RemoteDriver extends SimulatedDriver {
@@ -25,7 +28,7 @@ let driver: RemoteDriver;
 let shop: Shop<RemoteDriver>;
 let accountId: string;
 beforeEach(async () => {
-  await truncate(db, 'server, task, finding, brake');
+  await truncate(db, 'server, task, finding, brake, abuse_case');
   shop = await openShop(afterAll, { db, driver: (folder) => new RemoteDriver({ folder, bootSeconds: 0 }) });
   driver = shop.driver;
   accountId = await shop.account(100_000_000n);
@@ -111,5 +114,47 @@ describe('The machine of a suspended server', () => {
     await db.query('update server set change = null where order_number = any($1)', [[off, undone]]);
     await look();
     expect(await findings()).toEqual(all.map((order) => `POWER ${order} resolved`).toSorted());
+  });
+});
+
+describe('The machine of a stopped server that comes on by itself', () => {
+  const STOPPED = { ...PAID, status: 'STOPPED' } as const;
+  const wake = (order: string) => driver.power({ order, generation: 1 }, 'on', newId('chg'), signal);
+  const powerOf = async (order: string) => (await seen(order)).power;
+  const openCase = (order: string) =>
+    db.query<{ id: string }>(
+      `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
+        values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans.', now() + interval '1 day') returning id`,
+      [newId('case'), accountId, order],
+    );
+
+  it('is turned off while its account is suspended with its servers', async () => {
+    const order = await shop.server(accountId, STOPPED);
+    const suspend = () => suspendAccount(contextOf(shop, accountId), accountId, 'Abuse', 'OFF');
+    await wake(order);
+    await suspend();
+    await shop.work();
+    expect(await powerOf(order)).toBe('off');
+    await wake(order);
+    await look();
+    await shop.work();
+    expect(await powerOf(order)).toBe('off');
+    await wake(order);
+    await suspend();
+    await shop.work();
+    expect(await powerOf(order)).toBe('off');
+  });
+
+  it('is turned off while a complaint about it is open, and by a measure at once', async () => {
+    const [accused, other] = [await shop.server(accountId, STOPPED), await shop.server(accountId, STOPPED)];
+    const [opened] = await openCase(accused);
+    for (const order of [accused, other]) await wake(order);
+    await look();
+    await shop.work();
+    expect([await powerOf(accused), await powerOf(other)]).toEqual(['off', 'on']);
+    await wake(accused);
+    await takeMeasure(contextOf(shop, accountId), opened!.id, 'POWER_OFF', 'It still scans.');
+    await shop.work();
+    expect(await powerOf(accused)).toBe('off');
   });
 });

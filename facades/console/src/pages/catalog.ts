@@ -46,7 +46,7 @@ export const CATALOG: readonly Page[] = [
     ],
     rowActions: [
       { mutation: 'setPrice', label: 'Set the price', of: seen },
-      { mutation: 'repriceServers', label: 'Reprice its servers', of: ({ code }) => ({ code }), destroys: true },
+      { mutation: 'repriceServers', label: 'Reprice its servers', of: seen, destroys: true },
       { mutation: 'withdrawReprice', label: 'Withdraw the announced price', of: ({ code }) => ({ code }) },
       {
         mutation: 'updateTier',
