@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Engine } from '../../../entities/servers/engine.ts';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
+import { cronSubject } from '../../../provisioning/tasks/schedule.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
 import { closeBreaker } from '../../../resolvers/servers/findings.ts';
@@ -226,6 +227,12 @@ describe('The next machine of an order', () => {
 });
 
 describe('A paid order waits for the look after a change of the connection', () => {
+  /** Changes an engine, and keeps the worker from its look. */
+  async function change(shop: Shop, name: string): Promise<void> {
+    await updateEngine(shop.operator, name, { network: 'br0' });
+    const later = `update task set run_at = now() + interval '1 hour' where subject = $1`;
+    await shop.db.query(later, [cronSubject(OBSERVER_PROCESS)]);
+  }
   const waits = (shop: Shop, orderNumber: string) =>
     eventually(async () => {
       const [task] = await shop.db.query<{ outages: number }>('select outages from task where subject = $1', [
@@ -238,7 +245,7 @@ describe('A paid order waits for the look after a change of the connection', () 
     const shop = await open();
     await shop.add('north');
     await shop.look();
-    await updateEngine(shop.operator, 'north', { network: 'br0' });
+    await change(shop, 'north');
     const orderNumber = await shop.server(shop.accountId, { status: 'PENDING', region: 'zrh', paidUntil: null });
     const server = await shop.read(orderNumber);
     await shop.db.transaction((tx) => shop.provisioning.servers.reconcile(tx, server));
@@ -258,7 +265,7 @@ describe('A paid order waits for the look after a change of the connection', () 
     const [first] = await shop.placeOf(orderNumber);
     const second = first === 'north' ? 'south' : 'north';
     await setEngineState(shop.operator, first!, 'DRAINED');
-    await updateEngine(shop.operator, second, { network: 'br0' });
+    await change(shop, second);
     const worker = startWorker(shop, onTestFinished);
     await waits(shop, orderNumber);
     expect((await shop.read(orderNumber)).status).toBe('PROVISIONING');
