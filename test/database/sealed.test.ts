@@ -15,7 +15,9 @@ const UNSEALED = [
   'pending_login.digest',
   'secret_key.canary', // its own key seals it
   'secret_key.id',
+  'operator.invitation_digest',
   'operator.token_digest',
+  'operator_session.digest',
   'session.access_digest',
   'session.refresh_digest',
   'x402_authorization.key_digest',
