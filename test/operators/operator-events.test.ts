@@ -22,6 +22,8 @@ const ask = async () => {
   const { body } = await account.rest('POST', '/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
   return { account, id: body.id as string };
 };
+// The first look of the worker at its engine is an event, too.
+await eventually(async () => (await list({ type: 'engine.updated' })).data.length > 0);
 const SUBSCRIBE = 'subscription { operatorEvent { id type subject data } }';
 
 describe('The operator', () => {
