@@ -54,7 +54,8 @@ export interface AgentCard {
 
 /**
  * Adds an entry, or replaces the account's entry of that slug. At the limit, a new entry replaces an unlisted one. The
- * worker verifies a new key or URL. A hidden entry stays hidden. An account can always unlist a listed entry. A suspended account can only unlist an entry.
+ * worker verifies a new key or URL. A hidden entry stays hidden. An account can always unlist a listed entry. A
+ * suspended account can only unlist an entry.
  * @throws ApiError validation_failed for a slug of another account, an invalid key or a character that deceives readers;
  *   agent_limit_reached; rate_limited; account_suspended
  */

@@ -79,7 +79,8 @@ export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.t
   select id, source, ${isLoginSql('session')} as is_login from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;
 /**
  * Writes a session, and returns the seconds of its tokens. $1 to $8 are columns. $9 is the end of its family; null for a new
- * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family. $13 is the latest end of a new family, or null.
+ * family. $10 to $12 are the most seconds of the access token, the refresh token and a new family. $13 is the latest
+ * end of a new family, or null.
  */
 export const INSERT_SESSION = statement({ expiresIn: column.int(), refreshExpiresIn: column.int() })`
   insert into session (id, account_id, family_id, source, user_agent, scope, access_digest, refresh_digest,

@@ -27,7 +27,8 @@ type Refusal = (typeof REFUSALS)[number];
  * but not longer than 90 days after the login.
  * @param client the OAuth client that has authenticated, and accepts only its own tokens. Absent: a caller without a secret,
  * who renews no token of a client (RFC 6749, section 6)
- * @throws ApiError invalid_, expired_ or revoked_credential, refresh_token_reused, invalid_client, or rate_limited for an account that never paid or is suspended
+ * @throws ApiError invalid_, expired_ or revoked_credential, refresh_token_reused, invalid_client, or rate_limited for
+ * an account that never paid or is suspended
  */
 export async function refresh(context: Context, refreshToken: string, client?: OauthClient): Promise<Refreshed> {
   if (credentialKind(refreshToken) === 'at')

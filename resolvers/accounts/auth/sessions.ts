@@ -26,7 +26,8 @@ export async function listSessions(context: Context, request: PageRequest): Prom
 
 /**
  * Ends a session and its refresh token at once, and the session that replaced it after a refresh. An API key or a token of an
- * OAuth client ends no login, and a login ends no newer one. Tokens of the client that is the way in are logins. So a thief cannot end each next login of the owner.
+ * OAuth client ends no login, and a login ends no newer one. Tokens of the client that is the way in are logins. So a
+ * thief cannot end each next login of the owner.
  * @throws ApiError not_found, or insufficient_scope for such a login
  */
 export async function revokeSession(context: Context, id: string): Promise<{ tokenId: string }> {
