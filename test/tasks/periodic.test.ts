@@ -27,6 +27,7 @@ describe('Periodic work', () => {
         'meter-dedicated',
         'meter-vps',
         'observer',
+        'proposal-expiry',
         'renewals',
         'webhook-retention',
         'webhook-sweep',
