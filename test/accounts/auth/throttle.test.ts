@@ -1,13 +1,18 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../entities/errors.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { eventually } from '../../setup/freehold.ts';
 import { newLoginThrottle } from '../../setup/shop.ts';
 import { codeOf, wrong } from './login-attempts.ts';
 
 const db = await newDatabase(afterAll);
-/** Moves the clock of all counts. */
-const pass = (seconds: number) =>
-  db.query(`update login_tally set failures = array(select one - $1::int from unnest(failures) as one)`, [seconds]);
+/** Waits for the results of logins, which come after their answers, and moves the clock of all counts. */
+async function pass(seconds: number): Promise<void> {
+  await eventually(async () => !(await db.query('select from login_tally where cardinality(under_way) > 0')).length);
+  await db.query('update login_tally set failures = array(select one - $1::int from unnest(failures) as one)', [
+    seconds,
+  ]);
+}
 
 describe('The throttle of logins', () => {
   it('lets ten fail for a name from all networks, and forgets them after fifteen minutes', async () => {
