@@ -5,6 +5,7 @@ import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { DRIVER_HEALTH_PROCESS } from '../../../provisioning/servers/reconcile/driver-health.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
+import { cronSubject } from '../../../provisioning/tasks/schedule.ts';
 import { removeEngine, setEngineState, updateEngine } from '../../../resolvers/servers/engines.ts';
 import { removeHost } from '../../../resolvers/servers/hosts.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
@@ -54,7 +55,11 @@ it('A look that began before a change of the connection notes neither its answer
   const north = shop.engine('north');
   const told = await north.about();
   let index = 0;
-  const change = () => updateEngine(shop.operator, 'north', { network: `br${index++}` });
+  /** Changes the connection, without the new look that the service asks for then. */
+  const change = async () => {
+    await updateEngine(shop.operator, 'north', { network: `br${index++}` });
+    await shop.db.query('update task set signals = signals - 1 where subject = $1', [cronSubject(OBSERVER_PROCESS)]);
+  };
   north.about = async () => {
     await change();
     return told;
