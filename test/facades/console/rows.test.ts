@@ -48,8 +48,8 @@ const scrollTo = (page: Page, part: number) =>
 const readsOf = (page: Page): string[] => {
   const reads: string[] = [];
   page.on('request', (request) => {
-    const { query = '' } = request.postDataJSON() ?? {};
-    if (query.includes('servers')) reads.push(query);
+    const { query = '', variables } = request.postDataJSON() ?? {};
+    if (query.includes('servers')) reads.push(JSON.stringify(variables));
   });
   return reads;
 };
@@ -69,7 +69,8 @@ describe.runIf(hasChromium)('A long list of the console', () => {
     await rename(NEWEST, 'first-renamed');
     await rename(OLDEST, 'last-renamed');
     await page.getByRole('gridcell', { name: 'first-renamed' }).waitFor();
-    expect(reads.length).toBeLessThanOrEqual(2);
+    // The first part and that of the window, each perhaps again after the second change.
+    expect(new Set(reads).size).toBeLessThanOrEqual(2);
     await scrollTo(page, 1);
     await page.getByRole('gridcell', { name: 'last-renamed' }).waitFor();
     expect(Number(await page.getByRole('grid').getAttribute('aria-rowcount')) - 1).toBe(NUMBERS.length);
