@@ -114,8 +114,7 @@ async function invite(tx: Transaction, id: string): Promise<Invitation> {
 
 /**
  * Gives an operator another role. `seen` is the role that the caller saw, or absent. Sessions and running subscriptions
- * of the operator end, and webhooks too if the role
- * creates none.
+ * of the operator end, and webhooks too if the role creates none.
  * @throws ApiError not_found, validation_failed
  */
 export const setOperatorRole = (

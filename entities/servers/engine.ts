@@ -136,10 +136,10 @@ const BEFORE_LOOK = `
 const IS_NEWS = `(before.is_unseen and engine.seen_at is not null or before.is_well is distinct from (engine.trouble is null)
     or before.told is distinct from engine.images) as is_news`;
 /**
- * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to another engine.
- * The engine may not tell of itself, and its old answers then stay. Images that the worker is to withdraw do not count.
- * $1 name, $2 revision, $3 product, $4 version, $5 members as
- * JSON, $6 images, $7 the error about these answers. @returns whether the operator sees a change
+ * Notes what an engine told. A changed connection stays unseen while the circuit breaker is open: it may lead to
+ * another engine. The engine may not tell of itself, and its old answers then stay. Images that the worker is to
+ * withdraw do not count. $1 name, $2 revision, $3 product, $4 version, $5 members as JSON, $6 images, $7 the error
+ * about these answers. @returns whether the operator sees a change
  */
 export const NOTE_ENGINE = statement({ isNews: column.boolean() })`
   with before as (${BEFORE_LOOK})

@@ -1,11 +1,11 @@
 /**
- * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens of a
- * refresh family count as one credential. So do those of an OAuth client, if they are no logins. A login makes a few
- * urgent calls beside the full limit of its
- * account. So a thief's calls do not keep the owner from ending the thief's credential. The service counts after it has
- * checked the credential, so a neighbour never limits a customer. It counts addresses by a keyed hash, and changes the key
- * every hour. Reads without a credential and each kind of public change count apart. Many callers may share an address, so a
- * stranger's reads must not keep a customer from logging in.
+ * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens
+ * of a refresh family count as one credential. So do those of an OAuth client, if they are no logins. A login makes a
+ * few urgent calls beside the full limit of its account. So a thief's calls do not keep the owner from ending the
+ * thief's credential. The service counts after it has checked the credential, so a neighbour never limits a customer.
+ * It counts addresses by a keyed hash, and changes the key every hour. Reads without a credential and each kind of
+ * public change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from
+ * logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { atTurnOf, callsCountAs, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
@@ -66,8 +66,7 @@ interface Limit extends Quota {
 const URGENT = { perMinute: 10, perHour: 100 };
 /**
  * The logins of an account that can use up their urgent calls at once. One stolen login cannot fill it, and a further
- * login needs the password. A
- * thief of the password can take the account over anyway.
+ * login needs the password. A thief of the password can take the account over anyway.
  */
 const LOGINS_OF_ACCOUNT = 20;
 const URGENT_OF_ACCOUNT = {

@@ -9,10 +9,9 @@ import { db, other, owner, receiver, secret } from './event-world.ts';
 import { OPERATOR_CAUSES } from './operator-event-causes.ts';
 
 /**
- * Events outside of the contract's table. The tests of OAuth cover its clients, and those of
- * the security log cover attacks. Those of resets cover new logins by the operator. Those of messages cover what the
- * operator hears. Coins belong to no account, so no webhook
- * receives their events. The same holds for acts that only the operator sees.
+ * Events outside of the contract's table. The tests of OAuth cover its clients, and those of the security log cover
+ * attacks. Those of resets cover new logins by the operator. Those of messages cover what the operator hears. Coins
+ * belong to no account, so no webhook receives their events. The same holds for acts that only the operator sees.
  */
 const BEYOND: EventType[] = [
   ...([

@@ -105,7 +105,7 @@ describe('A sign-in', () => {
     const { id, secret } = await join('fay');
     const used = totpCode(secret);
     const refused = [
-      await signIn('nobody', used),
+      await signIn('An unknown name', used),
       await signIn('fay', used, 'a wrong password'),
       await signIn('fay', used),
       await signIn('fay', '000000'),

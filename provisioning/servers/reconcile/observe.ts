@@ -1,9 +1,8 @@
 /**
- * Observes the engines: compares their machines and hosts with those of servers. It reports differences as findings, and deletes
- * only machines that the worker gave up. It lets the worker turn off machines that came on against a suspension or an
- * open complaint. If many machines are missing
- * at once, the engine is probably wrong. Then the circuit breaker opens first, and the worker destroys no machine of that engine
- * until the operator closes it.
+ * Observes the engines: compares their machines and hosts with those of servers. It reports differences as findings,
+ * and deletes only machines that the worker gave up. It lets the worker turn off machines that came on against a
+ * suspension or an open complaint. If many machines are missing at once, the engine is probably wrong. Then the circuit
+ * breaker opens first, and the worker destroys no machine of that engine until the operator closes it.
  *
  * Machines of an unreachable engine are unknown, so that changes nothing.
  */

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { mnemonicToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { consoleAt, visitPath } from '../facades/console/open-page.ts';
-import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../payments/drivers/evm/anvil.ts';
-import { rateSources } from '../payments/drivers/gateway-world.ts';
-import { secretFileIn } from '../payments/payments-file.ts';
-import { serve, sha256 } from '../servers/images/source.ts';
-import { hasChromium } from '../setup/chromium.ts';
-import { eventually } from '../setup/freehold.ts';
+import { consoleAt, visitPath } from '../../facades/console/open-page.ts';
+import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../../payments/drivers/evm/anvil.ts';
+import { rateSources } from '../../payments/drivers/gateway-world.ts';
+import { secretFileIn } from '../../payments/payments-file.ts';
+import { serve, sha256 } from '../../servers/images/source.ts';
+import { hasChromium } from '../../setup/chromium.ts';
+import { eventually } from '../../setup/freehold.ts';
 import {
   newFolder,
   type RestClient,
@@ -19,10 +19,10 @@ import {
   restClient,
   type RunningService,
   spawnService,
-} from '../setup/spawn.ts';
-import { follow, isDone, openRow, submit } from './console-forms.ts';
-import { login } from './customer.ts';
-import { FOLDER, type Lxd, newKey, startSingleLxd } from './lxd.ts';
+} from '../../setup/spawn.ts';
+import { follow, isDone, openRow, submit } from './forms.ts';
+import { login } from '../customer.ts';
+import { FOLDER, type Lxd, newKey, startSingleLxd } from '../lxd.ts';
 
 const XPUB = mnemonicToAccount('legal winner thank year wave sausage worth useful legal winner thank yellow', {
   path: "m/44'/60'/0'",

@@ -1,7 +1,7 @@
 /** The hands of an operator in the console: they follow links, fill forms, and read what the page says. */
 import type { Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { visitPath } from '../facades/console/open-page.ts';
+import { visitPath } from '../../facades/console/open-page.ts';
 
 /** Presses a button and fills the fields of its form by their labels. Waits until the service has accepted the form. */
 export async function submit(place: Page | Locator, button: string, values: Record<string, string>): Promise<void> {
