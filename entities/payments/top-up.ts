@@ -186,7 +186,7 @@ export function earnedMicros({ amountMicros, bonusMicros: most, bonusTiers }: Bo
   return paidMicros >= amountMicros || earned > most ? most : earned;
 }
 
-/** What a top-up may earn at most. */
+/** The most that a top-up may earn. */
 type BonusTerms = Pick<TopUp, 'amountMicros' | 'bonusMicros' | 'bonusTiers'>;
 
 /** The terms of a quote that is over: those of the present steps, if they give less. */

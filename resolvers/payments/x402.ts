@@ -66,7 +66,7 @@ export interface Sale<T> {
   attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
 }
 
-/** What a sale knows of its payment. */
+/** The payment of a sale. */
 interface Paid {
   /** With it, the money is in the balance. Without one, the outcome of the payment is open. */
   txId: string | undefined;
