@@ -100,7 +100,7 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },
-    fields: 'id state source address at orderNumber accountId text deadline result createdAt closedAt',
+    fields: 'id state source address at orderNumber accountId text deadline result limitedAt createdAt closedAt',
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'address', title: 'Address', as: 'code' },

@@ -1,0 +1,3 @@
+-- What operators control: the limit of a network by an open case of abuse.
+alter table abuse_case add column limited_at timestamptz(3);
+create index abuse_case_limit on abuse_case (order_number) where state = 'OPEN' and limited_at is not null;
