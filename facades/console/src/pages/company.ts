@@ -62,6 +62,7 @@ export const COMPANY: readonly Page[] = [
       { field: 'subject', title: 'On', as: 'code', wide: true },
       { field: 'data', title: 'Details', wide: true },
     ],
+    actions: [{ mutation: 'noteBackup', label: 'Note a backup' }],
     empty: 'No event fits.',
   },
   {
