@@ -7,7 +7,7 @@ import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { MICROS_PER_USD } from '../../entities/money.ts';
 import { siteOf } from '../../entities/networks.ts';
-import { bonusMicros, LIST_BONUS_TIERS } from '../../entities/payments/bonus.ts';
+import { bonusMicros, presentTiers } from '../../entities/payments/bonus.ts';
 import { HAS_PAID } from '../../entities/payments/payer.ts';
 import {
   COUNT_PENDING_TOP_UPS,
@@ -56,7 +56,7 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     return amountMicros;
   },
   attempts: (attempt) =>
-    attempt(async (tx, orderNumber, txId, paidOutMicros) => {
+    attempt(async (tx, orderNumber, { txId, paidOutMicros }) => {
       const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
       if (txId === undefined) return topUp;
       await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
@@ -94,7 +94,7 @@ async function insertTopUp(
   const [accountId, id] = [accountOf(context), newId('top')];
   const { orderNumber, amountMicros } = topUp;
   const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
-  const bonusTiers = (await LIST_BONUS_TIERS.all(tx)).map((tier) => ({ ...tier, minMicros: Number(tier.minMicros) }));
+  const bonusTiers = await presentTiers(tx);
   const bonus = { bonusTiers, bonusMicros: bonusMicros(bonusTiers, amountMicros) };
   await insert(tx, TopUp, { id, accountId, credentialId: actorOf(context).id, ...bonus, ...nothing, ...topUp });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });

@@ -66,16 +66,17 @@ export interface Sale<T> {
   attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
 }
 
-/**
- * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without one
- * the outcome of the payment is open. Payouts may have taken a part of a known payment.
- */
-export type Fulfil<T> = (
-  tx: Transaction,
-  orderNumber: string,
-  txId: string | undefined,
-  paidOutMicros: bigint,
-) => Promise<T>;
+/** The payment of a sale. */
+interface Paid {
+  /** With it, the money is in the balance. Without one, the outcome of the payment is open. */
+  txId: string | undefined;
+  /** The micro-USD that the payer signed. */
+  signedMicros: bigint;
+  /** The part of a known payment that payouts have taken. */
+  paidOutMicros: bigint;
+}
+/** Makes the server or top-up, under the lock of the account. */
+export type Fulfil<T> = (tx: Transaction, orderNumber: string, paid: Paid) => Promise<T>;
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(
@@ -271,8 +272,9 @@ async function fulfil<T>(
     throw new ApiError('idempotency_in_progress', 'Another payment with this idempotency key may count.');
   if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
-  if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
-  const answer = await make(tx, orderNumber, txId, row.paidOutMicros);
+  const signedMicros = BigInt(row.units);
+  if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, signedMicros)]);
+  const answer = await make(tx, orderNumber, { txId, signedMicros, paidOutMicros: row.paidOutMicros });
   const text = serialize(answer).toString('base64');
   const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });
