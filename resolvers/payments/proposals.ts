@@ -48,7 +48,7 @@ async function workOf(context: Context, proposal: Proposal): Promise<(tx: Transa
 
 /**
  * Moves the sum of a proposal in the same transaction. A payout has the rate of this moment.
- * @throws ApiError not_found, validation_failed if it does not wait, insufficient_scope for one's own or a new operator, or as the request does
+ * @throws ApiError not_found, validation_failed if it does not wait, insufficient_scope, or as the request does
  */
 export async function approveProposal(context: Context, id: string): Promise<Proposal> {
   const proposal = await proposalOf(context, id);
