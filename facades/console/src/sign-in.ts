@@ -41,18 +41,24 @@ const enterAccepted: Send = async () => {
   go('');
 };
 
+/** A step of a way: its fields, and the act of its button. */
+interface Step {
+  fields: unknown;
+  send: Send;
+  button: string;
+}
+function stepOf(): Step {
+  const button = 'Open the console';
+  if (way.value === 'token') return { fields: TOKEN, send: ({ token = '' }) => logIn(token), button };
+  if (way.value === 'sign in') return { fields: SIGN_IN, send: enterByCode, button };
+  if (accepted.value)
+    return { fields: html`<${Codes} codes=${accepted.value.recoveryCodes} />`, send: enterAccepted, button };
+  if (invitation.value) return { fields: html`<${Choice} invitation=${invitation.value} />`, send: accept, button };
+  return { fields: CODE, send: open, button: 'Continue' };
+}
+
 export function Login({ enter, problem }: { enter: Enter; problem: string }) {
-  const begun = way.value === 'invitation' && invitation.value;
-  const send: Send =
-    way.value === 'token'
-      ? ({ token = '' }) => logIn(token)
-      : way.value === 'sign in'
-        ? enterByCode
-        : accepted.value
-          ? enterAccepted
-          : begun
-            ? accept
-            : open;
+  const { fields, send, button } = stepOf();
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Record<string, string>;
@@ -61,19 +67,9 @@ export function Login({ enter, problem }: { enter: Enter; problem: string }) {
   return html`<main class="login">
     <form onSubmit=${onSubmit} key=${way.value}>
       <h1>Freehold</h1>
-      ${
-        way.value === 'token'
-          ? TOKEN
-          : way.value === 'sign in'
-            ? SIGN_IN
-            : accepted.value
-              ? html`<${Codes} codes=${accepted.value.recoveryCodes} />`
-              : begun
-                ? html`<${Choice} invitation=${begun} />`
-                : CODE
-      }
+      ${fields}
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-      <button class="main">${way.value === 'invitation' && !begun && !accepted.value ? 'Continue' : 'Open the console'}</button>
+      <button class="main">${button}</button>
       <p class="ways">${WAYS.filter(([one]) => one !== way.value).map(
         ([one, words]) =>
           html`<button type="button" class="quiet" onClick=${() => choose(one, enter)}>${words}</button>`,
