@@ -5,8 +5,8 @@ import { newId } from '../../../entities/ids.ts';
 import { setPrice } from '../../../resolvers/catalog/tiers.ts';
 import { accountOf } from '../../../resolvers/context.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
-import { openTown } from '../../flows/money/town.ts';
-import { work } from '../../flows/money/worker.ts';
+import { openTown } from './town.ts';
+import { work } from './worker.ts';
 
 it.each(['has settled', 'is still open'])('A request whose payment %s buys nothing at a higher price', async (how) => {
   const { shop, contexts, coins } = await openTown(onTestFinished);
