@@ -23,11 +23,10 @@ const allowed = () => PAGES.filter(({ list }) => may(list));
 
 async function enter(work: () => Promise<void>): Promise<void> {
   problem.value = '';
-  // Pages need the schema, which arrives after the operator.
+  // Pages need both the operator and the schema.
   isReady.value = false;
   try {
-    await work();
-    if (operator.value) await loadModel();
+    await Promise.all([work(), loadModel()]);
   } catch (error) {
     problem.value = error instanceof Error ? error.message : String(error);
   }
