@@ -33,7 +33,7 @@ export function Figures({ figures: { sales, dailyTotals, hosts } }: { figures: L
 }
 
 /** The latest orders, with their state as it is now. */
-export function LatestOrders({ lists: { servers = [] } }: { lists: Lists }) {
+export function LatestOrders({ servers }: { servers: readonly Row[] }) {
   if (!servers.length) return null;
   return html`<section class="latest" aria-labelledby="latest">
     <h2 id="latest">Latest orders</h2>

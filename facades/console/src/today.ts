@@ -34,6 +34,8 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
 const MATTERS_MAX = 100;
 const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severity nextStep }`;
 
+const ORDERS = 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }';
+
 /** The lists by which the first steps know how far they are. */
 const PROGRESS = [
   ['regions', 'regions { offered }'],
@@ -45,34 +47,45 @@ const PROGRESS = [
   ['engineImages', 'engineImages { trouble }'],
   ['stock', 'stock { free }'],
   ['gateways', 'gateways { name reachable simulated coins warning }'],
-  ['servers', 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }'],
 ] as const;
 
 const matters = signal<Matter[] | undefined>(undefined);
-const lists = signal<Lists>({});
+const orders = signal<Row[]>([]);
+/** Undefined: they have not arrived, or a customer has a server. */
+const progress = signal<Lists | undefined>(undefined);
 const figures = signal<Lists>({});
 
-async function read(): Promise<void> {
-  const allowed = PROGRESS.filter(([field]) => may(field)).map(([, query]) => query);
-  const { openMatters, ...rest } = await graphql<
-    { openMatters: Matter[] } & Record<string, Row[] | Record<string, Row[]>>
-  >(`{ ${[MATTERS, ...allowed].join(' ')} }`);
-  lists.value = rowsOf(rest);
-  matters.value = openMatters;
-}
-async function readFigures(): Promise<void> {
-  const allowed = FIGURES.filter(([field]) => may(field)).map(([, query]) => query);
-  if (allowed.length) figures.value = rowsOf(await graphql(`{ ${allowed.join(' ')} }`));
-}
-const rowsOf = (answer: Record<string, Row[] | Record<string, Row[]>>): Lists =>
-  Object.fromEntries(
+type Queries = readonly (readonly [field: string, query: string])[];
+/** Reads the lists that the role may read. @throws Refusal */
+async function readLists(queries: Queries): Promise<Lists> {
+  const allowed = queries.filter(([field]) => may(field)).map(([, query]) => query);
+  if (!allowed.length) return {};
+  const answer = await graphql<Record<string, Row[] | Record<string, Row[]>>>(`{ ${allowed.join(' ')} }`);
+  return Object.fromEntries(
     Object.entries(answer).map(([field, value]) => [field, Array.isArray(value) ? value : Object.values(value)[0]!]),
   );
+}
+async function readMatters(): Promise<void> {
+  matters.value = (await graphql<{ openMatters: Matter[] }>(`{ ${MATTERS} }`)).openMatters;
+}
+async function readOrders(): Promise<void> {
+  const { servers = [] } = await readLists([['servers', ORDERS]]);
+  orders.value = servers;
+  progress.value = servers.length ? undefined : await readLists(PROGRESS);
+}
+async function readFigures(): Promise<void> {
+  figures.value = await readLists(FIGURES);
+}
 const isOpen = computed(() => operator.value !== undefined && place.value.path === '');
-/** The rest between two readings while changes pour in, in milliseconds. Each reading asks every gateway. */
-const REST_MS = 10_000;
-/** The same for the figures, which read all servers. */
-const FIGURES_REST_MS = 60_000;
+/**
+ * The parts of the page, and the rest between two readings while changes pour in, in milliseconds. The matters ask every gateway,
+ * and the figures read all servers. Each part appears when it arrives, so no slow gateway holds up the others.
+ */
+const PARTS = [
+  [readMatters, 10_000],
+  [readOrders, 10_000],
+  [readFigures, 60_000],
+] as const;
 const whileOpen = (work: () => Promise<void>, restMs: number) =>
   paced(
     async () => {
@@ -80,9 +93,9 @@ const whileOpen = (work: () => Promise<void>, restMs: number) =>
     },
     () => restMs,
   );
-const again = [whileOpen(read, REST_MS), whileOpen(readFigures, FIGURES_REST_MS)];
+const again = PARTS.map(([work, restMs]) => whileOpen(work, restMs));
 effect(() => {
-  if (isOpen.value) for (const work of [read, readFigures]) void work().catch(() => {});
+  if (isOpen.value) for (const [work] of PARTS) void work().catch(() => {});
 });
 effect(() => {
   if (changes.value && isOpen.peek()) for (const work of again) work();
@@ -92,12 +105,13 @@ export function Today() {
   const open = matters.value;
   return html`
     <header class="head"><h1>Today</h1></header>
+    <${Figures} figures=${figures.value} />
     ${!open && html`<p class="empty">Reading …</p>`}
-    ${open && html`<${Figures} figures=${figures.value} />`}
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
     ${open?.length === MATTERS_MAX && html`<p class="empty">More may wait: the page of each kind has all of them.</p>`}
-    ${open && html`<${FirstSteps} lists=${lists.value} /><${LatestOrders} lists=${lists.value} />`}`;
+    ${progress.value && html`<${FirstSteps} lists=${progress.value} />`}
+    <${LatestOrders} servers=${orders.value} />`;
 }
 
 function Line({ matter: { kind, subject, since, severity, nextStep } }: { matter: Matter }) {
