@@ -1,5 +1,5 @@
 /** The first page: the figures, the open matters, the way to the first sale, and the latest orders. */
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, may, operator, type Row } from './api.ts';
 import { FIGURES, Figures, LatestOrders } from './figures.ts';
@@ -95,7 +95,7 @@ const whileOpen = (work: () => Promise<void>, restMs: number) =>
   );
 const again = PARTS.map(([work, restMs]) => whileOpen(work, restMs));
 effect(() => {
-  if (isOpen.value) for (const [work] of PARTS) void work().catch(() => {});
+  if (isOpen.value) untracked(() => PARTS.forEach(([work]) => void work().catch(() => {})));
 });
 effect(() => {
   if (changes.value && isOpen.peek()) for (const work of again) work();

@@ -1,27 +1,30 @@
 /** The first page of the console in a real browser (Debian's chromium). */
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { consoleAt, logIn } from './open-page.ts';
 
-const { graphqlUrl, newAccount, operatorToken } = await startFreehold();
+const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 if (!hasChromium) say('Skipped: the first page in a browser, because there is no chromium here.');
 
 const { start, stop, visit } = consoleAt(new URL(graphqlUrl).origin);
 
-/** Opens the first page. @returns it with its documents, of which those with the word wait until the end of the page */
-async function openFirst(held?: string): Promise<{ page: Page; documents: string[] }> {
+/** Opens the first page. @returns it with its documents, and a way to hold those with a word until the end of the page */
+async function openFirst(word?: string, token = operatorToken) {
   const page = await visit();
   const documents: string[] = [];
+  let held = word;
+  const hold = (other: string) => {
+    held = other;
+  };
   await page.route('**/graphql', (route) => {
     const { query } = route.request().postDataJSON();
     documents.push(query);
     return held && query.includes(held) ? undefined : route.continue();
   });
-  await logIn(page, operatorToken);
-  return { page, documents };
+  await logIn(page, token);
+  return { page, documents, hold };
 }
 
 describe.runIf(hasChromium)('The first page', () => {
@@ -51,5 +54,37 @@ describe.runIf(hasChromium)('The first page', () => {
     await page.getByRole('region', { name: 'Latest orders' }).waitFor();
     await page.getByText('Reading …').waitFor({ state: 'detached' });
     expect(documents.filter((one) => one.includes('addressPools'))).toEqual([]);
+  });
+
+  it('reads its parts anew before the service has told again who the operator is', async () => {
+    const { page, documents, hold } = await openFirst();
+    await page.getByRole('region', { name: 'Latest orders' }).waitFor();
+    documents.length = 0;
+    hold('currentOperator');
+    await page.reload();
+    const parts = ['openMatters', 'servers(', 'sales'];
+    await expect.poll(() => parts.filter((part) => !documents.some((one) => one.includes(part)))).toEqual([]);
+  });
+
+  it('reads each of its parts once when the console loads', async () => {
+    const { page, documents } = await openFirst();
+    await page.getByRole('region', { name: 'Latest orders' }).waitFor();
+    // The socket stays silent after the reload, so no change asks for the parts again.
+    await page.routeWebSocket('**/graphql', () => {});
+    documents.length = 0;
+    await page.reload();
+    await page.getByRole('region', { name: 'Latest orders' }).waitFor();
+    await page.getByText('Reading …').waitFor({ state: 'detached' });
+    expect(documents.filter((one) => !one.includes('currentOperator')).length).toBe(3);
+  });
+
+  it('gives way to the sign-in when the token has ended meanwhile', async () => {
+    const ADD = 'mutation { addOperator(input: { name: "rita", role: OWNER }) { token operator { id } } }';
+    const { token, operator: rita } = (await operator(ADD)).data.addOperator;
+    const { page } = await openFirst('', token);
+    await page.getByText('rita · owner').waitFor();
+    await operator('mutation ($id: ID!) { endOperator(id: $id) { state } }', rita);
+    await page.reload();
+    await page.getByLabel('Code of the authenticator').waitFor();
   });
 });
