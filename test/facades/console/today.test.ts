@@ -18,6 +18,8 @@ async function openFirst(word?: string, token = operatorToken) {
   const hold = (other: string) => {
     held = other;
   };
+  // No change of the service asks for the parts again.
+  await page.routeWebSocket('**/graphql', () => {});
   await page.route('**/graphql', (route) => {
     const { query } = route.request().postDataJSON();
     documents.push(query);
@@ -69,8 +71,6 @@ describe.runIf(hasChromium)('The first page', () => {
   it('reads each of its parts once when the console loads', async () => {
     const { page, documents } = await openFirst();
     await page.getByRole('region', { name: 'Latest orders' }).waitFor();
-    // The socket stays silent after the reload, so no change asks for the parts again.
-    await page.routeWebSocket('**/graphql', () => {});
     documents.length = 0;
     await page.reload();
     await page.getByRole('region', { name: 'Latest orders' }).waitFor();
