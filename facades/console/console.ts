@@ -22,6 +22,7 @@ const MODULES: Record<string, string> = {
   '@preact/signals': '@preact/signals/dist/signals.mjs',
   '@preact/signals-core': '@preact/signals-core/dist/signals-core.mjs',
   'graphql-ws': 'graphql-ws/dist/client.js',
+  uqr: 'uqr/dist/index.mjs',
 };
 /** A file of the service that the sources import, too. They see it at another path. */
 const SHARED = { name: 'lib/csv-line.ts', seen: '/formats/csv-line.ts', file: '../formats/csv-line.ts' };

@@ -26,7 +26,7 @@ export function Figures({ figures: { sales, dailyTotals, hosts } }: { figures: L
   const used = (100 * sum(room, 'claimedMemoryMb')) / sum(room, 'memoryMb');
   return html`<section class="figures" aria-label="Figures">
     ${sales && html`<${Figure} name="Servers" value=${sum(sales, 'servers').toLocaleString('en')} path="servers" />`}
-    ${sales && html`<${Figure} name="A month" value=${usd(sum(sales, 'monthlyUsd'))} path="sales" />`}
+    ${sales && html`<${Figure} name="Revenue a month" value=${usd(sum(sales, 'monthlyUsd'))} path="sales" />`}
     ${dailyTotals && html`<${Figure} name="Paid today" value=${usd(sum(credited, 'creditedUsd'))} path="payments" />`}
     ${room.length > 0 && html`<${Figure} name="Memory sold" value=${`${Math.round(used)} %`} path="hosts" />`}
   </section>`;

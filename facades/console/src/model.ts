@@ -81,9 +81,12 @@ export const inWords = (name: string): string => {
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(' ');
-  const written = words.map((word) => SPELLINGS[word] ?? word).join(' ');
+  const written = spelled(words);
   return /^vCPU/.test(written) ? written : written[0]!.toUpperCase() + written.slice(1);
 };
+/** `READ_ONLY`, a value of an enum, as people read it: `read only`. */
+export const enumInWords = (value: string): string => spelled(value.toLowerCase().split('_'));
+const spelled = (words: string[]): string => words.map((word) => SPELLINGS[word] ?? word).join(' ');
 const SPELLINGS: Record<string, string> = {
   ...{
     usd: 'USD',
@@ -95,6 +98,11 @@ const SPELLINGS: Record<string, string> = {
     ssh: 'SSH',
     bmc: 'BMC',
     tx: 'transaction',
+    q: 'search',
+    vps: 'VPS',
+    lxd: 'LXD',
+    ipmi: 'IPMI',
+    http: 'HTTP',
   },
   ...{
     gb: 'GB',

@@ -5,6 +5,7 @@ import { changes, graphql, may, operator, type Row } from './api.ts';
 import { FIGURES, Figures, LatestOrders } from './figures.ts';
 import { FirstSteps, type Lists } from './first-steps.ts';
 import { paced } from './pace.ts';
+import { PAGES } from './pages/index.ts';
 import { place } from './place.ts';
 import { ago, toneOf } from './values.ts';
 
@@ -31,6 +32,18 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   PROPOSAL: (subject) => `proposals?state=OPEN&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,
 };
+/** The words of the buttons and pages, by the fields of GraphQL that the service names. */
+const WORDS = new Map([
+  ...PAGES.flatMap(({ actions = [], rowActions = [] }) => [...actions, ...rowActions])
+    .toReversed()
+    .map(({ mutation, label }) => [mutation, label] as const),
+  ...PAGES.map(({ list, title }) => [list, title] as const),
+]);
+/** A next step, with the buttons and pages of the console in the place of fields of GraphQL. */
+const forConsole = (text: string): string =>
+  text.replace(/\b(call )?([a-z]+[A-Z]\w+)\b/g, (all, call, field) =>
+    WORDS.has(field) ? `${call ? 'press ' : ''}“${WORDS.get(field)}”` : all,
+  );
 const MATTERS_MAX = 100;
 const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severity nextStep }`;
 
@@ -118,7 +131,7 @@ function Line({ matter: { kind, subject, since, severity, nextStep } }: { matter
   const title = kind[0] + kind.slice(1).toLowerCase().replaceAll('_', ' ');
   return html`<li><a href="#${PAGE_OF[kind]?.(subject) ?? ''}">
     <strong class="state ${toneOf(severity)}">${title} <code>${subject}</code></strong>
-    <span class="about">${nextStep}</span>
+    <span class="about">${forConsole(nextStep)}</span>
     ${since && html`<time datetime=${since}>${ago(since)}</time>`}
   </a></li>`;
 }

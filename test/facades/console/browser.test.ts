@@ -85,7 +85,7 @@ describe.runIf(hasChromium)('The console', () => {
     const figures = page.getByRole('region', { name: 'Figures' });
     await figures.getByRole('link', { name: /^Servers/ }).waitFor();
     await expect
-      .poll(async () => await figures.getByRole('link', { name: /A month/ }).innerText())
+      .poll(async () => await figures.getByRole('link', { name: /Revenue a month/ }).innerText())
       .toMatch(/\$\d+\.00/);
     await page.getByRole('link', { name: new RegExp(`latest ${number}`) }).click();
     await page.getByRole('complementary').getByRole('heading', { name: number }).waitFor();
