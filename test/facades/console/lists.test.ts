@@ -33,6 +33,17 @@ describe.runIf(hasChromium)('A list of the console', () => {
     },
   );
 
+  it('offers yes and no for a filter that takes nothing else', async () => {
+    const account = await newAccount();
+    await account.rest('POST', '/v1/account/messages', { subject: 'unpaid', body: 'x' });
+    const page = await openPage(operatorToken, `messages?accountId=${account.id}`);
+    await page.getByRole('gridcell', { name: 'unpaid' }).waitFor();
+    await page.getByLabel('Paid').selectOption('yes');
+    await page.getByText('No message.').waitFor();
+    await page.getByLabel('Paid').selectOption('no');
+    await page.getByRole('gridcell', { name: 'unpaid' }).waitFor();
+  });
+
   it('shows the other cells and rows when it cannot show one', async () => {
     const account = await newAccount();
     for (const subject of ['first', 'second'])

@@ -35,6 +35,7 @@ describe.runIf(hasChromium)('The first page', () => {
     const account = await newAccount();
     await account.fund(30);
     await account.rest('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'first' });
+    await account.rest('POST', '/v1/account/messages', { subject: 'A second address', body: 'May we have one?' });
   });
   afterAll(stop);
 
@@ -49,6 +50,12 @@ describe.runIf(hasChromium)('The first page', () => {
       .getByRole('link', { name: /^first/ })
       .waitFor();
     await page.getByText('Reading …').waitFor();
+  });
+
+  it('names the buttons of the console in the next step of a matter, and no field of GraphQL', async () => {
+    const { page } = await openFirst();
+    const matter = page.getByRole('link', { name: /^Message/ });
+    await matter.getByText('answer by “Write a message”, and press “Mark as read”').waitFor();
   });
 
   it('reads nothing of the way to the first sale when a customer has a server', async () => {
