@@ -7,7 +7,7 @@ import { groupsOf } from './groups.ts';
 
 /** The sizes in pixels. The letters keep their size on narrow screens, where bars and names get less. */
 const [BAR, GAP, WIDTH_MAX, VALUE] = [14, 10, 640, 110];
-/** What the page has beside the plot on a narrow screen. */
+/** The pixels beside the plot on a narrow screen. */
 const MARGIN = 60;
 /** The width of a letter of a name. */
 const LETTER = 6.5;
