@@ -42,6 +42,9 @@ describe.runIf(hasChromium)('A person', () => {
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
     await page.getByRole('button', { name: 'Open the console' }).click();
+    await page.getByText('Copy these recovery codes now.').waitFor();
+    const [recoveryCode] = await page.locator('code').allInnerTexts();
+    await page.getByRole('button', { name: 'Open the console' }).click();
     await page.getByRole('link', { name: 'Sessions' }).click();
     await page.getByRole('gridcell', { name: 'Ana Lee' }).waitFor();
     expect(page.url()).not.toContain(code);
@@ -50,15 +53,26 @@ describe.runIf(hasChromium)('A person', () => {
     await page.getByLabel('Name').waitFor();
     expect(await db.query('select from operator_session')).toEqual([]);
     await db.query('update totp set last_step = 0 where account_id = $1', [invited.id]);
-    const signIn = async (password: string) => {
+    const signIn = async (password: string, totp = totpCode(secret)) => {
       await page.getByLabel('Name').fill('ana lee');
       await page.getByLabel('Password').fill(password);
-      await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
+      await page.getByLabel('Code of the authenticator').fill(totp);
       await page.getByRole('button', { name: 'Open the console' }).click();
     };
     await signIn('another password');
     await page.getByRole('alert').getByText('The name, the password or the code is wrong.').waitFor();
     await signIn(PASSWORD);
+    await page.getByText('Ana Lee · owner').waitFor();
+
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.getByRole('button', { name: 'Get new recovery codes' }).click();
+    await page.getByLabel('totp code').fill(recoveryCode!);
+    await page.getByRole('dialog').getByRole('button', { name: 'Get new recovery codes' }).click();
+    const shown = await page.getByRole('dialog').locator('code').innerText();
+    const [newCode] = shown.match(/[0-9a-z]{4}-[0-9a-z]{4}/)!;
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await signIn(PASSWORD, newCode);
     await page.getByText('Ana Lee · owner').waitFor();
   });
 
@@ -70,6 +84,8 @@ describe.runIf(hasChromium)('A person', () => {
     const secret = await page.locator('code').innerText();
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByLabel('Code of the authenticator').fill(totpCode(secret));
+    await page.getByRole('button', { name: 'Open the console' }).click();
+    await page.getByText('Copy these recovery codes now.').waitFor();
     await page.getByRole('button', { name: 'Open the console' }).click();
     await page.getByText('Bo · read only').waitFor();
     await page.clock.fastForward('32:00');
