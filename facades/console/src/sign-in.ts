@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { hasSession, logIn, operator, signInBy, signOut } from './api.ts';
 import { go, place } from './place.ts';
+import { QrCode } from './qr.ts';
 
 /** The seed of the second factor of an invited operator. */
 interface Invitation {
@@ -105,8 +106,9 @@ const CODE = html`<label for="code">Code of the invitation</label>
   <input id="code" name="code" autocomplete="off" required autofocus defaultValue=${place.value.search.get('code') ?? ''} />
   <p class="hint">An owner gives it to you. It is valid once.</p>`;
 const Choice = ({ invitation: { name, secret, provisioningUri } }: { invitation: Invitation }) => html`
-  <p>You are <strong>${name}</strong>. Add this key to your authenticator, or <a href=${provisioningUri}>open it there</a>:</p>
-  <p><code>${secret}</code></p>${PASSWORD('new-password')}${TOTP}`;
+  <p>You are <strong>${name}</strong>. Scan this code with your authenticator. On a phone, <a href=${provisioningUri}>open it there</a>.</p>
+  <${QrCode} text=${provisioningUri} title="QR code of the key for your authenticator" />
+  <p class="hint">It has this key, which you can also type: <code>${secret}</code></p>${PASSWORD('new-password')}${TOTP}`;
 
 const Codes = ({ codes }: { codes: string[] }) => html`
   <p>Copy these recovery codes now. The service shows them only once. Each signs you in once without your authenticator.</p>

@@ -1,5 +1,7 @@
 /** A person accepts an invitation in the console, signs out, and signs in again. */
 import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { encode } from 'uqr';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
@@ -9,6 +11,17 @@ import { consoleAt } from './open-page.ts';
 const { db, graphqlUrl, operator } = await startFreehold();
 const { start, stop, visit } = consoleAt(new URL(graphqlUrl).origin);
 const PASSWORD = 'a heron on the roof';
+
+/** The dark squares of the QR code in the page, as places from its corner. */
+const squaresOf = async (page: Page): Promise<string[]> => {
+  const path = await page
+    .getByRole('img', { name: /^QR code/ })
+    .locator('path')
+    .getAttribute('d');
+  return [...path!.matchAll(/M(\d+ \d+)/g)].map(([, square]) => square!);
+};
+const squaresIn = (data: boolean[][]): string[] =>
+  data.flatMap((line, y) => line.flatMap((isDark, x) => (isDark ? `${x} ${y}` : [])));
 
 describe.runIf(hasChromium)('A person', () => {
   beforeAll(start);
@@ -21,6 +34,8 @@ describe.runIf(hasChromium)('A person', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('You are Ana Lee').waitFor();
     const secret = await page.locator('code').innerText();
+    const link = await page.getByRole('link', { name: 'open it there' }).getAttribute('href');
+    expect(await squaresOf(page)).toEqual(squaresIn(encode(link!, { border: 2 }).data));
     await page.evaluate(axe.source);
     const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
     expect(violations.map(({ id }) => id)).toEqual([]);
