@@ -132,4 +132,5 @@ export const LIST_SESSIONS = statement({ ...OperatorSession.columns, name: colum
     from operator_session as session join operator on operator.id = operator_id
     where ($1::text is null or operator_id = $1) and ${IS_OPEN} order by session.id desc`;
 /** Deletes the sessions that are over. */
-export const DELETE_OVER_SESSIONS = statement({})`delete from operator_session as session where not ${IS_OPEN}`;
+export const DELETE_OVER_SESSIONS = statement({ id: column.key() })`
+  delete from operator_session as session where not ${IS_OPEN} returning id`;

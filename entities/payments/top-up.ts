@@ -189,10 +189,15 @@ export function earnedMicros({ amountMicros, bonusMicros: most, bonusTiers }: Bo
 /** The most that a top-up may earn. */
 type BonusTerms = Pick<TopUp, 'amountMicros' | 'bonusMicros' | 'bonusTiers'>;
 
-/** The terms of a quote that is over: those of the present steps, if they give less. */
-export function leastTerms(quoted: BonusTerms, present: readonly KeptBonusTier[]): BonusTerms {
+/** The terms of a quote that is over: those of the present steps, if they give less for the payments. */
+export function leastTerms(quoted: BonusTerms, present: readonly KeptBonusTier[], paidMicros: bigint): BonusTerms {
   const most = bonusMicros(present, quoted.amountMicros);
-  return most < quoted.bonusMicros ? { ...quoted, bonusMicros: most, bonusTiers: [...present] } : quoted;
+  const terms = {
+    ...quoted,
+    bonusMicros: most < quoted.bonusMicros ? most : quoted.bonusMicros,
+    bonusTiers: [...present],
+  };
+  return earnedMicros(terms, paidMicros) < earnedMicros(quoted, paidMicros) ? terms : quoted;
 }
 
 /** Locks the top-up $1. Returns it, and the sum of its payments in the balance, less the parts that payouts took. */

@@ -7,7 +7,6 @@ import {
 import { DELETE_UNCONFIRMED_SEEDS } from '../../entities/accounts/totp.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { idFloor } from '../../entities/ids.ts';
-import { DELETE_OVER_SESSIONS } from '../../entities/operator.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
 
@@ -26,7 +25,6 @@ export const credentialRetentionProcess = (db: Database): Process =>
         await DELETE_ENDED_API_KEYS.all(db, [before('key'), CHUNK]),
       ];
       await DELETE_UNCONFIRMED_SEEDS.all(db);
-      await DELETE_OVER_SESSIONS.all(db);
       return hop('start', { afterSeconds: deleted.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });
     },
   });

@@ -18,6 +18,7 @@ import {
 } from './audit-links.ts';
 import { AUDIT_RETENTION_PROCESS, auditRetentionProcess } from './audit-retention.ts';
 import { CREDENTIAL_RETENTION_PROCESS, credentialRetentionProcess } from './credential-retention.ts';
+import { OPERATOR_SESSION_PROCESS, operatorSessionProcess } from './end-sessions.ts';
 import {
   API_KEY_LANE,
   API_KEY_PROCESS,
@@ -44,6 +45,7 @@ export class Accounts implements WorkerPart {
     CREDENTIAL_RETENTION_PROCESS,
     HISTORY_RETENTION_PROCESS,
     PROPOSAL_EXPIRY_PROCESS,
+    OPERATOR_SESSION_PROCESS,
   ];
 
   constructor(db: Database, vault: Vault) {
@@ -59,6 +61,7 @@ export class Accounts implements WorkerPart {
       [CREDENTIAL_RETENTION_PROCESS]: credentialRetentionProcess(this.#db),
       [HISTORY_RETENTION_PROCESS]: historyRetentionProcess(this.#db),
       [PROPOSAL_EXPIRY_PROCESS]: proposalExpiryProcess(this.#db),
+      [OPERATOR_SESSION_PROCESS]: operatorSessionProcess(this.#db),
       [API_KEY_PROCESS]: apiKeyProcess(this.#db),
       [SSH_KEY_PROCESS]: sshKeyProcess(this.#db),
       [OAUTH_CLIENT_PROCESS]: oauthClientProcess(this.#db),

@@ -23,6 +23,8 @@ export async function setAccountLimits(
   seen?: GivenLimits | null,
 ): Promise<Account> {
   if (given.sessions === 0) throw invalid('sessions', 'An account without sessions cannot log in. Suspend it instead.');
+  for (const name of ['unpaidTopupsPerDay', 'agentChangesPerHour'] as const)
+    if (given[name] === 0) throw invalid(name, 'The least is 1, because the limit tells when the next one may come.');
   const limits = known(given);
   return context.db.transaction(async (tx) => {
     requireSeen('the limits', (await lockedAccount(tx, id)).limits, seen && known(seen));

@@ -192,8 +192,10 @@ async function requireRoom(tx: Transaction, accountId: string, viewer: Viewer): 
   const kept = keptForLogins(most);
   const keptForNext = Math.ceil(kept / 2);
   const own = most - (viewer.isLogin ? keptForNext : kept);
+  // A key writes none of the part for another login, also after its own login has used up the others.
+  const total = most - (viewer.isLogin ? 0 : keptForNext);
   const oldest =
-    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, most, null])) ??
+    (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, total, null])) ??
     (await SECONDS_TO_A_DAY_OLD.first(tx, [accountId, own, callsCountAs(viewer)]));
   if (!oldest) return;
   const before = paid ? '' : ' before its first payment';

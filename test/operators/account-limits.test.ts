@@ -59,6 +59,12 @@ describe('The limits of an account', () => {
     expect((await set(account.id, { sessions: 0 })).errors[0].message).toContain('Suspend it instead');
   });
 
+  it.each(['unpaidTopupsPerDay', 'agentChangesPerHour'])('are at least one %s', async (name) => {
+    const { id } = await newAccount();
+    expect((await set(id, { [name]: 0 })).errors[0].message).toContain('The least is 1');
+    expect((await set(id, { [name]: 1 })).errors).toBeUndefined();
+  });
+
   it('are in the log of the account, and need the right', async () => {
     const account = await newAccount();
     await set(account.id, { servers: 30 });

@@ -37,6 +37,22 @@ async function join(name: string, role = 'SUPPORT') {
 /** Lets the authenticator show a code that was not used yet. */
 const forgetSteps = (id: string) => db.query('update totp set last_step = 0 where account_id = $1', [id]);
 const signIn = (name: string, totp: string, password = PASSWORD) => post('signIn', { name, password, totpCode: totp });
+/** Watches the events of operators over a WebSocket. `closed`: the code of its end. */
+async function watch(token: string) {
+  const [begun, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()];
+  const client = createClient({
+    url: graphqlUrl.replace('http', 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${token}` },
+    retryAttempts: 0,
+    on: { closed: (event) => closed.resolve((event as { code: number }).code) },
+  });
+  onTestFinished(() => void client.dispose());
+  const sink = { next: () => begun.resolve(), error: () => {}, complete: () => {} };
+  client.subscribe({ query: 'subscription { operatorEvent { id } }' }, sink);
+  await begun.promise;
+  return { closed: closed.promise };
+}
 const WHO = '{ currentOperator { name role } }';
 const END = 'mutation ($id: ID!) { endOperator(id: $id) { state } }';
 const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: READ_ONLY) { role } }';
@@ -185,21 +201,18 @@ describe('The session of an operator', () => {
     ['is invited again', 'mia', AGAIN],
   ])('ends at once when its operator %s, with the open WebSockets', async (_, name, mutation) => {
     const { id, token, call } = await join(name, 'OWNER');
-    const [connected, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<number>()];
-    const client = createClient({
-      url: graphqlUrl.replace('http', 'ws'),
-      webSocketImpl: WebSocket,
-      connectionParams: { authorization: `Bearer ${token}` },
-      retryAttempts: 0,
-      on: { connected: () => connected.resolve(), closed: (event) => closed.resolve((event as { code: number }).code) },
-    });
-    onTestFinished(() => void client.dispose());
-    const sink = { next: () => {}, error: () => {}, complete: () => {} };
-    client.subscribe({ query: 'subscription { serverUpdated { type } }' }, sink);
-    await connected.promise;
+    const { closed } = await watch(token);
     expect((await operator(mutation, { id })).errors).toBeUndefined();
-    expect(await closed.promise).toBeGreaterThan(4000);
+    expect(await closed).toBeGreaterThan(4000);
     expect(codeOf(await call(WHO))).toBe('invalid_credential');
+  });
+
+  it('takes the open WebSockets along when it ends by itself', async () => {
+    const { id, token } = await join('quinn');
+    const { closed } = await watch(token);
+    await db.query(`update operator_session set used_at = now() - interval '31 minutes' where operator_id = $1`, [id]);
+    await db.query(`update task set run_at = now() where subject = 'cron:operator-sessions'`);
+    expect(await closed).toBeGreaterThan(4000);
   });
 
   it('hands no end to a webhook, which ends with the operator', async () => {

@@ -51,8 +51,8 @@ const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 2 ** 31;
 
 /**
- * Returns the settings of the server. It need not survive a crash, and trusts the role of the service. Its tables are too small to
- * be worth compiled or parallel queries, and its databases too short-lived to be worth a vacuum.
+ * Returns the settings of the server. It need not survive a crash, and trusts the role of the service. Its tables are too small
+ * for compiled or parallel queries, and its databases do not live until a vacuum.
  */
 function flagsOf(folder: string): string[] {
   const file = join(folder, 'pg_hba.conf');

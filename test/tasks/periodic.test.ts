@@ -27,6 +27,7 @@ describe('Periodic work', () => {
         'meter-dedicated',
         'meter-vps',
         'observer',
+        'operator-sessions',
         'proposal-expiry',
         'renewals',
         'webhook-retention',

@@ -203,9 +203,10 @@ function confirm(
   isLate: boolean,
 ) {
   const { paidMicros, goneMicros } = sums;
-  const terms = isLate ? leastTerms(topUp, present) : topUp;
+  const allMicros = paidMicros + goneMicros;
+  const terms = isLate ? leastTerms(topUp, present, allMicros) : topUp;
   const bonus = earnedMicros(terms, paidMicros);
-  const bonusMicros = earnedMicros(terms, paidMicros + goneMicros);
+  const bonusMicros = earnedMicros(terms, allMicros);
   postings.push(bonusPosting(topUp, bonus));
   const reversedBonusMicros = bonusMicros - bonus;
   const { bonusTiers } = terms;

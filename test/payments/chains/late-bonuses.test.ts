@@ -47,6 +47,20 @@ it('A payment that never gets a block keeps no bonus alive', async () => {
   expect(await shop.balance(topUp.accountId)).toBe(51_000_000n);
 });
 
+it('A late part of a top-up earns no step that has ended, although that of the whole has not', async () => {
+  const [context, first] = await open();
+  const whole = { minMicros: 50_000_000n, bonusPercent: 30 };
+  await setBonusTiers(context, [{ minMicros: 20_000_000n, bonusPercent: 20 }, whole]);
+  const [, topUp] = await open(undefined, first.accountId);
+  await end(topUp.orderNumber);
+  await sync();
+  await setBonusTiers(context, [whole]);
+  chain.pay(topUp.walletAddress!, HALF / 2n);
+  chain.mine(101);
+  await sync();
+  expect(await shop.balance(topUp.accountId)).toBe(25_000_000n);
+});
+
 it('A late payment gets the bonus of its quote where the present one is higher', async () => {
   const [context, first] = await open();
   await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 2 }]);
