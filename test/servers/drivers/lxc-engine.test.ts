@@ -177,16 +177,21 @@ it.each([
   [503, 'Daemon setup in progress'],
   [502, 'Bad Gateway'],
   [504, 'Gateway Timeout'],
-])('An engine that answers %i "%s" starts, or is behind a proxy: an outage, and no failure', async (code, error) => {
-  const socketPath = await listen((_, response) => {
-    response.writeHead(code).end(JSON.stringify({ type: 'error', error_code: code, error }));
-  });
-  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
-  const spec = newSpec();
-  for (const call of [driver.observe(spec, NEVER), driver.create(spec, NEVER), driver.destroy(spec, NEVER)])
-    expect(await codeOf(call)).toBe('unreachable');
-});
+  [500, 'Failed to begin transaction: sql: database is closed'],
+  [500, 'Failed to fetch from "instances" table: driver: bad connection'],
+])(
+  'An engine that answers %i "%s" starts, ends, or is behind a proxy: an outage, and no failure',
+  async (code, error) => {
+    const socketPath = await listen((_, response) => {
+      response.writeHead(code).end(JSON.stringify({ type: 'error', error_code: code, error }));
+    });
+    const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+    const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
+    const spec = newSpec();
+    for (const call of [driver.observe(spec, NEVER), driver.create(spec, NEVER), driver.destroy(spec, NEVER)])
+      expect(await codeOf(call)).toBe('unreachable');
+  },
+);
 
 it('An answer of an engine without an end is refused', async () => {
   const socketPath = await listen((_, response) => {
