@@ -192,7 +192,8 @@ interface Item {
 /** The changes of the balance by the number of their server, the first one first. */
 async function bills(): Promise<Record<string, string[]>> {
   const { body } = await customer.rest('GET', '/v1/account/usage?limit=100');
-  const byServer = Object.groupBy((body.data as Item[]).toReversed(), ({ order_number }) => order_number);
+  const items = (body.data as Item[]).filter(({ order_number }) => order_number.startsWith('SRV-')).reverse();
+  const byServer = Object.groupBy(items, ({ order_number }) => order_number);
   return Object.fromEntries(Object.entries(byServer).map(([one, all]) => [one, all!.map(({ kind }) => kind)]));
 }
 

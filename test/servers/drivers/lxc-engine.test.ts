@@ -218,3 +218,34 @@ it('A call that waits for its turn ends with its signal, and the next one has it
   finish('first');
   expect(await Promise.all([running, next])).toEqual(['first', 'third']);
 });
+
+it.each(['off', 'restart'] as const)('A machine that another call turned off meanwhile fails no %s', async (want) => {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  let status = 'Running';
+  const answers: Record<string, (body: string) => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    'GET /1.0/operations': () => ({}),
+    [`GET ${path}`]: () => ({ name: nameOf(spec), status, location: 'none', config, devices: {} }),
+    [`GET ${path}/state`]: () => ({ pid: status === 'Running' ? 7 : 0 }),
+    [`PATCH ${path}`]: () => ({}),
+    [`PUT ${path}/state`]: (body) => {
+      const { action } = JSON.parse(body);
+      status = action === 'start' ? 'Running' : 'Stopped';
+      return action === 'start' ? {} : undefined;
+    },
+  };
+  const socketPath = await listen((request, response, body) => {
+    const metadata = answers[request]?.(body);
+    const refused = { type: 'error', error_code: request.startsWith('PUT') ? 400 : 404, error: 'already stopped' };
+    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : refused));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place, probe: async () => true });
+  expect(await driver.power(spec, want, 'change-1', NEVER)).toMatchObject({ power: want === 'off' ? 'off' : 'on' });
+});

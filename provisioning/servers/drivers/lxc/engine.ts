@@ -1,5 +1,12 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
-import { DriverError, type DriverErrorCode, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import {
+  DriverError,
+  type DriverErrorCode,
+  type HostReport,
+  type MachineKey,
+  type MachineSpec,
+  type Power,
+} from '../driver.ts';
 import { EngineError, type LxcClient, pause } from './client.ts';
 import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
@@ -196,8 +203,7 @@ export class LxcEngine {
   }
 
   async start(name: string, signal: AbortSignal): Promise<void> {
-    const start = () =>
-      this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
+    const start = () => this.#turn(name, 'on', { action: 'start', timeout: -1 }, signal);
     await start().catch(async (error) => {
       if (!cannotPolice(error)) throw error;
       this.#polices = false;
@@ -205,6 +211,16 @@ export class LxcEngine {
       const { [EGRESS]: _, ...nic } = devices![NIC]!;
       await this.mark(name, {}, signal, { [NIC]: nic });
       await start();
+    });
+  }
+
+  /** Turns an instance on or off. An engine may refuse what it has already done, so the state decides. */
+  async #turn(name: string, power: Power, body: object, signal: AbortSignal): Promise<void> {
+    const path = `/1.0/instances/${name}`;
+    await this.#client.call('PUT', `${path}/state`, body, signal).catch(async (error) => {
+      signal.throwIfAborted();
+      const { status } = answering(await this.#client.get<Instance>(path, signal));
+      if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
     });
   }
 
@@ -228,12 +244,7 @@ export class LxcEngine {
   /** Asks the system to shut down, and cuts its power if it does not. */
   async stop(name: string, graceful: boolean, signal: AbortSignal): Promise<void> {
     const stop = (force: boolean) =>
-      this.#client.call(
-        'PUT',
-        `/1.0/instances/${name}/state`,
-        { action: 'stop', timeout: force ? -1 : SHUTDOWN_SECONDS, force },
-        signal,
-      );
+      this.#turn(name, 'off', { action: 'stop', timeout: force ? -1 : SHUTDOWN_SECONDS, force }, signal);
     if (graceful) {
       const ended = await stop(false).then(
         () => true,
