@@ -29,9 +29,9 @@ const OUTAGE_SECONDS = Number(process.env.ENGINE_OUTAGE_SECONDS ?? 0);
 const AFTER_SECONDS = 150 + 300;
 
 const OUTAGES: Record<string, [begin: () => Promise<void> | void, end: () => Promise<void> | void]> = {
-  'is killed': [() => lxd.kill(), () => lxd.start()],
-  'is stopped for an upgrade': [() => lxd.kill('SIGTERM'), () => lxd.start()],
-  hangs: [() => lxd.freeze(), () => lxd.thaw()],
+  'A killed engine': [() => lxd.kill(), () => lxd.start()],
+  'An engine that stops for an upgrade': [() => lxd.kill('SIGTERM'), () => lxd.start()],
+  'A hung engine': [() => lxd.freeze(), () => lxd.thaw()],
 };
 
 let lxd: Lxd;
@@ -44,8 +44,8 @@ const ends: (() => Promise<unknown>)[] = [];
 const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
 let engines = 0;
 
-describe.skipIf(!OUTAGE_SECONDS)('An engine', () => {
-  // A shop for each outage, because freed addresses rest for longer than a short one lasts.
+describe.skipIf(!OUTAGE_SECONDS)('An outage', () => {
+  // A shop for each outage, because freed addresses rest longer than a short one.
   beforeEach(async () => {
     lxd = await startSingleLxd(`outage-${++engines}`);
     databaseUrl = await newDatabaseUrl(onEnd);
@@ -63,7 +63,7 @@ describe.skipIf(!OUTAGE_SECONDS)('An engine', () => {
   });
 
   it.each(Object.entries(OUTAGES))(
-    `that %s for ${OUTAGE_SECONDS} s costs no order and no change`,
+    `%s costs no order and no change in ${OUTAGE_SECONDS} s`,
     {
       timeout: (OUTAGE_SECONDS + 3 * AFTER_SECONDS) * 1000,
     },
@@ -89,7 +89,7 @@ describe.skipIf(!OUTAGE_SECONDS)('An engine', () => {
       await end();
       const { servers, secondsOf } = await atRest();
 
-      say(`${waiting} of 40 servers waited for an engine that ${name} for ${OUTAGE_SECONDS} s.`);
+      say(`${name}: ${waiting} of 40 servers waited ${OUTAGE_SECONDS} s for it.`);
       const changes = { order: ordered, resize: resized, rebuild: rebuilt, reboot: rebooted, deletion: deleted };
       for (const [change, all] of Object.entries(changes)) say(rowOf(change, all.map(secondsOf)));
 
@@ -159,7 +159,7 @@ async function atRest(): Promise<{ servers: Map<string, Sold>; secondsOf(orderNu
 const statusesOf = (servers: Map<string, Sold>) =>
   Object.fromEntries([...servers].map(([one, { status, failure }]) => [one, failure?.code ?? status]));
 
-/** A row of the table: how many changes, and when after the outage the middle one and the last one were done. */
+/** A row of the table: the number of changes, and the seconds after the outage until half and all of them were done. */
 function rowOf(change: string, seconds: number[]): string {
   const sorted = seconds.toSorted((a, b) => a - b);
   const [middle, last] = [sorted[sorted.length >> 1]!, sorted.at(-1)!].map((one) => `${Math.round(one)} s`);

@@ -136,7 +136,7 @@ interface Rule {
   destination_port?: string;
 }
 
-/** What machines send (`egress`), and what they get. */
+/** The rules for packets from machines (`egress`), and for packets to them. */
 interface Rules {
   egress: Rule[];
   ingress: Rule[];
