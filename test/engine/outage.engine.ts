@@ -159,7 +159,7 @@ async function atRest(): Promise<{ servers: Map<string, Sold>; secondsOf(orderNu
 const statusesOf = (servers: Map<string, Sold>) =>
   Object.fromEntries([...servers].map(([one, { status, failure }]) => [one, failure?.code ?? status]));
 
-/** A row of the table: the number of changes, and the seconds from the end of the outage to the end of half and all. */
+/** A row of the table. Its times begin with the end of the outage. */
 function rowOf(change: string, seconds: number[]): string {
   const sorted = seconds.toSorted((a, b) => a - b);
   const [middle, last] = [sorted[sorted.length >> 1]!, sorted.at(-1)!].map((one) => `${Math.round(one)} s`);
