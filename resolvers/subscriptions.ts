@@ -28,6 +28,8 @@ import { sharedRead } from './one-read.ts';
 const ceilingOf = (who: string, max: number) =>
   new Ceiling(max, `${who} can have ${max} subscriptions at once. End one first.`);
 const OF_CREDENTIAL = ceilingOf('A credential', 10);
+/** An operator may have the console open in many windows. */
+const OF_OPERATOR = ceilingOf('An operator', 100);
 /** An account can have many credentials. */
 const OF_ACCOUNT = ceilingOf('An account', 50);
 
@@ -165,7 +167,7 @@ function endable<T>(generator: AsyncGenerator<T>, end: () => void): AsyncGenerat
 /** Counts a subscription. @returns a function that ends the count @throws ApiError rate_limited */
 function enter({ viewer, signal }: Context): () => void {
   const { accountId } = viewer!;
-  const leaveCredential = OF_CREDENTIAL.enter(countedAs(viewer!));
+  const leaveCredential = (accountId ? OF_CREDENTIAL : OF_OPERATOR).enter(countedAs(viewer!));
   const leave = () => {
     leaveCredential();
     leaveAccount();

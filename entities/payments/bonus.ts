@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, type RowOf } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
 
 export const BonusTier = entity('bonus_tier', {
   minMicros: { ...column.bigint(), primary: true },
@@ -15,6 +16,9 @@ export type KeptBonusTier = { minMicros: number; bonusPercent: number };
 /** The tiers, the lowest first. */
 export const LIST_BONUS_TIERS = statement(BonusTier.columns)`
   select ${columnsOf(BonusTier)} from bonus_tier order by min_micros`;
+/** The tiers as a top-up keeps them. */
+export const presentTiers = async (db: Queryable): Promise<KeptBonusTier[]> =>
+  (await LIST_BONUS_TIERS.all(db)).map((tier) => ({ ...tier, minMicros: Number(tier.minMicros) }));
 /** Removes all tiers. */
 export const REMOVE_BONUS_TIERS = statement({})`delete from bonus_tier`;
 

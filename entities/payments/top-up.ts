@@ -181,12 +181,18 @@ export const COUNT_PENDING_TOP_UPS = statement({
   from top_up where account_id = $1`;
 
 /** The bonus of a top-up for the payments that it keeps, less payouts: at most the requested one. */
-export function earnedMicros(
-  { amountMicros, bonusMicros: most, bonusTiers }: Pick<TopUp, 'amountMicros' | 'bonusMicros' | 'bonusTiers'>,
-  paidMicros: bigint,
-): bigint {
+export function earnedMicros({ amountMicros, bonusMicros: most, bonusTiers }: BonusTerms, paidMicros: bigint): bigint {
   const earned = bonusMicros(bonusTiers, paidMicros);
   return paidMicros >= amountMicros || earned > most ? most : earned;
+}
+
+/** The most that a top-up may earn. */
+type BonusTerms = Pick<TopUp, 'amountMicros' | 'bonusMicros' | 'bonusTiers'>;
+
+/** The terms of a quote that is over: those of the present steps, if they give less. */
+export function leastTerms(quoted: BonusTerms, present: readonly KeptBonusTier[]): BonusTerms {
+  const most = bonusMicros(present, quoted.amountMicros);
+  return most < quoted.bonusMicros ? { ...quoted, bonusMicros: most, bonusTiers: [...present] } : quoted;
 }
 
 /** Locks the top-up $1. Returns it, and the sum of its payments in the balance, less the parts that payouts took. */

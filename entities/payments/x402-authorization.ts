@@ -9,6 +9,7 @@ import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { startTaskSql } from '../tasks/start.ts';
+import { hasPaidSql } from './payer.ts';
 import { isInBalance, PAYMENT_LIFECYCLE, Payment, refuseMove } from './payment.ts';
 
 export const X402Authorization = entity('x402_authorization', {
@@ -64,20 +65,23 @@ const JOINED = 'payment join x402_authorization on payment_id = payment.id';
  * The payment with the external key $1; all its columns are null if there is none. The payer $2 or the account $3 has wasted
  * the gas within a day. The statement returns the larger sum.
  */
-const FIND_SIGNED_PAYMENT = statement({ ...COLUMNS, wastedGas: column.bigint() }, { name: 'x402 payment' })`
-  select ${BOTH}, wasted_gas from (
+const FIND_SIGNED_PAYMENT = statement(
+  { ...COLUMNS, wastedGas: column.bigint(), hasPaid: column.boolean() },
+  { name: 'x402 payment' },
+)`
+  select ${BOTH}, wasted_gas, ${hasPaidSql('$3')} as has_paid from (
     select greatest(sum(reverted_gas) filter (where payer = $2), sum(reverted_gas) filter (where account_id = $3), 0)::bigint
       as wasted_gas from ${JOINED} where reverted_gas > 0 and valid_before > now() - interval '1 day') as wasted
     left join (${JOINED}) on external_key = $1`;
-/** Finds a payment by its external key, and counts the wasted gas of its payer and account. */
+/** Finds a payment by its external key, counts the wasted gas of its payer and account, and tells whether the account has paid. */
 export async function findSigned(
   db: Queryable,
   key: string,
   payer: string,
   accountId: string,
-): Promise<{ row: X402Payment | undefined; wastedGas: bigint }> {
-  const { wastedGas, ...row } = (await FIND_SIGNED_PAYMENT.first(db, [key, payer, accountId]))!;
-  return { row: row.id === null ? undefined : row, wastedGas };
+): Promise<{ row: X402Payment | undefined; wastedGas: bigint; hasPaid: boolean }> {
+  const { wastedGas, hasPaid, ...row } = (await FIND_SIGNED_PAYMENT.first(db, [key, payer, accountId]))!;
+  return { row: row.id === null ? undefined : row, wastedGas, hasPaid };
 }
 /**
  * The payment that an earlier request with the idempotency key $1 made. It is in the balance, or may come into it, so the key

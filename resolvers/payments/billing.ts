@@ -1,4 +1,5 @@
 /** Top-ups. */
+import { CustomerTurns } from '../../entities/customer-turns.ts';
 import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
@@ -6,8 +7,7 @@ import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { isOrderNumber, newId, newOrderNumber } from '../../entities/ids.ts';
 import { MICROS_PER_USD } from '../../entities/money.ts';
-import { siteOf } from '../../entities/networks.ts';
-import { bonusMicros, LIST_BONUS_TIERS } from '../../entities/payments/bonus.ts';
+import { bonusMicros, presentTiers } from '../../entities/payments/bonus.ts';
 import { HAS_PAID } from '../../entities/payments/payer.ts';
 import {
   COUNT_PENDING_TOP_UPS,
@@ -16,7 +16,6 @@ import {
   TopUp,
   type TopUpStatus,
 } from '../../entities/payments/top-up.ts';
-import { type TurnLimits, Turns } from '../../entities/turns.ts';
 import { confirmPaidTopUp, formatUnits, unitsOf } from '../../provisioning/index.ts';
 import { lockOwnAccount } from '../accounts/account.ts';
 import { keptForLogins } from '../accounts/auth/scope.ts';
@@ -56,7 +55,7 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     return amountMicros;
   },
   attempts: (attempt) =>
-    attempt(async (tx, orderNumber, txId, paidOutMicros) => {
+    attempt(async (tx, orderNumber, { txId, paidOutMicros }) => {
       const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
       if (txId === undefined) return topUp;
       await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
@@ -94,7 +93,7 @@ async function insertTopUp(
   const [accountId, id] = [accountOf(context), newId('top')];
   const { orderNumber, amountMicros } = topUp;
   const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
-  const bonusTiers = (await LIST_BONUS_TIERS.all(tx)).map((tier) => ({ ...tier, minMicros: Number(tier.minMicros) }));
+  const bonusTiers = await presentTiers(tx);
   const bonus = { bonusTiers, bonusMicros: bonusMicros(bonusTiers, amountMicros) };
   await insert(tx, TopUp, { id, accountId, credentialId: actorOf(context).id, ...bonus, ...nothing, ...topUp });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
@@ -107,30 +106,24 @@ async function insertTopUp(
  * requests at once take no more addresses than the limit allows. Each process has turns of its own, so the row is checked again
  * under the lock.
  */
-const OPENINGS: TurnLimits = {
-  places: 64,
-  placesOfGroup: 1,
-  waiting: 500,
-  waitingOfGroup: 24,
-  refusal: 'The service opens other top-ups of the account. Wait for one of them.',
-};
-/** Free accounts are easy to make. So those of a site share turns, and all have half of the places. */
-const OPENINGS_OF_UNPAID: TurnLimits = {
-  places: 32,
-  placesOfGroup: 4,
-  waiting: 500,
-  waitingOfGroup: 24,
-  refusal: 'The service opens top-ups of other new accounts of your network. Wait for one of them.',
-};
-const openings = new Map<string, { accounts: Turns; unpaid: Turns }>();
+const openings = new Map<string, CustomerTurns>();
+const newOpenings = () =>
+  new CustomerTurns({
+    places: 64,
+    placesOfGroup: 1,
+    placesOfSite: 4,
+    waiting: 500,
+    waitingOfGroup: 24,
+    refusal:
+      'The service opens other top-ups of the account, or of new accounts of your network. Wait for one of them.',
+  });
 
-/** Waits for the turns of the caller, and opens a top-up. */
+/** Opens a top-up at the turn of the caller. */
 async function atTurn<T>({ db, address }: Context, accountId: string, network: string, open: () => Promise<T>) {
-  const turns = openings.get(network) ?? { accounts: new Turns(OPENINGS), unpaid: new Turns(OPENINGS_OF_UNPAID) };
+  const turns = openings.get(network) ?? newOpenings();
   openings.set(network, turns);
-  const { paid } = (await HAS_PAID.first(db, [accountId]))!;
-  const ofAccount = () => turns.accounts.run(accountId, open);
-  return paid ? ofAccount() : turns.unpaid.run(siteOf(address ?? ''), ofAccount);
+  const { paid: hasPaid } = (await HAS_PAID.first(db, [accountId]))!;
+  return turns.run({ accountId, address, hasPaid }, open);
 }
 
 /**

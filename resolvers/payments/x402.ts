@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
+import type { Customer } from '../../entities/customer-turns.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
@@ -66,16 +67,17 @@ export interface Sale<T> {
   attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
 }
 
-/**
- * Makes the server or top-up, under the lock of the account. With a transaction id the money is in the balance. Without one
- * the outcome of the payment is open. Payouts may have taken a part of a known payment.
- */
-export type Fulfil<T> = (
-  tx: Transaction,
-  orderNumber: string,
-  txId: string | undefined,
-  paidOutMicros: bigint,
-) => Promise<T>;
+/** The payment of a sale. */
+interface Paid {
+  /** With it, the money is in the balance. Without one, the outcome of the payment is open. */
+  txId: string | undefined;
+  /** The micro-USD that the payer signed. */
+  signedMicros: bigint;
+  /** The part of a known payment that payouts have taken. */
+  paidOutMicros: bigint;
+}
+/** Makes the server or top-up, under the lock of the account. */
+export type Fulfil<T> = (tx: Transaction, orderNumber: string, paid: Paid) => Promise<T>;
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(
@@ -113,17 +115,18 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
   const payment = decodePayment(header);
   const buyer = {
     accountId: accountOf(context),
+    address: context.address,
     ...spenderOf(context),
     // The answer may have a password, and the chain shows the signature. So the caller is a part of the request.
     requestDigest: digest(canonicalJson([sale.path, sale.input, countedAs(context.viewer!)])).toString('hex'),
     keyDigest: context.keyDigest,
   };
   for (const deadline = Date.now() + WAIT_MS; ; ) {
-    let found = await x402.find(payment, buyer);
+    let { found, hasPaid } = await x402.find(payment, buyer);
     if (!found) {
-      const reserved = await reserve(context, payment, buyer, sale);
+      const reserved = await reserve(context, payment, { ...buyer, hasPaid }, sale);
       if (reserved) return settle(context, payment, reserved, sale, true);
-      found = await x402.find(payment, buyer);
+      ({ found } = await x402.find(payment, buyer));
       if (!found) throw tooManyOpen(context.limits.openPayments);
     }
     if (found.row.orderNumber) return answered(context, found.payment, found.row);
@@ -145,19 +148,19 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
 async function reserve(
   context: Context,
   payment: SignedPayment,
-  buyer: Buyer,
+  buyer: Buyer & Customer,
   sale: Sale<unknown>,
 ): Promise<X402Payment | undefined> {
   const x402 = available(context);
   beforeOutsideCall();
   // Verifies and reads in the background, because refusals of the credential and of the sale come first.
-  const verifying = x402.verify(payment, buyer.accountId);
+  const verifying = x402.verify(payment, buyer);
   verifying.catch(() => {});
   const amountMicros = await openPriceOf(context, sale);
   const fault = await x402.fault(payment, amountMicros, verifying);
   if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
   // A faster request with the same payment may be the reason why the payment counts as used.
-  if (await x402.find(payment, buyer)) return undefined;
+  if ((await x402.find(payment, buyer)).found) return undefined;
   await x402.keepUnmatched(payment, buyer, context.requestId);
   const message = ruleOf(fault, payment);
   throw withChallenge(context, sale, amountMicros, { code: 'payment_rejected', ...(message && { message }) }, fault);
@@ -271,8 +274,9 @@ async function fulfil<T>(
     throw new ApiError('idempotency_in_progress', 'Another payment with this idempotency key may count.');
   if (row.status !== 'OBSERVED' && !isInBalance(row)) throw refuseUnusable(row.status) ?? rejected(context, sale, row);
   const orderNumber = newOrderNumber(sale.kind);
-  if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, BigInt(row.units))]);
-  const answer = await make(tx, orderNumber, txId, row.paidOutMicros);
+  const signedMicros = BigInt(row.units);
+  if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, signedMicros)]);
+  const answer = await make(tx, orderNumber, { txId, signedMicros, paidOutMicros: row.paidOutMicros });
   const text = serialize(answer).toString('base64');
   const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });

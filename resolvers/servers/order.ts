@@ -113,14 +113,14 @@ function saleOf(context: Context, order: DecidedOrder): Sale<OrderedServer> {
     },
     attempts: (attempt) =>
       whereRoomIs((search) =>
-        attempt(async (tx, orderNumber, txId) => {
+        attempt(async (tx, orderNumber, { txId, signedMicros }) => {
           // The statement of a paid order checks that region again, so nothing has to be counted first.
           const hoped = txId === undefined || search.patient || search.full.size ? undefined : checked;
           const given = hoped ? { ...order, region: hoped } : within(order, search);
           const facts = await readFacts(tx, accountId, given, hoped !== undefined);
           if (hoped && !facts.bastions.includes(hoped)) throw new NoRoom(hoped);
           const from = txId === undefined ? 'payment to come' : 'payment';
-          return place(tx, context, order, { facts, orderNumber, from, ...search });
+          return place(tx, context, order, { facts, orderNumber, from, signedMicros, ...search });
         }),
       ),
   };
@@ -134,6 +134,8 @@ interface Placing extends Search {
   facts: Facts;
   orderNumber: string;
   from: 'balance' | 'payment' | 'payment to come';
+  /** The micro-USD that the payer of an order by x402 agreed to. */
+  signedMicros?: bigint;
 }
 
 /**
@@ -145,13 +147,14 @@ async function place(
   tx: Transaction,
   context: Context,
   order: DecidedOrder,
-  { facts, orderNumber, from, full, patient }: Placing,
+  { facts, orderNumber, from, signedMicros, full, patient }: Placing,
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
   const regions = facts.regions.filter(({ code }) => !full.has(code));
   const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
   const priceMicros = priceOf(tier);
+  if (signedMicros !== undefined && priceMicros > signedMicros) throw risen(priceMicros, signedMicros);
   await requireSpendable(tx, context, priceMicros);
   const paid = from !== 'payment to come';
   const isPoor = paid && facts.balanceMicros < priceMicros;
@@ -202,6 +205,13 @@ async function place(
   tx.changedAll(deliveriesFor(webhookIds));
   if (paid) tx.changed(taskChange(serverTask(server).lane));
   return { server, chargedMicros: priceMicros, paidBy: from === 'balance' ? 'balance' : 'x402', rootPassword };
+}
+
+/** The operator raised the price after the payer had signed. The balance must not pay the rest unasked. */
+function risen(priceMicros: bigint, signedMicros: bigint): ApiError {
+  const [price, signed] = [priceMicros, signedMicros].map(usdFromMicros);
+  const sentence = `The price is ${price} USD now, and the payment was signed for ${signed} USD.`;
+  return new ApiError('price_exceeds_max', sentence, { requiredMicros: priceMicros });
 }
 
 /** Offers to pay by x402, unless such a payment would pay the debt of the account. */

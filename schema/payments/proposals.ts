@@ -32,6 +32,12 @@ const ProposalType = objectType<Proposal>('Proposal', 'A sum above the limit of 
   paymentId: t.exposeID('paymentId', { nullable: true, description: 'The payment that a return sends back.' }),
   coin: t.exposeString('coin', { nullable: true }),
   address: t.exposeString('address', { nullable: true, description: 'The address that gets the coins.' }),
+  source: t.exposeString('source', {
+    nullable: true,
+    description:
+      'Where the proposer takes the coins from. Null: from the gateway. A wallet skips the check of final coins.',
+  }),
+  signature: t.exposeString('signature', { nullable: true, description: 'Proves that the customer owns the address.' }),
   proposer: t.exposeString('proposerName', { description: 'The operator who proposed it.' }),
   decider: t.exposeString('deciderName', { nullable: true, description: 'The operator who approved or refused it.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),

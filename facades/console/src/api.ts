@@ -105,6 +105,9 @@ const SUBSCRIPTIONS = ['serverUpdated { type }', 'topUpUpdated { orderNumber }',
 /** The time in which the service answers a ping. After it, the connection counts as lost. */
 const ANSWER_MS = 5_000;
 
+/** The rest before the console subscribes again. */
+const AGAIN_MS = 2_000;
+
 /** Watches for changes, and connects again for as long as it takes. */
 function watch(): void {
   stop();
@@ -136,10 +139,23 @@ function watch(): void {
       },
     },
   });
-  const sink = { next: noteChange, error: () => {}, complete: () => {} };
-  const ends = SUBSCRIPTIONS.map((query) => client.subscribe({ query: `subscription { ${query} }` }, sink));
+  let isOver = false;
+  /** Subscribes until the login ends. The service ends a subscription whose changes it may have lost. */
+  const follow = async (query: string) => {
+    while (!isOver) {
+      await new Promise<void>((resolve) =>
+        client.subscribe(
+          { query: `subscription { ${query} }` },
+          { next: noteChange, error: resolve, complete: resolve },
+        ),
+      );
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      noteChange();
+    }
+  };
+  for (const query of SUBSCRIPTIONS) void follow(query);
   stop = () => {
-    for (const end of ends) end();
+    isOver = true;
     client.dispose();
   };
 }

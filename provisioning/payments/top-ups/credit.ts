@@ -1,4 +1,5 @@
 /** Credits the payments of top-ups, or puts them into suspense, in memory: the caller locks the rows, and writes them. */
+import type { KeptBonusTier } from '../../../entities/payments/bonus.ts';
 import { microsFromUsd, usdFromMicros } from '../../../entities/money.ts';
 import { available, BONUS } from '../../../entities/payments/ledger.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
@@ -12,6 +13,8 @@ export interface SettlementBatch {
   /** The time of the transaction. */
   now: Date;
   exchangeRates: ExchangeRates;
+  /** The present steps. */
+  bonusTiers: readonly KeptBonusTier[];
   /** Transfers that the caller posts at once in the end. */
   postings: AccountPosting[];
   /** Events that the caller records at once in the end. */

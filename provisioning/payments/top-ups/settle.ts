@@ -7,11 +7,13 @@ import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { recordAll } from '../../../entities/history/record.ts';
 import { transitionAll } from '../../../entities/history/transition.ts';
+import { presentTiers } from '../../../entities/payments/bonus.ts';
 import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
 import { isInBalance, keepPayments, LOCK_DUE_PAYMENTS, type Payment } from '../../../entities/payments/payment.ts';
 import {
   earnedMicros,
   FIND_TOP_UP_ACCOUNTS,
+  leastTerms,
   LOCK_COIN_TOP_UPS,
   type PaidSums,
   TOP_UP_LIFECYCLE,
@@ -58,7 +60,8 @@ export async function settleTopUps(
     return { topUp: row, due: paid.get(row.orderNumber) ?? [], sums, decimals };
   });
   await moveAll(tx, all.map(begin));
-  const batch: SettlementBatch = { now, exchangeRates, postings: [], news: [], late: [] };
+  const bonusTiers = await presentTiers(tx);
+  const batch: SettlementBatch = { now, exchangeRates, bonusTiers, postings: [], news: [], late: [] };
   const conclusions = all.map((one) => conclude(one, batch, settlePayments(one, batch)));
   await moveAll(tx, conclusions);
   for (const { settling, to, set } of conclusions) if (!to) settling.topUp = await show(tx, settling.topUp, set);
@@ -162,7 +165,7 @@ function conclude(settling: Settling, batch: SettlementBatch, creditedMicros: bi
     return {
       settling,
       to: 'CONFIRMED',
-      set: { ...set, paymentException, ...confirm(batch, settling, creditedMicros) },
+      set: { ...set, paymentException, ...confirm(batch, settling, creditedMicros, paymentException === 'LATE') },
     };
   return { settling, to: undefined, set: topUp.status === 'CONFIRMED' ? { ...set, paymentException } : set };
 }
@@ -191,15 +194,22 @@ function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
 
 /**
  * Posts the bonus for the payments in the balance. The chain may have removed others after their credit, others may be held, or a
- * payout took them. Their part of the bonus comes when they come back.
+ * payout took them. Their part of the bonus comes when they come back. Late payments earn no steps that have ended meanwhile.
  */
-function confirm({ now, postings }: SettlementBatch, { topUp, sums }: Settling, creditedMicros: bigint) {
+function confirm(
+  { now, postings, bonusTiers: present }: SettlementBatch,
+  { topUp, sums }: Settling,
+  creditedMicros: bigint,
+  isLate: boolean,
+) {
   const { paidMicros, goneMicros } = sums;
-  const bonus = earnedMicros(topUp, paidMicros);
-  const bonusMicros = earnedMicros(topUp, paidMicros + goneMicros);
+  const terms = isLate ? leastTerms(topUp, present) : topUp;
+  const bonus = earnedMicros(terms, paidMicros);
+  const bonusMicros = earnedMicros(terms, paidMicros + goneMicros);
   postings.push(bonusPosting(topUp, bonus));
   const reversedBonusMicros = bonusMicros - bonus;
-  return { bonusMicros, reversedBonusMicros, creditedMicros: creditedMicros + bonus, confirmedAt: now };
+  const { bonusTiers } = terms;
+  return { bonusTiers, bonusMicros, reversedBonusMicros, creditedMicros: creditedMicros + bonus, confirmedAt: now };
 }
 
 /** Writes new columns of a top-up that keeps its state. */

@@ -12,6 +12,8 @@ import { openPayment } from './sealed.ts';
 /** The payer and the paid request. */
 export interface Buyer extends Spender {
   accountId: string;
+  /** The IP address of the caller. */
+  address: string | null;
   /** SHA-256 in hex. */
   requestDigest: string;
   keyDigest: Buffer | undefined;

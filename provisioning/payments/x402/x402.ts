@@ -4,6 +4,7 @@
  * only while the chain has not moved the money. From the row on, a task watches the payment, so no money is lost with a
  * process.
  */
+import { type Customer, CustomerTurns } from '../../../entities/customer-turns.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -27,7 +28,6 @@ import {
 } from '../../../entities/payments/x402-authorization.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
-import { Turns } from '../../../entities/turns.ts';
 import type { Exclusive, Settlement, SettleOptions, Settling, X402Driver } from '../drivers/x402/driver.ts';
 import { suspensePosting, tell, UNMATCHED_MIN_USD } from '../suspense.ts';
 import { x402Task } from '../task.ts';
@@ -64,12 +64,14 @@ export class X402 {
   readonly #vault: Vault;
   readonly #exclusive: Exclusive;
   /** Verifications run the code of wallets on a node. So those of one account wait for each other. */
-  readonly #verifications = new Turns({
+  readonly #verifications = new CustomerTurns({
     places: 16,
     placesOfGroup: 2,
+    placesOfSite: 2,
     waiting: 200,
     waitingOfGroup: 24,
-    refusal: 'The service verifies other payments of the account. Wait for one of them. Nothing was taken.',
+    refusal:
+      'The service verifies other payments of the account, or of new accounts of your network. Wait for one of them. Nothing was taken.',
   });
 
   /** @param db not the database of a request, because the rows must be committed at once */
@@ -85,11 +87,11 @@ export class X402 {
   }
 
   /** The reason why a payment cannot be settled; undefined: it can. @throws ApiError if the driver cannot tell at the moment */
-  async verify(payment: SignedPayment, accountId: string): Promise<string | undefined> {
+  async verify(payment: SignedPayment, customer: Customer): Promise<string | undefined> {
     const { authorization, signature } = payment;
     const mismatch = mismatchOf(this.terms, payment, authorization.value);
     const verify = () => this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
-    return mismatch ?? this.#verifications.run(accountId, verify).catch(refuseForNow);
+    return mismatch ?? this.#verifications.run(customer, verify).catch(refuseForNow);
   }
 
   /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws ApiError if the driver cannot tell */
@@ -99,17 +101,18 @@ export class X402 {
 
   /**
    * A repeated payment, or the one of an earlier request with the same idempotency key. A key never takes two payments.
+   * `hasPaid`: the account ever had money.
    * @throws ApiError payment_nonce_used if it paid for another request, or can buy nothing. idempotency_key_reused if the key
    * was used otherwise. rate_limited if it is new, and payer or account wasted too much gas
    */
-  async find(payment: SignedPayment, buyer: Buyer): Promise<Found | undefined> {
+  async find(payment: SignedPayment, buyer: Buyer): Promise<{ found: Found | undefined; hasPaid: boolean }> {
     const payer = payment.authorization.from.toLowerCase();
-    const { row, wastedGas } = await findSigned(this.#db, this.#key(payment), payer, buyer.accountId);
+    const { row, wastedGas, hasPaid } = await findSigned(this.#db, this.#key(payment), payer, buyer.accountId);
     if (!row && wastedGas >= (this.#driver.revertedGasMax ?? Number.POSITIVE_INFINITY)) throw tooMuchGas(wastedGas);
     if (row) requireSame(this.#vault, row, payment, buyer);
     const earlier =
       !row || row.status === 'DROPPED' ? await findEarlier(this.#db, this.#vault, payment, buyer) : undefined;
-    return earlier ?? (row && { row, payment });
+    return { found: earlier ?? (row && { row, payment }), hasPaid };
   }
 
   /**
@@ -143,13 +146,13 @@ export class X402 {
    * sent it. With an invalid signature the payment gets no row: the sender has not even seen it. Neither does dust.
    * @throws ApiError payment_nonce_used if the chain had moved it; unavailable if the driver cannot tell
    */
-  async keepUnmatched(payment: SignedPayment, buyer: Buyer, requestId: string) {
+  async keepUnmatched(payment: SignedPayment, buyer: Buyer & Customer, requestId: string) {
     const { from, nonce, to, value: amountMicros, validBefore } = payment.authorization;
     if (mismatchOf(this.terms, payment, amountMicros) !== undefined) return;
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
     const driver = this.#driver;
-    if (!(await this.#isSigned(payment, buyer.accountId))) return;
+    if (!(await this.#isSigned(payment, buyer))) return;
     const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
     if (settlement.state !== 'settled') return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
@@ -167,9 +170,9 @@ export class X402 {
   }
 
   /** Whether the payer has signed a payment. @throws ApiError if the driver cannot tell at the moment */
-  #isSigned({ authorization, signature }: SignedPayment, accountId: string): Promise<boolean> {
+  #isSigned({ authorization, signature }: SignedPayment, customer: Customer): Promise<boolean> {
     const ask = () => this.#driver.isSigned(authorization, signature);
-    return this.#verifications.run(accountId, ask).catch(refuseForNow);
+    return this.#verifications.run(customer, ask).catch(refuseForNow);
   }
 
   /**

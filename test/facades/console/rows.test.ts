@@ -1,13 +1,13 @@
 /** A long list of the console stays fresh without reading all of it again. */
-import type { Page } from 'playwright-core';
+import type { Page, Request, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../../entities/ids.ts';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { consoleAt } from './open-page.ts';
+import { consoleAt, logIn, visitPath } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operatorToken } = await startFreehold();
-const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
+const { start, stop, visit, openPage } = consoleAt(new URL(graphqlUrl).origin);
 /** The order numbers, the oldest first. */
 const NUMBERS = Array.from({ length: 170 }, () => newOrderNumber('SRV'));
 const [OLDEST, NEWEST] = [NUMBERS[0]!, NUMBERS.at(-1)!];
@@ -45,11 +45,11 @@ async function openAll(): Promise<Page> {
 }
 const scrollTo = (page: Page, part: number) =>
   page.locator('.rows').evaluate((rows, part) => rows.scrollTo(0, part * rows.scrollHeight), part);
+const isReadOfServers = (request: Request) => (request.postDataJSON()?.query ?? '').includes('servers');
 const readsOf = (page: Page): string[] => {
   const reads: string[] = [];
   page.on('request', (request) => {
-    const { query = '', variables } = request.postDataJSON() ?? {};
-    if (query.includes('servers')) reads.push(JSON.stringify(variables));
+    if (isReadOfServers(request)) reads.push(JSON.stringify(request.postDataJSON().variables));
   });
   return reads;
 };
@@ -85,6 +85,53 @@ describe.runIf(hasChromium)('A long list of the console', () => {
     await scrollTo(page, 0);
     await page.getByRole('gridcell', { name: 'newest-one' }).waitFor();
     await expect.poll(() => page.getByRole('grid').getAttribute('aria-rowcount')).toBe(String(NUMBERS.length + 2));
+  });
+
+  it('keeps a part that the operator asked for while an older reading is under way', async () => {
+    const page = await openPage(operatorToken, 'servers');
+    const count = async () => Number(await page.getByRole('grid').getAttribute('aria-rowcount')) - 1;
+    await expect.poll(count).toBe(50);
+    const held: Route[] = [];
+    await page.route('**/graphql', (route) =>
+      held.length || !isReadOfServers(route.request()) ? route.continue() : held.push(route),
+    );
+    await rename(NEWEST, 'renamed-while-held');
+    await expect.poll(() => held.length).toBe(1);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    // The page may have read the next part already, or wait with it.
+    await page.waitForTimeout(1_000);
+    await held[0]!.continue();
+    await page.getByRole('gridcell', { name: 'renamed-while-held' }).waitFor();
+    await expect.poll(count).toBe(100);
+  });
+
+  it('watches again after the service has ended a subscription with a fault', async () => {
+    let endAll = () => {};
+    const page = await visit();
+    await page.routeWebSocket('**/graphql', (socket) => {
+      const service = socket.connectToServer();
+      const ids = new Set<string>();
+      socket.onMessage((message) => {
+        const { type, id } = JSON.parse(String(message));
+        if (type === 'subscribe') ids.add(id);
+        service.send(message);
+      });
+      endAll = () => {
+        for (const id of ids) {
+          service.send(JSON.stringify({ type: 'complete', id }));
+          socket.send(JSON.stringify({ type: 'error', id, payload: [{ message: 'Try again later.' }] }));
+        }
+      };
+    });
+    await logIn(page, operatorToken);
+    await page.getByRole('navigation').getByText('live').waitFor();
+    await visitPath(page, 'servers');
+    await page.getByRole('grid').waitFor();
+    const reads = readsOf(page);
+    for (let before = -1; before < reads.length; await page.waitForTimeout(3_000)) before = reads.length;
+    endAll();
+    await rename(NEWEST, 'after-the-fault');
+    await page.getByRole('gridcell', { name: 'after-the-fault' }).waitFor();
   });
 
   it('opens a row of a link that it has not read', async () => {

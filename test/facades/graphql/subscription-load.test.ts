@@ -8,7 +8,7 @@ import { eventually, startFreehold, type TestAccount } from '../../setup/freehol
 import { queriesOf } from '../../setup/queries.ts';
 import { listen } from '../../setup/subscription.ts';
 
-const { anonymous, newAccount, graphqlUrl } = await startFreehold();
+const { anonymous, newAccount, graphqlUrl, operatorToken } = await startFreehold();
 const { newClient, tokenOf } = oauthRequests(anonymous);
 const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '120' });
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels } } }';
@@ -38,6 +38,14 @@ it('All tokens of an OAuth client have ten subscriptions together, so the owner 
   const own = listen(graphqlUrl, account.accessToken, balance);
   await eventually(async () => own.messages[0]?.balanceChanged);
   for (const one of [...all, refused, own]) one.dispose();
+});
+
+it('An operator has the console open in many windows, of which each has three subscriptions', async () => {
+  const events = 'subscription { operatorEvent { id } }';
+  const all = Array.from({ length: 30 }, () => listen(graphqlUrl, operatorToken, events));
+  await eventually(async () => all.every(({ messages, failure }) => messages.length || failure()));
+  expect(all.filter(({ messages }) => !messages[0]?.operatorEvent)).toEqual([]);
+  for (const one of all) one.dispose();
 });
 
 it('An account has at most 50 subscriptions with all its credentials, and the end of one allows another', async () => {

@@ -27,7 +27,7 @@ export const listed = signal<Listed | undefined>(undefined);
 export const shownRows = signal<readonly [number, number]>([0, 50]);
 
 /** The rest between two readings while changes pour in, in milliseconds, and in times of the reading itself. */
-const [REST_MS, REST_TIMES] = [1_000, 10];
+const [REST_MS, REST_TIMES, REST_MS_MAX] = [1_000, 10, 10_000];
 /** A first part that has grown beyond this is read as several parts again. */
 const ROWS_MAX = 200;
 /** The page with its filters that the rows belong to, and the change of the service that they show. */
@@ -44,9 +44,19 @@ function joined(page: Page, parts: Part[], next: string | null): Listed {
   return { parts, rows: [...rows.values()], next };
 }
 
-/** Does the reading, and keeps what the page shows until the rows arrive. The words of a refusal stand above them. */
-async function keeping(reading: () => Promise<Listed>): Promise<void> {
-  const wanted = shownPage;
+/** Counts the pages that the operator has opened. A page ignores the answers for the page before it. */
+let visit = 0;
+/** The last reading of this visit. Readings follow each other, so that an older answer replaces no newer one. */
+let lastReading: Promise<void> = Promise.resolve();
+
+/** Does the reading after those before it. The page shows its rows until the new ones arrive, and the words of a refusal above. */
+function keeping(reading: () => Promise<Listed>): Promise<void> {
+  const own = visit;
+  lastReading = lastReading.then(() => (visit === own ? kept(reading, own) : undefined));
+  return lastReading;
+}
+
+async function kept(reading: () => Promise<Listed>, own: number): Promise<void> {
   const before = listed.peek();
   let found: Listed;
   try {
@@ -55,22 +65,23 @@ async function keeping(reading: () => Promise<Listed>): Promise<void> {
     const problem = error instanceof Error ? error.message : String(error);
     found = { ...(before ?? { parts: [], rows: [], next: null }), problem };
   }
-  if (shownPage === wanted) listed.value = found;
+  if (visit === own) listed.value = found;
 }
 
 /** Reads all rows anew, as many as the page has shown. */
-export const readAll = (page: Page): Promise<void> =>
-  keeping(async () => {
-    const count = listed.peek()?.rows.length ?? 0;
-    const parts: Part[] = [];
-    let next: string | null = null;
-    do {
-      const { next: following, ...answer }: Answer = await answerOf(page, next);
-      parts.push({ cursor: next, ...answer });
-      next = following;
-    } while (next && parts.flatMap(({ rows }) => rows).length < count);
-    return joined(page, parts, next);
-  });
+export const readAll = (page: Page): Promise<void> => keeping(() => allRows(page));
+
+async function allRows(page: Page): Promise<Listed> {
+  const count = listed.peek()?.rows.length ?? 0;
+  const parts: Part[] = [];
+  let next: string | null = null;
+  do {
+    const { next: following, ...answer }: Answer = await answerOf(page, next);
+    parts.push({ cursor: next, ...answer });
+    next = following;
+  } while (next && parts.flatMap(({ rows }) => rows).length < count);
+  return joined(page, parts, next);
+}
 
 /** Reads one part more. */
 export const readMore = (page: Page): Promise<void> =>
@@ -81,18 +92,17 @@ export const readMore = (page: Page): Promise<void> =>
   });
 
 /** Reads the first part again, and those that the window shows. */
-async function readShown(page: Page): Promise<void> {
-  const before = listed.peek();
-  if (!before || before.problem || before.parts.length < 2 || before.parts[0]!.rows.length > ROWS_MAX)
-    return readAll(page);
-  const inWindow = new Set(partsInWindow());
-  await keeping(async () => {
+const readShown = (page: Page): Promise<void> =>
+  keeping(async () => {
+    const before = listed.peek();
+    if (!before || before.problem || before.parts.length < 2 || before.parts[0]!.rows.length > ROWS_MAX)
+      return allRows(page);
+    const inWindow = new Set(partsInWindow());
     const parts: Part[] = [];
     for (const [index, part] of before.parts.entries())
       parts.push(!index || inWindow.has(part) ? await readAgain(page, part) : part);
     return joined(page, parts, before.next);
   });
-}
 
 /** The parts that the window shows. */
 function partsInWindow(): Part[] {
@@ -173,7 +183,7 @@ export function followPage(pages: readonly Page[]): () => void {
       const began = performance.now();
       const page = named();
       if (page) await readShown(page);
-      restMs = Math.max(REST_MS, REST_TIMES * (performance.now() - began));
+      restMs = Math.min(REST_MS_MAX, Math.max(REST_MS, REST_TIMES * (performance.now() - began)));
     },
     () => restMs,
   );
@@ -189,6 +199,8 @@ export function followPage(pages: readonly Page[]): () => void {
     const isSame = shownPage === whole;
     [shownPage, shownChange] = [whole, change];
     if (isSame) return again();
+    visit++;
+    lastReading = Promise.resolve();
     listed.value = undefined;
     shownRows.value = [0, 50];
     const page = named();

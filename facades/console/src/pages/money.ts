@@ -63,7 +63,7 @@ export const MONEY: readonly Page[] = [
   {
     ...{ path: 'proposals', group: 'Money', title: 'Proposals', list: 'proposals', key: 'id', filters: ['state'] },
     fields:
-      'id state kind amountUsd accountId reason coin address paymentId key proposer createdAt expiresAt decider decidedAt',
+      'id state kind amountUsd accountId reason coin address source signature paymentId key proposer createdAt expiresAt decider decidedAt',
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'amountUsd', title: 'Amount', as: 'number' },

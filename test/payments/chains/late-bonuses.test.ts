@@ -1,0 +1,61 @@
+/** The bonus of a quote ends with the quote, as its rate does. Otherwise free top-ups would keep a promotion for years. */
+import { expect, it } from 'vitest';
+import { cancelTopUp } from '../../../resolvers/payments/billing.ts';
+import { setBonusTiers } from '../../../resolvers/payments/bonus.ts';
+import { HALF, openSyncedShop } from './synced-shop.ts';
+
+const { shop, chain, sync, open } = await openSyncedShop();
+const { db } = shop;
+const end = (orderNumber: string) =>
+  db.query(`update top_up set expires_at = now() - interval '1 minute' where order_number = $1`, [orderNumber]);
+const bonusOf = async (orderNumber: string) => {
+  const [row] = await db.query('select bonus_micros, bonus_tiers from top_up where order_number = $1', [orderNumber]);
+  return row;
+};
+
+it.each(['has expired', 'was cancelled'])(
+  'A top-up that %s earns no bonus that the operator has ended',
+  async (how) => {
+    const [context, first] = await open();
+    await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 50 }]);
+    const [, topUp] = await open(undefined, first.accountId);
+    if (how === 'was cancelled') await cancelTopUp(context, topUp.orderNumber);
+    await end(topUp.orderNumber);
+    await sync();
+    await setBonusTiers(context, []);
+    chain.pay(topUp.walletAddress!, HALF);
+    chain.mine(101);
+    await sync();
+    expect(await shop.balance(topUp.accountId)).toBe(50_000_000n);
+    expect(await bonusOf(topUp.orderNumber)).toEqual({ bonusMicros: 0n, bonusTiers: [] });
+  },
+);
+
+it('A payment that never gets a block keeps no bonus alive', async () => {
+  const [context, first] = await open();
+  await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 50 }]);
+  const [, topUp] = await open(undefined, first.accountId);
+  const dust = chain.pay(topUp.walletAddress!, 1n);
+  await sync();
+  await end(topUp.orderNumber);
+  await setBonusTiers(context, [{ minMicros: 40_000_000n, bonusPercent: 2 }]);
+  chain.pool = [];
+  chain.pay(topUp.walletAddress!, HALF);
+  chain.mine(101);
+  chain.pool = [dust];
+  await sync();
+  expect(await shop.balance(topUp.accountId)).toBe(51_000_000n);
+});
+
+it('A late payment gets the bonus of its quote where the present one is higher', async () => {
+  const [context, first] = await open();
+  await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 2 }]);
+  const [, topUp] = await open(undefined, first.accountId);
+  await end(topUp.orderNumber);
+  await sync();
+  await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 50 }]);
+  chain.pay(topUp.walletAddress!, HALF);
+  chain.mine(101);
+  await sync();
+  expect(await shop.balance(topUp.accountId)).toBe(51_000_000n);
+});
