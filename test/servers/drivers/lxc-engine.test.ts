@@ -10,8 +10,8 @@ import { listen } from './engine-socket.ts';
 
 const NEVER = new AbortController().signal;
 
-/** An engine with one machine that is off, and that the engine moves until the second question. */
-async function openBusy(type = 'container') {
+/** An engine with one machine that is off, and that the engine moves until the second question. It refuses the first calls for its power. */
+async function openBusy(type = 'container', refusals = 0) {
   const spec = newSpec();
   const path = `/1.0/instances/${nameOf(spec)}`;
   const config = {
@@ -37,6 +37,9 @@ async function openBusy(type = 'container') {
     if (request.startsWith('PATCH')) changes.push(JSON.parse(body).config);
     if (found && !/networks|projects|GET \/1.0$/.test(request)) asked.push(request.replace(path, 'machine'));
     const metadata = found?.();
+    const error = 'Instance is busy running a "stop" operation';
+    if (request.endsWith('/state') && refusals-- > 0)
+      return response.end(JSON.stringify({ type: 'error', error_code: 400, error }));
     response.end(JSON.stringify(found ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
   });
   const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
@@ -203,6 +206,12 @@ it('An answer of an engine without an end is refused', async () => {
   });
   const asked = send({ socketPath }, { method: 'GET', path: '/', silentMs: 20_000, signal: NEVER });
   await expect(asked).rejects.toThrow('The answer is too long.');
+});
+
+it('A start waits for the late stop of an earlier call', async () => {
+  const { spec, asked, driver } = await openBusy('container', 1);
+  expect(await codeOf(driver.power(spec, 'on', 'change-1', NEVER))).toBeUndefined();
+  expect(asked.filter((one) => one === 'PUT machine/state')).toHaveLength(2);
 });
 
 it('A call that waits for its turn ends with its signal, and the next one has its turn', async () => {

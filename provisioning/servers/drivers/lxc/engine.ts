@@ -25,7 +25,7 @@ import {
 import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
 import { InstanceLists } from './list.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
-import { removeInstance } from './remove.ts';
+import { isBusy, removeInstance } from './remove.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
@@ -135,7 +135,7 @@ export class LxcEngine {
   }
 
   /** Waits for operations on the instance, for example of a worker that has lost its lease. */
-  async idle({ name }: Instance, signal: AbortSignal, code: DriverErrorCode = 'failed'): Promise<void> {
+  async idle({ name }: Pick<Instance, 'name'>, signal: AbortSignal, code: DriverErrorCode = 'failed'): Promise<void> {
     for (const end = Date.now() + OTHERS_MS_MAX; Date.now() < end; await pause(200, signal)) {
       const { running = [] } = await this.#client.get<{
         running?: { resources?: { instances?: string[] }; class: string }[];
@@ -214,14 +214,26 @@ export class LxcEngine {
     });
   }
 
-  /** Turns an instance on or off. An engine may refuse what it has already done, so the state decides. */
+  /**
+   * Turns an instance on or off. An engine may refuse what it has already done, so the state decides. It may also be at an
+   * earlier call, which came late.
+   */
   async #turn(name: string, power: Power, body: object, signal: AbortSignal): Promise<void> {
     const path = `/1.0/instances/${name}`;
-    await this.#client.call('PUT', `${path}/state`, body, signal).catch(async (error) => {
+    const act = () => this.#client.call('PUT', `${path}/state`, body, signal);
+    const again = async (error: Error) => {
       signal.throwIfAborted();
-      const { status } = answering(await this.#client.get<Instance>(path, signal));
-      if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
-    });
+      if (!isBusy(error)) throw error;
+      await this.idle({ name }, signal);
+      return act();
+    };
+    await act()
+      .catch(again)
+      .catch(async (error) => {
+        signal.throwIfAborted();
+        const { status } = answering(await this.#client.get<Instance>(path, signal));
+        if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
+      });
   }
 
   /** Gives a machine that is off what older versions did not. A machine that is on would lose its network for a moment. */
