@@ -73,6 +73,7 @@ const VARIABLES = {
         'The same by the [role that owns its tables](install.md#your-own-postgresql). Only migrations use it.',
       ),
     ),
+    BACKUP_DAYS_MAX: variable(count('days'), '7', 'An older [backup](running.md#backups) is an open matter.'),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
     REDIS_URL: secret(optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, where processes count calls.')),
   },

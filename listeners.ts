@@ -81,6 +81,7 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
   const tools = {
     ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
+    backupDaysMax: config.backupDaysMax,
     operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
   };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({

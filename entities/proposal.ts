@@ -5,6 +5,7 @@
 import * as column from './database/column.ts';
 import { statement } from './database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from './database/table.ts';
+import { OPERATOR_ACCOUNT } from './history/audit.ts';
 import type { Lifecycle } from './history/lifecycle.ts';
 
 const TRANSITIONS = {
@@ -71,3 +72,12 @@ export const LIST_OVER_PROPOSALS = statement({ id: column.key() })`
 /** Whether the proposal $1 waits, and has not expired. */
 export const IS_PROPOSAL_OPEN = statement({ open: column.boolean() })`
   select exists (select from proposal where id = $1 and state = 'OPEN' and expires_at > now()) as open`;
+
+/** An operator approves so many days after an owner gave the operator a role or a way in. */
+const POWER_DAYS = 7;
+/** The last such act on the operator $1, while it is younger, and the end of the wait. New recovery codes are no such act. */
+export const FIND_NEW_POWER = statement({ at: column.timestamp(), until: column.timestamp() })`
+  select created_at as at, created_at + interval '${POWER_DAYS} days' as until from event
+    where account_id = '${OPERATOR_ACCOUNT}' and subject = $1 and type = 'operator.updated'
+      and created_at > now() - interval '${POWER_DAYS} days' and data->>'renewed' is distinct from 'recovery_codes'
+    order by id desc limit 1`;

@@ -1,6 +1,7 @@
 /** Few places for work, at which groups of callers take turns. So a flood from one group delays that group. */
 import { randomInt } from 'node:crypto';
 import { ApiError } from './errors.ts';
+import { siteOf } from './networks.ts';
 
 const RETRY_SECONDS = 2;
 
@@ -129,5 +130,42 @@ export class Turns {
 
   #tooMany(): ApiError {
     return new ApiError('rate_limited', this.#limits.refusal, { retryAfter: RETRY_SECONDS });
+  }
+}
+
+interface CustomerTurnLimits extends TurnLimits {
+  /** How much work of the free accounts of one site runs at once. */
+  placesOfSite: number;
+}
+/** The caller of the work. */
+export interface Customer {
+  accountId: string;
+  /** The IP address of the caller. */
+  address: string | null;
+  /** Whether the account ever had money. */
+  hasPaid: boolean;
+}
+
+/**
+ * Turns for calls to the outside, which every account may cause. Each account waits for its own work. Free accounts are easy to
+ * make. So those of a site share turns, and all have half of the places.
+ */
+export class CustomerTurns {
+  readonly #accounts: Turns;
+  readonly #free: Turns;
+  readonly #sites: Turns;
+
+  constructor({ placesOfSite, ...limits }: CustomerTurnLimits) {
+    this.#accounts = new Turns(limits);
+    // An account that waits here for itself keeps no place of its site.
+    this.#free = new Turns({ ...limits, places: Number.POSITIVE_INFINITY });
+    this.#sites = new Turns({ ...limits, places: limits.places / 2, placesOfGroup: placesOfSite });
+  }
+
+  /** Does the work at the turn of the customer. @throws ApiError rate_limited if too much waits, or the error of the work */
+  run<T>({ accountId, address, hasPaid }: Customer, work: () => Promise<T>): Promise<T> {
+    const atTurn = () => this.#accounts.run(accountId, work);
+    if (hasPaid) return atTurn();
+    return this.#free.run(accountId, () => this.#sites.run(siteOf(address ?? ''), atTurn));
   }
 }

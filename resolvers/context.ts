@@ -50,6 +50,8 @@ export interface Context {
   limits: CountedLimits;
   /** The sum that one operator moves in 24 hours without another one, in micro-USD. 0: no limit. */
   operatorLimitMicros: bigint;
+  /** Days after which a backup is an open matter. */
+  backupDaysMax: number;
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;

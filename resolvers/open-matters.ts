@@ -6,7 +6,7 @@ import { FIND_REFUSED_CASES } from '../entities/accounts/abuse-case.ts';
 import { COUNT_UNREAD_OF_OTHERS, LIST_UNREAD_OF_PAYERS } from '../entities/accounts/message.ts';
 import { STOCK_LOW } from '../entities/catalog.ts';
 import { usdFromMicros } from '../entities/money.ts';
-import { LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
+import { LAST_BACKUP, LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
 import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
@@ -21,6 +21,7 @@ import { listTasks } from './tasks.ts';
 /** The most urgent first. */
 export const SEVERITIES = ['CRITICAL', 'WARNING', 'NOTICE'] as const;
 export const MATTER_KINDS = [
+  'BACKUP',
   'BRAKE',
   'CANARY',
   'CAPACITY',
@@ -125,6 +126,21 @@ const canary: Source = async ({ db }) => {
   ];
 };
 
+const backup: Source = async ({ db, backupDaysMax }) => {
+  const last = await LAST_BACKUP.first(db);
+  const staleAt = last && last.at.getTime() + backupDaysMax * 24 * 3_600_000;
+  if (!staleAt || staleAt > Date.now()) return [];
+  const known = last.isNoted
+    ? `The last backup is of ${last.at.toISOString()}.`
+    : 'The service has heard of no backup yet.';
+  return [
+    {
+      ...{ kind: 'BACKUP', subject: 'database', since: new Date(staleAt), severity: 'WARNING' },
+      nextStep: `${known} Back the database up, and let your script tell each backup by noteBackup.`,
+    },
+  ];
+};
+
 const capacity: Source = async (context) =>
   (await listStock(context))
     .filter(({ total, free, sold }) => sold && free < Math.min(STOCK_LOW, total))
@@ -189,6 +205,7 @@ const SOURCES = [
   proposals,
   gateways,
   canary,
+  backup,
   capacity,
   jobs,
   messages,

@@ -1,8 +1,15 @@
-/** Reads the events that concern the operator alone. */
-import { LIST_OPERATOR_EVENTS, LIST_OPERATOR_EVENTS_OF_TYPE, type OperatorEvent } from '../entities/history/event.ts';
+/** Reads the events that concern the operator alone, and notes backups as such events. */
+import {
+  FIND_OPERATOR_EVENT,
+  LIST_OPERATOR_EVENTS,
+  LIST_OPERATOR_EVENTS_OF_TYPE,
+  type OperatorEvent,
+} from '../entities/history/event.ts';
 import { idBounds } from '../entities/ids.ts';
 import type { Context } from './context.ts';
+import { found } from './errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
+import { recordByOperator } from './record.ts';
 
 /** Returns a page of the events, newest first. @throws ApiError invalid_cursor */
 export async function listOperatorEvents(
@@ -18,3 +25,10 @@ export async function listOperatorEvents(
     : LIST_OPERATOR_EVENTS_OF_TYPE.all(db, [...parameters, type]));
   return pageFrom(rows, request, filters);
 }
+
+/** Notes that the operator has made a backup of the database. Its event is the only trace. */
+export const noteBackup = (context: Context): Promise<OperatorEvent> =>
+  context.db.transaction(async (tx) => {
+    const id = await recordByOperator(tx, context, 'database', { type: 'backup.noted' });
+    return found(await FIND_OPERATOR_EVENT.first(tx, [id]));
+  });

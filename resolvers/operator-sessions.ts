@@ -20,10 +20,17 @@ import {
 } from '../entities/operator.ts';
 import { lockOperator } from '../entities/payments/ledger.ts';
 import { digest, mintCredential } from '../entities/secrets.ts';
+import { requireOpen } from './accounts/account.ts';
 import { inSession } from './accounts/auth/credential.ts';
 import { hashPassword, refuseWeakPassword, verifyPassword } from './accounts/auth/password.ts';
 import { mayCall } from './accounts/auth/scope.ts';
-import { useTotp } from './accounts/auth/second-factor.ts';
+import {
+  isRecoveryCode,
+  newRecoveryCodes,
+  useRecoveryCode,
+  useSecondFactor,
+  useTotp,
+} from './accounts/auth/second-factor.ts';
 import type { LoginAttempt } from './accounts/auth/throttle.ts';
 import { beginSetup, confirmSetup, type TotpSetup } from './accounts/auth/totp.ts';
 import type { Context, Viewer } from './context.ts';
@@ -38,6 +45,11 @@ export interface SignedIn {
   token: string;
   /** When the session ends, however much it is used. */
   expiresAt: Date;
+}
+
+export interface Accepted extends SignedIn {
+  /** The recovery codes; the service cannot show them again. */
+  recoveryCodes: string[];
 }
 
 export interface SignIn {
@@ -64,9 +76,10 @@ export async function openInvitation(context: Context, code: string): Promise<To
 
 /**
  * Takes the password and the second factor of an invited operator, and signs them in. The invitation ends.
+ * @returns the session, and the first recovery codes
  * @throws ApiError not_found, weak_password, totp_setup_missing or invalid_totp
  */
-export async function acceptInvitation(context: Context, { code, password, totpCode }: Acceptance): Promise<SignedIn> {
+export async function acceptInvitation(context: Context, { code, password, totpCode }: Acceptance): Promise<Accepted> {
   const { name } = await invitedBy(context.db, code);
   refuseWeakPassword(password, name);
   const passwordHash = await hashPassword(password, context.address);
@@ -75,7 +88,9 @@ export async function acceptInvitation(context: Context, { code, password, totpC
     const { id } = await invitedBy(tx, code);
     await confirmSetup(context, tx, id, totpCode);
     const set = { passwordHash, invitationDigest: null, invitationExpiresAt: null };
-    return openSession(context, tx, found(await transition(tx, OPERATOR_LIFECYCLE, id, 'ACTIVE', { set })));
+    const recoveryCodes = await newRecoveryCodes(context, tx, id);
+    const operator = found(await transition(tx, OPERATOR_LIFECYCLE, id, 'ACTIVE', { set }));
+    return { ...(await openSession(context, tx, operator)), recoveryCodes };
   });
   context.logins.remember(attemptOf(context, signedIn.operator.id));
   return signedIn;
@@ -120,18 +135,44 @@ async function open(context: Context, tx: Transaction, checked: Operator, totpCo
   const operator = await READ_OPERATOR.first(tx, [checked.id]);
   // An owner may have ended or invited the operator since the check.
   const stands = operator?.state === 'ACTIVE' && operator.passwordHash === checked.passwordHash;
-  if (!stands || !(await useTotp(context, tx, checked.id, totpCode))) throw wrongSignIn();
-  return openSession(context, tx, operator);
+  if (!stands) throw wrongSignIn();
+  if (!isRecoveryCode(totpCode)) {
+    if (!(await useTotp(context, tx, checked.id, totpCode))) throw wrongSignIn();
+    return openSession(context, tx, operator);
+  }
+  const codesLeft = await useRecoveryCode(context, tx, checked.id, totpCode);
+  if (codesLeft === undefined) throw wrongSignIn();
+  return openSession(context, tx, operator, { by: 'recovery_code', codesLeft });
 }
 
-async function openSession(context: Context, tx: Transaction, operator: Operator): Promise<SignedIn> {
+/**
+ * Replaces the recovery codes of the caller, and returns the new ones. Wrong codes count as attempts to sign in.
+ * @throws ApiError invalid_totp, login_throttled, or validation_failed for a caller with a token
+ */
+export async function renewOperatorRecoveryCodes(context: Context, totpCode: string): Promise<string[]> {
+  const { viewer, logins } = context;
+  if (!viewer?.session) throw invalid('totp_code', 'You act by a token, and have no second factor. Sign in first.');
+  const id = viewer.credentialId;
+  return logins.attempt(attemptOf(context, id), () =>
+    context.db.transaction(async (tx) => {
+      await lockOperator(tx);
+      await requireOpen(tx, context);
+      await useSecondFactor(context, tx, id, totpCode);
+      await recordByOperator(tx, context, id, { type: 'operator.updated', data: { renewed: 'recovery_codes' } });
+      return newRecoveryCodes(context, tx, id);
+    }),
+  );
+}
+
+/** @param how tells the operators of a sign-in by a recovery code */
+async function openSession(context: Context, tx: Transaction, operator: Operator, how: object = {}): Promise<SignedIn> {
   const token = mintCredential('os');
   const userAgent = context.userAgent?.slice(0, 200) ?? null;
   const session = (await OPEN_SESSION.first(tx, [newId('ops'), operator.id, digest(token), userAgent]))!;
   const viewer = inSession(operator, session);
   await recordByOperator(tx, { ...context, viewer }, operator.id, {
     type: 'operator.signed_in',
-    data: { session: session.id },
+    data: { session: session.id, ...how },
   });
   return { operator, token, expiresAt: session.expiresAt };
 }

@@ -27,6 +27,7 @@ import { mayCall } from './accounts/auth/scope.ts';
 import { actorOf, type Context } from './context.ts';
 import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';
+import { requireSeen } from './seen.ts';
 
 export { OPERATOR_ROLES, OPERATOR_STATES } from '../entities/operator.ts';
 
@@ -124,9 +125,7 @@ export const setOperatorRole = (
   seen?: OperatorRole | null,
 ): Promise<Operator> =>
   change(context, id, { role }, async (tx) => {
-    const before = found(await find(tx, Operator, { id })).role;
-    if (seen && seen !== before)
-      throw invalid('seen', `Another operator has given the role ${before} meanwhile. Look at it again.`);
+    requireSeen('the role', found(await find(tx, Operator, { id })).role, seen);
     if (!mayCall(role, 'owner')) await disableWebhooks(tx, context, id);
     await endSessions(tx, id);
     return found(await SET_ROLE.first(tx, [id, role]));

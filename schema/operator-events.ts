@@ -1,6 +1,6 @@
 /** The events of the operator: a list, and a subscription. */
 import type { OperatorEvent } from '../entities/history/event.ts';
-import { listOperatorEvents } from '../resolvers/operator-events.ts';
+import { listOperatorEvents, noteBackup } from '../resolvers/operator-events.ts';
 import { watchOperatorEvents } from '../resolvers/subscriptions.ts';
 import { builder, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
@@ -29,6 +29,16 @@ builder.queryFields((t) => ({
       since: t.arg({ type: 'DateTime', description: 'Only events of this time or later.' }),
     },
     resolve: (_, { type, since, ...page }, context) => listOperatorEvents(context, page, { type, since }),
+  }),
+}));
+
+builder.mutationFields((t) => ({
+  noteBackup: t.field({
+    type: OperatorEventType,
+    scope: 'operator',
+    right: 'support',
+    description: 'Notes that you made a backup of the database just now. Without a young one, a matter is open.',
+    resolve: (_, __, context) => noteBackup(context),
   }),
 }));
 

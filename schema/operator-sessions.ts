@@ -1,23 +1,30 @@
 /** How operators sign in, and their sessions. The page `/sign-in` of the internal listener sends the public mutations. */
 import {
+  type Accepted,
   acceptInvitation,
   endOperatorSession,
   listOperatorSessions,
   type OperatorSession,
   openInvitation,
+  renewOperatorRecoveryCodes,
   type SignedIn,
   signIn,
   type TotpSetup,
 } from '../resolvers/operator-sessions.ts';
+import { RecoveryCodes } from './accounts/totp.ts';
 import { builder, objectType } from './builder.ts';
 import { OperatorType } from './operators.ts';
 
-const SignedInType = objectType<SignedIn>('SignedIn', 'An operator with a new session.', (t) => ({
+const SignedInType = objectType<SignedIn | Accepted>('SignedIn', 'An operator with a new session.', (t) => ({
   operator: t.expose('operator', { type: OperatorType }),
   token: t.exposeString('token', { description: 'The token of the session. The service shows it only here.' }),
   expiresAt: t.expose('expiresAt', {
     type: 'DateTime',
     description: 'When the session ends. It ends earlier after 30 minutes without a request.',
+  }),
+  recoveryCodes: t.stringList({
+    description: 'After an invitation: ten codes, each valid once in place of a code. The service shows them once.',
+    resolve: (signedIn) => ('recoveryCodes' in signedIn ? signedIn.recoveryCodes : []),
   }),
 }));
 const OpenInvitationType = objectType<TotpSetup & { name: string }>(
@@ -59,6 +66,7 @@ builder.queryFields((t) => ({
 const required = <T extends string>(type: T, description: string) => ({ type, required: true, description }) as const;
 const CODE = required('Line', 'The code of the invitation.');
 const TOTP = required('TotpCode', 'A code of the authenticator.');
+const SECOND_FACTOR = required('TotpCode', 'A code of the authenticator, or a recovery code.');
 builder.mutationFields((t) => ({
   signIn: t.field({
     type: SignedInType,
@@ -68,7 +76,7 @@ builder.mutationFields((t) => ({
     args: {
       name: t.arg(required('OperatorName', 'The name of the operator.')),
       password: t.arg(required('CurrentPassword', 'The password of the operator.')),
-      totpCode: t.arg(TOTP),
+      totpCode: t.arg(SECOND_FACTOR),
     },
     resolve: (_, given, context) => signIn(context, given),
   }),
@@ -86,6 +94,14 @@ builder.mutationFields((t) => ({
     description: 'Takes the password and the second factor of an invited operator, and signs them in.',
     args: { code: t.arg(CODE), password: t.arg(required('Password', 'The new password.')), totpCode: t.arg(TOTP) },
     resolve: (_, given, context) => acceptInvitation(context, given),
+  }),
+  renewOperatorRecoveryCodes: t.field({
+    type: RecoveryCodes,
+    scope: 'operator',
+    right: 'read',
+    description: 'Replaces your recovery codes by ten new ones. Each signs in once in place of a code.',
+    args: { totpCode: t.arg(SECOND_FACTOR) },
+    resolve: (_, { totpCode }, context) => renewOperatorRecoveryCodes(context, totpCode),
   }),
   endOperatorSession: t.field({
     type: 'Boolean',

@@ -248,7 +248,11 @@ builder.mutationFields((t) => ({
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The incident.' }),
       input: t.arg({ type: UpdateIncidentInput, required: true }),
+      seen: t.arg({
+        type: 'Amount',
+        description: 'The number of reports that you saw. The service refuses one after another report.',
+      }),
     },
-    resolve: (_, { id, input }, context) => updateIncident(context, id, input),
+    resolve: (_, { id, input, seen }, context) => updateIncident(context, id, input, seen),
   }),
 }));

@@ -23,6 +23,8 @@ export const AbuseCase = entity('abuse_case', {
   state: defaulting(column.oneOf(...CASE_STATES), "'OPEN'"),
   /** The end of the case, which the customer can read. */
   result: nullable(column.text()),
+  /** Since then the network of its server is limited, until the case is closed. */
+  limitedAt: nullable(column.timestamp()),
   createdAt: column.now(),
   closedAt: nullable(column.timestamp()),
 });
@@ -34,6 +36,15 @@ export const CASE_LIFECYCLE: Lifecycle<AbuseCase, CaseState> = {
   state: 'state',
   transitions: { OPEN: ['CLOSED'], CLOSED: [] },
 };
+
+/** Megabits a second of a machine whose network a case limits: enough for its owner to mend it. */
+export const LIMITED_MBPS = 1;
+/** Whether an open case limits the network of a row of `server`. */
+export const IS_LIMITED_SQL = `exists (
+  select from abuse_case where abuse_case.order_number = server.order_number and state = 'OPEN' and limited_at is not null)`;
+/** The same for the server $1. */
+export const FIND_LIMITED = statement({ isLimited: column.boolean() })`
+  select ${IS_LIMITED_SQL} as is_limited from server where order_number = $1`;
 
 /** Days until a worker deletes a closed case. */
 export const CASE_DAYS = 365;
@@ -55,6 +66,9 @@ export const LIST_CASES = statement(AbuseCase.columns)`
 export const FIND_REFUSED_CASES = statement({ id: column.key() })`
   select abuse_case.id from abuse_case join server using (order_number)
   where abuse_case.id = any($1) and server.status = 'RUNNING' and server.failure_code = 'stop_failed'`;
+/** Limits the network of the server of the case $1; no row if it is limited already. */
+export const LIMIT_NETWORK = statement({ id: column.key() })`
+  update abuse_case set limited_at = now() where id = $1 and limited_at is null returning id`;
 /** The number of open cases of each of the accounts $1 that has one. */
 export const COUNT_OPEN_CASES = statement({ accountId: AbuseCase.columns.accountId, cases: column.int() })`
   select account_id, count(*)::int as cases from abuse_case where account_id = any($1) and state = 'OPEN' group by 1`;

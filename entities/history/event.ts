@@ -105,6 +105,7 @@ export const EVENT_TYPES = [
   'operator.signed_out',
   'operator.refused',
   'note.added',
+  'backup.noted',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

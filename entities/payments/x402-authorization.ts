@@ -73,7 +73,7 @@ const FIND_SIGNED_PAYMENT = statement(
     select greatest(sum(reverted_gas) filter (where payer = $2), sum(reverted_gas) filter (where account_id = $3), 0)::bigint
       as wasted_gas from ${JOINED} where reverted_gas > 0 and valid_before > now() - interval '1 day') as wasted
     left join (${JOINED}) on external_key = $1`;
-/** Finds a payment by its external key, counts the wasted gas of its payer and account, and tells whether the account has paid. */
+/** Finds a payment by its external key. Also counts the wasted gas of its payer and account. `hasPaid`: the account ever had money. */
 export async function findSigned(
   db: Queryable,
   key: string,

@@ -22,7 +22,7 @@ export const UPDATE_HOST = statement(Host.columns)`
     bmc_address = coalesce($7, bmc_address), bmc_user = coalesce($8, bmc_user),
     bmc_password = coalesce($9, bmc_password), bmc_certificate = case when $6::text is null then bmc_certificate else $10 end,
     mac = coalesce($11, mac), disks = coalesce($12, disks), firmware = coalesce($13, firmware),
-    boot_network_isolated = coalesce($14, boot_network_isolated), updated_at = now()
+    boot_network_isolated = coalesce($14, boot_network_isolated), revision = revision + 1, updated_at = now()
   where name = $1 and (kind = 'DEDICATED' or claimed_vcpus <= coalesce($2, vcpus) * coalesce($5, vcpu_overcommit)
     and claimed_memory_mb <= coalesce($3, memory_mb) and claimed_disk_gb <= coalesce($4, disk_gb))
   returning ${columnsOf(Host)}`;

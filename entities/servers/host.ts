@@ -67,6 +67,8 @@ export const Host = entity('host', {
    * (`declareWiped`), so the driver compares them before the next machine. Null: there is nothing to compare.
    */
   bmcUsers: nullable({ ...column.textArray(), default: undefined }),
+  /** Grows with each change of its settings by an operator. */
+  revision: defaulting(column.int(), 1),
   createdAt: column.now(),
   updatedAt: column.now(),
 });

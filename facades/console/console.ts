@@ -8,9 +8,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stripTypeScriptTypes } from 'node:module';
 import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { modelText } from './model.ts';
 
 const SOURCES = join(import.meta.dirname, 'src');
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
+const SCHEMA = join(import.meta.dirname, '../../schema/schema.graphql');
 /** The modules of libraries that the sources import, as files of their packages. */
 const MODULES: Record<string, string> = {
   preact: 'preact/dist/preact.mjs',
@@ -20,25 +22,42 @@ const MODULES: Record<string, string> = {
   '@preact/signals': '@preact/signals/dist/signals.mjs',
   '@preact/signals-core': '@preact/signals-core/dist/signals-core.mjs',
   'graphql-ws': 'graphql-ws/dist/client.js',
+  uqr: 'uqr/dist/index.mjs',
 };
 /** A file of the service that the sources import, too. They see it at another path. */
-const SHARED = { path: '/console/lib/csv-line.ts', seen: '/formats/csv-line.ts', file: '../formats/csv-line.ts' };
+const SHARED = { name: 'lib/csv-line.ts', seen: '/formats/csv-line.ts', file: '../formats/csv-line.ts' };
+/** The schema for forms and lists. */
+const MODEL = 'model.json';
+
+/** The files by their names in the console. */
+const files: ReadonlyMap<string, string> = new Map([...ours(), ...libraries()]);
+/** Another content of a file has another version. So browsers keep the files of a version, and ask for the page alone. */
+const VERSION = hashOf(...[...files.values(), SCHEMA].map((file) => readFileSync(file)));
+const ROOT = `/console/${VERSION}`;
+/** The paths of all files but the page. */
+export const CONSOLE_PATHS: readonly string[] = [...files.keys(), MODEL].map((name) => `${ROOT}/${name}`);
+
 const IMPORT_MAP = JSON.stringify({
   imports: Object.fromEntries([
-    ...Object.entries(MODULES).map(([name, file]) => [name, `/console/lib/${file}`]),
-    [SHARED.seen, SHARED.path],
+    ...Object.entries(MODULES).map(([name, file]) => [name, `${ROOT}/lib/${file}`]),
+    [SHARED.seen, `${ROOT}/${SHARED.name}`],
   ]),
 });
+/** The page names each module, so that a browser asks for all at once. An import would name it late. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <title>Freehold</title>
-<link rel="icon" href="/console/icon.svg">
-<link rel="stylesheet" href="/console/style.css">
+<link rel="icon" href="${ROOT}/icon.svg">
+<link rel="stylesheet" href="${ROOT}/style.css">
 <script type="importmap">${IMPORT_MAP}</script>
-<script type="module" src="/console/main.ts"></script>
+<link rel="preload" as="fetch" crossorigin href="${ROOT}/${MODEL}">
+${CONSOLE_PATHS.filter((path) => /\.(ts|m?js)$/.test(path))
+  .map((path) => `<link rel="modulepreload" href="${path}">`)
+  .join('\n')}
+<script type="module" src="${ROOT}/main.ts"></script>
 <body><noscript>The console needs JavaScript. GraphQL at /graphql does not.</noscript></body>
 </html>
 `;
@@ -59,6 +78,7 @@ const TYPES: Record<string, string> = {
   '.html': 'text/html',
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
+  '.json': 'application/json',
   '.ts': 'text/javascript',
   '.js': 'text/javascript',
   '.mjs': 'text/javascript',
@@ -71,17 +91,13 @@ interface File {
   compressed: Buffer;
 }
 
-/** The texts of all files by their paths. To make them all at once would hold up the requests of others. */
-const texts: ReadonlyMap<string, () => string> = new Map([...ours(), ...libraries()]);
-/** The paths of all files. */
-export const CONSOLE_PATHS: readonly string[] = [...texts.keys()];
-
 const made = new Map<string, File>();
 /** Returns the file at a path, or undefined without one. The first request for a file makes it. */
 export function consoleFile(path: string): File | undefined {
-  const text = texts.get(path);
-  const file = made.get(path) ?? (text && fileOf(path, text()));
-  if (file) made.set(path, file);
+  // A page of another version takes the files of this one.
+  const name = path === '/' ? 'index.html' : path.replace(/^\/console\/[^/]+\//, '');
+  const file = made.get(name) ?? fileOf(name);
+  if (file) made.set(name, file);
   return file;
 }
 
@@ -89,7 +105,7 @@ export function consoleFile(path: string): File | undefined {
 export function serveConsole({ method, url = '', headers }: IncomingMessage, response: ServerResponse): boolean {
   const path = url.split('?')[0]!;
   if (path !== '/' && !path.startsWith('/console/')) return false;
-  const file = consoleFile(path === '/' ? '/index.html' : path);
+  const file = consoleFile(path);
   if (!file) return false;
   const isCompressed = /\bgzip\b/.test(headers['accept-encoding'] ?? '');
   const body = isCompressed ? file.compressed : file.plain;
@@ -97,7 +113,7 @@ export function serveConsole({ method, url = '', headers }: IncomingMessage, res
   response.setHeader('x-content-type-options', 'nosniff');
   response.setHeader('referrer-policy', 'no-referrer');
   response.setHeader('vary', 'accept-encoding');
-  response.setHeader('cache-control', 'no-cache');
+  response.setHeader('cache-control', path.startsWith(`${ROOT}/`) ? 'max-age=31536000, immutable' : 'no-cache');
   response.setHeader('etag', file.etag);
   if (method !== 'GET' && method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end();
   else if (headers['if-none-match'] === file.etag) response.writeHead(304).end();
@@ -109,32 +125,40 @@ export function serveConsole({ method, url = '', headers }: IncomingMessage, res
   return true;
 }
 
-function fileOf(path: string, text: string): File {
+function fileOf(name: string): File | undefined {
+  const text = textOf(name);
+  if (text === undefined) return undefined;
   const plain = Buffer.from(text);
-  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`;
-  return { type: TYPES[extname(path)]!, etag, plain, compressed: gzipSync(plain) };
+  return { type: TYPES[extname(name)]!, etag: `"${hashOf(plain)}"`, plain, compressed: gzipSync(plain) };
+}
+function textOf(name: string): string | undefined {
+  if (name === 'index.html') return PAGE;
+  if (name === MODEL) return modelText();
+  const file = files.get(name);
+  const text = file && readFileSync(file, 'utf8');
+  return extname(name) === '.ts' && text
+    ? stripTypeScriptTypes(text)
+    : text?.replace(/^\/\/# sourceMappingURL=.*$/m, '');
+}
+function hashOf(...parts: Buffer[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('base64url').slice(0, 22);
 }
 
-function ours(): [string, () => string][] {
+function ours(): [string, string][] {
   const names = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((name) => extname(name));
-  const sources = names.map((name): [string, () => string] => [`/console/${name}`, source(join(SOURCES, name))]);
-  return [['/index.html', () => PAGE], [SHARED.path, source(join(import.meta.dirname, SHARED.file))], ...sources];
-}
-function source(file: string): () => string {
-  const text = () => readFileSync(file, 'utf8');
-  return extname(file) === '.ts' ? () => stripTypeScriptTypes(text()) : text;
+  const sources = names.map((name): [string, string] => [name, join(SOURCES, name)]);
+  return [[SHARED.name, join(import.meta.dirname, SHARED.file)], ...sources];
 }
 
 /** The modules of libraries, with the other scripts in their folders, which they import. */
-function libraries(): [string, () => string][] {
+function libraries(): [string, string][] {
   const folders = new Set(Object.values(MODULES).map((file) => file.slice(0, file.lastIndexOf('/'))));
   return [...folders].flatMap((folder) => {
     const isOurs = (name: string) =>
       Object.values(MODULES).includes(`${folder}/${name}`) || /^[\w-]+-[\w-]+\.js$/.test(name);
     const names = readdirSync(join(PACKAGES, folder)).filter(isOurs);
-    return names.map((name): [string, () => string] => {
-      const text = () => readFileSync(join(PACKAGES, folder, name), 'utf8');
-      return [`/console/lib/${folder}/${name}`, () => text().replace(/^\/\/# sourceMappingURL=.*$/m, '')];
-    });
+    return names.map((name): [string, string] => [`lib/${folder}/${name}`, join(PACKAGES, folder, name)]);
   });
 }

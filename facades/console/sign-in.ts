@@ -16,7 +16,7 @@ const DOCUMENT = `
     openInvitation(code: $code) { name secret provisioningUri expiresIn }
   }
   mutation acceptInvitation($code: Line!, $password: Password!, $totpCode: TotpCode!) {
-    acceptInvitation(code: $code, password: $password, totpCode: $totpCode) { token expiresAt }
+    acceptInvitation(code: $code, password: $password, totpCode: $totpCode) { token expiresAt recoveryCodes }
   }`;
 /** Bytes of a request body. */
 const BODY_MAX = 4096;

@@ -4,6 +4,9 @@ import {
   CASE_LIFECYCLE,
   type CaseState,
   COUNT_OPEN_CASES,
+  FIND_LIMITED,
+  LIMIT_NETWORK,
+  LIMITED_MBPS,
   LIST_CASES,
   OPEN_CASE,
 } from '../../entities/accounts/abuse-case.ts';
@@ -25,9 +28,20 @@ import { changeSuspension, lockedAccount } from './account.ts';
 
 export { CASE_STATES } from '../../entities/accounts/abuse-case.ts';
 
-/** The acts against abuse: to turn the server off, or to suspend its account with all servers. */
-export const MEASURES = ['POWER_OFF', 'SUSPEND'] as const;
+/** The acts against abuse, the mildest first. The last one suspends the account with all servers. */
+export const MEASURES = ['LIMIT_NETWORK', 'POWER_OFF', 'SUSPEND'] as const;
 export type Measure = (typeof MEASURES)[number];
+const TAKE: Record<Measure, (tx: Transaction, context: Context, one: AbuseCase, reason: string) => Promise<boolean>> = {
+  LIMIT_NETWORK: limitNetwork,
+  POWER_OFF: powerOff,
+  SUSPEND: suspend,
+};
+/** Each measure in a message to the customer. */
+const ACTS: Record<Measure, (orderNumber: string) => string> = {
+  LIMIT_NETWORK: (number) => `limit the network of ${number} to ${LIMITED_MBPS} Mbit/s until we close the case`,
+  POWER_OFF: (number) => `turn ${number} off`,
+  SUSPEND: () => 'suspended your account, and turn its servers off',
+};
 
 /** The most characters of a message. */
 const BODY_MAX = 4_000;
@@ -90,22 +104,36 @@ export async function takeMeasure(context: Context, id: string, measure: Measure
   return context.db.transaction(async (tx) => {
     const one = await lockedCase(tx, id);
     if (one.state === 'CLOSED') throw invalid('id', 'The case is closed. Open another one for a new complaint.');
-    const isNew = measure === 'SUSPEND' ? await suspend(tx, context, one, reason) : await powerOff(tx, context, one);
-    if (!isNew) return one;
+    if (!(await TAKE[measure](tx, context, one, reason))) return one;
     const data = { measure: measure.toLowerCase(), reason };
     await record(tx, one.accountId, id, { type: 'case.measure_taken', actor: actorOf(context), data });
-    const act =
-      measure === 'SUSPEND' ? 'suspended your account, and turn its servers off' : `turn ${one.orderNumber} off`;
-    await tell(tx, context, one, `We ${act}. Our reason: ${reason}`);
-    return one;
+    await tell(tx, context, one, `We ${ACTS[measure](one.orderNumber)}. Our reason: ${reason}`);
+    return found(await find(tx, AbuseCase, { id }));
   });
+}
+
+/** Workers set the speed. @returns whether this case did not limit it yet */
+async function limitNetwork(tx: Transaction, _: Context, { id, orderNumber }: AbuseCase): Promise<boolean> {
+  const { kind } = await presentServer(tx, orderNumber);
+  if (kind === 'DEDICATED')
+    throw invalid(
+      'measure',
+      'Nothing limits the network of a dedicated server. Limit it in your switch, or turn it off.',
+    );
+  return (await LIMIT_NETWORK.first(tx, [id])) !== undefined;
+}
+
+/** @throws ApiError not_found if the server is gone */
+async function presentServer(tx: Transaction, orderNumber: string): Promise<Server> {
+  const present = await find(tx, Server, { orderNumber });
+  if (!present || present.status === 'DELETING' || present.status === 'DELETED')
+    throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
+  return present;
 }
 
 /** @returns whether the server was on, or would come on after a suspension */
 async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
-  const present = await find(tx, Server, { orderNumber });
-  if (!present || present.status === 'DELETING' || present.status === 'DELETED')
-    throw new ApiError('not_found', `The server ${orderNumber} is gone. Suspend the account, or close the case.`);
+  await presentServer(tx, orderNumber);
   const server = await lockServer(tx, context, orderNumber);
   const { status } = server;
   // Its machine may have come on by itself.
@@ -131,7 +159,9 @@ export async function closeCase(context: Context, id: string, result: string): P
     });
     if (!closed) return one;
     await record(tx, one.accountId, id, { type: 'case.closed', actor: actorOf(context), data: { result } });
-    await tell(tx, context, one, `We closed the case. Our result: ${result}`);
+    const freed = one.limitedAt && !(await FIND_LIMITED.first(tx, [one.orderNumber]))?.isLimited;
+    const freedom = freed ? ` The network of ${one.orderNumber} has no limit by us any more.` : '';
+    await tell(tx, context, one, `We closed the case.${freedom} Our result: ${result}`);
     return closed;
   });
 }

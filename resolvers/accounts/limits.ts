@@ -5,6 +5,7 @@ import { find, update } from '../../entities/database/table.ts';
 import { record } from '../../entities/history/record.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
+import { requireSeen } from '../seen.ts';
 import { lockedAccount } from './account.ts';
 
 /** The limits that an operator sets. The configuration has those that are absent or null. */
@@ -12,14 +13,19 @@ export type GivenLimits = { [Name in keyof AccountLimits]?: number | null | unde
 
 /**
  * Sets all limits of an account. The account keeps all that it has, also above a limit.
+ * @param seen the own limits of the account that the operator saw; absent: any
  * @throws ApiError not_found, or validation_failed for a limit without a login
  */
-export async function setAccountLimits(context: Context, id: string, given: GivenLimits): Promise<Account> {
+export async function setAccountLimits(
+  context: Context,
+  id: string,
+  given: GivenLimits,
+  seen?: GivenLimits | null,
+): Promise<Account> {
   if (given.sessions === 0) throw invalid('sessions', 'An account without sessions cannot log in. Suspend it instead.');
-  const entries = Object.entries(given).filter(([, limit]) => limit !== null && limit !== undefined);
-  const limits: Partial<AccountLimits> = Object.fromEntries(entries);
+  const limits = known(given);
   return context.db.transaction(async (tx) => {
-    await lockedAccount(tx, id);
+    requireSeen('the limits', (await lockedAccount(tx, id)).limits, seen && known(seen));
     await update(tx, Account, { id }, { limits });
     await record(tx, id, id, { type: 'account.limits_changed', actor: actorOf(context), data: { ...limits } });
     // Processes have the limits with the cached credentials.
@@ -27,3 +33,7 @@ export async function setAccountLimits(context: Context, id: string, given: Give
     return found(await find(tx, Account, { id }));
   });
 }
+
+/** The limits without those of the configuration. */
+const known = (given: GivenLimits): Partial<AccountLimits> =>
+  Object.fromEntries(Object.entries(given).filter(([, limit]) => limit != null));

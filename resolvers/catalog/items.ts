@@ -8,6 +8,7 @@ import { usdFromMicros } from '../../entities/money.ts';
 import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 
 /** The names of the groups, which addresses of the API have in the place of a code. */
 const GROUPS = ['vps', 'dedicated', 'bastions', 'images'];
@@ -69,19 +70,13 @@ export async function changeItem(
     await first?.(tx);
     const item = await lock(tx, CatalogItem, { code });
     if (!item || !kinds.includes(item.kind)) throw unknown();
-    requireVersion(code, item.version, version);
+    requireSeen(code, item.version, version, 'version');
     const { set, data } = await change(item, tx);
     const changed = { ...set, version: item.version + 1 };
     await update(tx, CatalogItem, { code }, changed);
     await recordItem(tx, context, item, data);
     return { ...item, ...changed };
   });
-}
-
-/** Compares the version of an item with the one that the operator saw. @throws ApiError validation_failed */
-export function requireVersion(code: string, present: number, seen: number | null | undefined): void {
-  if (seen != null && seen !== present)
-    throw invalid('version', `Another operator has changed ${code} meanwhile. Look at it again.`);
 }
 
 const recordItem = (tx: Transaction, context: Context, { code, kind }: CatalogItem, data: Record<string, unknown>) =>

@@ -9,7 +9,7 @@ import { writeMessages } from '../../provisioning/index.ts';
 import { actorOf, type Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
-import { requireVersion } from './items.ts';
+import { requireSeen } from '../seen.ts';
 
 /** The shortest notice of a higher price, and the longest of any, in days. */
 const [RAISE_DAYS_MIN, DAYS_MAX] = [14, 365];
@@ -37,7 +37,7 @@ export async function repriceServers(
 ): Promise<Announcement> {
   if (noticeDays > DAYS_MAX) throw invalid('notice_days', `A notice has at most ${DAYS_MAX} days.`);
   return announce(context, code, async (tx, { priceMonthMicros, version: present }) => {
-    requireVersion(code, present, version);
+    requireSeen(code, present, version, 'version');
     const servers = await ANNOUNCE_PRICE.all(tx, [code, priceMonthMicros, noticeDays]);
     if (noticeDays < RAISE_DAYS_MIN && servers.some(({ rises }) => rises))
       throw invalid('notice_days', `A higher price needs a notice of ${RAISE_DAYS_MIN} days or more.`);

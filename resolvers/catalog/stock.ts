@@ -16,6 +16,7 @@ import { PLACES_MAX } from '../../entities/servers/place.ts';
 import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 import { requireRegion } from '../servers/hosts.ts';
 
 export const listStock = ({ db }: Context, region?: string | null): Promise<StockView[]> =>
@@ -37,8 +38,7 @@ export async function setStock(
     await requireRegion(tx, region);
     if (!(await FIND_TIER.first(tx, [serviceCode]))) throw new ApiError('unknown_service_code');
     const before = await lock(tx, Stock, { regionCode: region, serviceCode });
-    if (seen != null && seen !== (before?.total ?? 0))
-      throw invalid('seen', `Another operator has set the limit to ${before?.total ?? 0} meanwhile. Look at it again.`);
+    requireSeen('the limit', before?.total ?? 0, seen);
     await SET_STOCK.all(tx, [region, serviceCode, total]);
     await setPlaces(tx, region, serviceCode, total);
     await recordByOperator(tx, context, `${region}/${serviceCode}`, {

@@ -1,5 +1,4 @@
 /** Top-ups. */
-import { CustomerTurns } from '../../entities/customer-turns.ts';
 import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
@@ -23,9 +22,11 @@ import { accountOf, actorOf, type Context } from '../context.ts';
 import { found, limitReached } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
-import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment } from './x402.ts';
+import { type PaymentHeaders, type Sale, signedPayment } from './sale.ts';
+import { demandPayment, pay } from './x402.ts';
 
 export { TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
+import { CustomerTurns } from '../../entities/turns.ts';
 
 /**
  * Opens a top-up in a coin, or makes one that x402 pays at once.

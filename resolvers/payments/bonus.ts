@@ -7,6 +7,7 @@ import { TOP_UP_MAX_USD } from '../../entities/payments/top-up.ts';
 import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 
 /** The most tiers. */
 const TIERS_MAX = 20;
@@ -29,8 +30,7 @@ export async function setBonusTiers(
   return context.db.transaction(async (tx) => {
     await LOCK_NAME.all(tx, ['bonus tiers']);
     const before = await LIST_BONUS_TIERS.all(tx);
-    if (seen && told(before) !== told(inOrder(seen)))
-      throw invalid('seen', 'Another operator has changed the bonuses meanwhile. Look at them again.');
+    requireSeen('the list of bonuses', inUsd(before), seen && inUsd(inOrder(seen)));
     await REMOVE_BONUS_TIERS.all(tx);
     if (tiers.length) await insert(tx, BonusTier, tiers);
     const data = { tiers: inUsd(tiers), before: inUsd(before) };
@@ -43,7 +43,6 @@ const inOrder = (tiers: readonly BonusTier[]): BonusTier[] =>
   tiers.toSorted((a, b) => Number(a.minMicros - b.minMicros));
 const inUsd = (tiers: readonly BonusTier[]) =>
   tiers.map(({ minMicros, bonusPercent }) => ({ minUsd: usdFromMicros(minMicros), bonusPercent }));
-const told = (tiers: readonly BonusTier[]): string => JSON.stringify(inUsd(tiers));
 
 /** @throws ApiError validation_failed */
 function requireRising(tiers: readonly BonusTier[]): void {

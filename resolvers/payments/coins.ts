@@ -1,9 +1,11 @@
 /** The coins of the payment drivers, and the operator's switch for each. */
+import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { FIND_COINS_OFF, SWITCH_COIN } from '../../entities/payments/coin.ts';
 import type { Coin } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 
 /**
  * A coin of a driver. It is available with a rate and a current chain, unless the operator has switched it off.
@@ -32,11 +34,20 @@ export async function findCoin(context: Context, wanted: string): Promise<CoinVi
 
 /**
  * Switches a coin off or on for new top-ups. Open top-ups continue, because payments may be on their way.
- * @throws ApiError unknown_coin
+ * @param seen whether the operator saw it switched on; absent: any
+ * @throws ApiError unknown_coin, validation_failed
  */
-export async function updateCoin(context: Context, code: string, available: boolean): Promise<CoinView> {
+export async function updateCoin(
+  context: Context,
+  code: string,
+  available: boolean,
+  seen?: boolean | null,
+): Promise<CoinView> {
   await findCoin(context, code);
   await context.db.transaction(async (tx) => {
+    await LOCK_NAME.all(tx, [`coin ${code}`]);
+    const off = await FIND_COINS_OFF.all(tx);
+    requireSeen(code, !off.some((one) => one.code === code), seen);
     if (await SWITCH_COIN.first(tx, [code, available]))
       await recordByOperator(tx, context, code, { type: 'coin.updated', data: { available } });
   });

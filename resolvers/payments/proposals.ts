@@ -6,7 +6,13 @@ import { ApiError, refuse } from '../../entities/errors.ts';
 import { expression, transition } from '../../entities/history/transition.ts';
 import { isId } from '../../entities/ids.ts';
 import { lockOperator } from '../../entities/payments/ledger.ts';
-import { IS_PROPOSAL_OPEN, PROPOSAL_LIFECYCLE, type PROPOSAL_STATES, Proposal } from '../../entities/proposal.ts';
+import {
+  FIND_NEW_POWER,
+  IS_PROPOSAL_OPEN,
+  PROPOSAL_LIFECYCLE,
+  type PROPOSAL_STATES,
+  Proposal,
+} from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
@@ -42,15 +48,26 @@ async function workOf(context: Context, proposal: Proposal): Promise<(tx: Transa
 
 /**
  * Moves the sum of a proposal in the same transaction. A payout has the rate of this moment.
- * @throws ApiError not_found, validation_failed if it does not wait, insufficient_scope for one's own, or as the request does
+ * @throws ApiError not_found, validation_failed if it does not wait, insufficient_scope, or as the request does
  */
 export async function approveProposal(context: Context, id: string): Promise<Proposal> {
   const proposal = await proposalOf(context, id);
   if (proposal.state !== 'OPEN') throw decided(proposal);
   if (proposal.proposerId === context.viewer?.credentialId)
     throw new ApiError('insufficient_scope', 'You proposed it, so another operator approves it.');
+  await refuseNewPower(context);
   const work = await workOf(context, proposal);
   return decide(context, proposal, 'APPROVED', work);
+}
+
+/** An owner could otherwise make a second self, and approve with it at once. @throws ApiError insufficient_scope */
+async function refuseNewPower({ db, viewer }: Context): Promise<void> {
+  const given = await FIND_NEW_POWER.first(db, [viewer!.credentialId]);
+  if (given)
+    throw new ApiError(
+      'insufficient_scope',
+      `An owner added or changed you at ${given.at.toISOString()}. You approve from ${given.until.toISOString()} on. Another operator may do it now.`,
+    );
 }
 
 /** Ends a proposal without a move. The operator who proposed it may do that, too. @throws ApiError as `approveProposal` does */

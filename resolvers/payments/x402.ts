@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
-import type { Customer } from '../../entities/customer-turns.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
@@ -20,6 +19,7 @@ import {
   type X402Payment,
 } from '../../entities/payments/x402-authorization.ts';
 import { digest } from '../../entities/secrets.ts';
+import type { Customer } from '../../entities/turns.ts';
 import {
   type Buyer,
   challengeOf,
@@ -35,49 +35,11 @@ import { requireOpen } from '../accounts/account.ts';
 import { spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, type Context, countedAs } from '../context.ts';
 import { requireCoin } from './coins.ts';
+import type { Fulfil, Sale } from './sale.ts';
 
 /** The time that a request waits for another with the same payment. */
 const WAIT_MS = 25_000;
 const POLL_MS = 50;
-
-/** The payment headers of a request. */
-export interface PaymentHeaders {
-  /** X-Payment-Mode: asks to pay by x402, independent of the balance. */
-  mode?: 'X402' | null | undefined;
-  /** PAYMENT-SIGNATURE, of version 2. */
-  signature?: string | null | undefined;
-  /** X-PAYMENT, of version 1. */
-  payment?: string | null | undefined;
-}
-
-export const signedPayment = ({ signature, payment }: PaymentHeaders): string | undefined =>
-  signature ?? payment ?? undefined;
-
-/** A sale that one request can pay for. */
-export interface Sale<T> {
-  kind: 'SRV' | 'TOP';
-  /** The path of the endpoint, such as /v1/servers. */
-  path: string;
-  description: string;
-  /** The input of the request. Another input is another sale. */
-  input: unknown;
-  /** Throws every refusal that is known before the payment. @returns the price in micro-USD */
-  check(): Promise<bigint>;
-  /** Runs an attempt with the function that makes the server or top-up. A sale may repeat an attempt that found no room. */
-  attempts<R>(attempt: (fulfil: Fulfil<T>) => Promise<R>): Promise<R>;
-}
-
-/** The payment of a sale. */
-interface Paid {
-  /** With it, the money is in the balance. Without one, the outcome of the payment is open. */
-  txId: string | undefined;
-  /** The micro-USD that the payer signed. */
-  signedMicros: bigint;
-  /** The part of a known payment that payouts have taken. */
-  paidOutMicros: bigint;
-}
-/** Makes the server or top-up, under the lock of the account. */
-export type Fulfil<T> = (tx: Transaction, orderNumber: string, paid: Paid) => Promise<T>;
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(

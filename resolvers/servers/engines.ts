@@ -24,6 +24,7 @@ import { lookAtEngines } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 import { certificateOf, requireRegion } from './hosts.ts';
 
 export { ENGINE_PRODUCTS, ENGINE_STATES } from '../../entities/servers/engine.ts';
@@ -65,11 +66,21 @@ export async function addEngine(context: Context, given: NewEngine): Promise<Eng
   });
 }
 
-/** Changes the given settings. The workers use the engine again after a look. @throws ApiError not_found, validation_failed */
-export async function updateEngine(context: Context, name: string, settings: EngineSettings): Promise<Engine> {
+/**
+ * Changes the given settings. The workers use the engine again after a look.
+ * @param seen the revision that the operator saw; absent: any
+ * @throws ApiError not_found, validation_failed
+ */
+export async function updateEngine(
+  context: Context,
+  name: string,
+  settings: EngineSettings,
+  seen?: number | null,
+): Promise<Engine> {
   return context.db.transaction(async (tx) => {
     await LOCK_ENGINES.all(tx);
     const before = await lockAdded(tx, name);
+    requireSeen(name, before.revision, seen);
     const connection = connectionOf(before.connection!, settings, before.clientKey);
     await requireOther(tx, name, connection);
     if (connection.project !== before.connection!.project) await requireEmpty(tx, name);

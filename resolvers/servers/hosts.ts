@@ -12,6 +12,7 @@ import { FORGET_UNMOVED } from '../../entities/servers/placement.ts';
 import { actorOf, type Context } from '../context.ts';
 import { found, invalid } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 
 export { BMC_PROTOCOLS, FIRMWARES, HOST_STATES } from '../../entities/servers/host.ts';
 
@@ -85,11 +86,21 @@ export async function addHost(context: Context, given: NewHost): Promise<Host> {
   });
 }
 
-/** Changes the given fields. @throws ApiError not_found, or validation_failed if machines have claimed more */
-export async function updateHost(context: Context, name: string, given: HostSettings): Promise<Host> {
+/**
+ * Changes the given fields.
+ * @param seen the revision that the operator saw; absent: any
+ * @throws ApiError not_found, or validation_failed if machines have claimed more
+ */
+export async function updateHost(
+  context: Context,
+  name: string,
+  given: HostSettings,
+  seen?: number | null,
+): Promise<Host> {
   const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null } = given;
   return context.db.transaction(async (tx) => {
     const before = await lockHost(tx, name);
+    requireSeen(name, before.revision, seen);
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'vCPUs, memory and disk have to be above 0.');
     const bareMetal = await bareMetalColumns(tx, context, before, given);
     if (given.mac) await moveToCard(tx, name, given.mac.toLowerCase());

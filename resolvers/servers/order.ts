@@ -17,7 +17,8 @@ import { serverTask, waitForRoom } from '../../provisioning/index.ts';
 import { requireOpen, requireUnsuspended } from '../accounts/account.ts';
 import { renewalOf, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
-import { demandPayment, type PaymentHeaders, pay, type Sale, signedPayment, withChallenge } from '../payments/x402.ts';
+import { type PaymentHeaders, type Sale, signedPayment } from '../payments/sale.ts';
+import { demandPayment, pay, withChallenge } from '../payments/x402.ts';
 import { check, type Facts, priceOf, readFacts, type ServerOrder } from './order-facts.ts';
 
 /** An order for which it is decided whether the server renews itself. */

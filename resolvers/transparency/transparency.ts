@@ -23,6 +23,7 @@ import {
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { recordByOperator } from '../record.ts';
+import { requireSeen } from '../seen.ts';
 
 export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
 
@@ -175,15 +176,21 @@ export async function publishIncident(context: Context, { body, ...report }: Inc
   });
 }
 
-/** Adds an update to an incident. @throws ApiError not_found */
+/**
+ * Adds an update to an incident.
+ * @param seen the number of updates that the operator saw; absent: any
+ * @throws ApiError not_found, validation_failed
+ */
 export async function updateIncident(
   context: Context,
   id: string,
   { status, body }: { status: IncidentStatus; body: string },
+  seen?: number | null,
 ): Promise<Incident> {
   if (!isId('inc', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     const incident = found(await lock(tx, Incident, { id }));
+    requireSeen('the incident', incident.updates.length, seen);
     const now = await databaseTime(tx);
     const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,

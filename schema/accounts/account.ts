@@ -168,8 +168,12 @@ builder.mutationFields((t) => ({
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The id of an account.' }),
       input: t.arg({ type: SetAccountLimitsInput, required: true }),
+      seen: t.arg({
+        type: SetAccountLimitsInput,
+        description: 'The own limits that you saw. The service refuses the change of other ones.',
+      }),
     },
-    resolve: (_, { id, input }, context) => setAccountLimits(context, id, input),
+    resolve: (_, { id, input, seen }, context) => setAccountLimits(context, id, input, seen),
   }),
   suspendAccount: t.field({
     type: AccountType,

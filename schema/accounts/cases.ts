@@ -6,7 +6,7 @@ import { builder, enumType, inputType, objectType } from '../builder.ts';
 const CaseState = enumType('CaseState', 'An open case waits for its result.', CASE_STATES);
 const Measure = enumType(
   'Measure',
-  'Power off: the customer can turn the server on again. Suspend: the account is suspended, and all its servers are off.',
+  'Limit network: the server runs, with 1 Mbit/s until the case is closed. Power off: the customer can turn the server on again. Suspend: the account is suspended, and all its servers are off.',
   MEASURES,
 );
 
@@ -21,6 +21,11 @@ export const CaseType = objectType<AbuseCase>('Case', 'A complaint about an addr
   text: t.exposeString('body'),
   deadline: t.expose('deadline', { type: 'DateTime' }),
   result: t.exposeString('result', { nullable: true }),
+  limitedAt: t.expose('limitedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'Since then, the network of the server is limited until the case is closed.',
+  }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   closedAt: t.expose('closedAt', { type: 'DateTime', nullable: true }),
 }));
@@ -77,7 +82,8 @@ builder.mutationFields((t) => ({
     type: CaseType,
     scope: 'operator',
     right: 'support',
-    description: 'Closes a case, and tells the customer its result. Measures stay in force.',
+    description:
+      'Closes a case, and tells the customer its result. A limit of the network ends, and other measures stay in force.',
     args: {
       id: t.arg({ type: 'ID', required: true, description: 'The case.' }),
       result: t.arg({ type: 'Line', required: true, description: 'The result, which the customer can read.' }),

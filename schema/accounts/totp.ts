@@ -31,7 +31,7 @@ const TotpEnabled = objectType<string[]>('TotpEnabled', 'The result of turning t
   }),
 }));
 
-const RecoveryCodes = objectType<string[]>(
+export const RecoveryCodes = objectType<string[]>(
   'RecoveryCodes',
   'New recovery codes. The old ones no longer work.',
   (t) => ({

@@ -126,8 +126,11 @@ builder.mutationFields((t) => ({
     args: {
       code: t.arg({ type: 'CoinCode', required: true, description: 'The code of the coin.' }),
       available: t.arg.boolean({ required: true, description: 'Whether new top-ups can use it.' }),
+      seen: t.arg.boolean({
+        description: 'Whether you saw it switched on. The service refuses the change of another switch.',
+      }),
     },
-    resolve: (_, { code, available }, context) => updateCoin(context, code, available),
+    resolve: (_, { code, available, seen }, context) => updateCoin(context, code, available, seen),
   }),
   createTopup: t.field({
     type: TopUpType,

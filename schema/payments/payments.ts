@@ -97,6 +97,7 @@ const SourceType = objectType<ExchangeRateView['sources'][number]>(
 );
 const RateType = objectType<ExchangeRateView>('Rate', 'The exchange rate of a coin.', (t) => ({
   coin: t.exposeString('coin'),
+  offered: t.exposeBoolean('offered', { description: 'Whether it is switched on for new top-ups.' }),
   rateUsd: t.expose('quoteMicros', {
     type: 'Usd',
     nullable: true,

@@ -11,6 +11,7 @@ import {
 } from '../../resolvers/servers/engines.ts';
 import { sha256Of } from '../../resolvers/servers/hosts.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
+import { SEEN_REVISION } from './hosts.ts';
 import { ServerKind } from './servers.ts';
 
 const EngineState = enumType(
@@ -47,6 +48,7 @@ const EngineType = objectType<Engine>('Engine', 'An engine, with its answers at 
     description: 'The SHA-256 of the certificate that the service trusts.',
     resolve: ({ connection }) => sha256Of(connection?.serverCertificate),
   }),
+  revision: t.exposeInt('revision', { description: 'Grows with each change of its settings.' }),
   product: t.expose('product', { type: EngineProduct, nullable: true }),
   version: t.exposeString('version', { nullable: true }),
   members: t.field({ type: [MemberType], resolve: ({ members }) => members }),
@@ -111,8 +113,8 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'owner',
     description: 'Changes the given settings of an added engine. Workers follow without a restart.',
-    args: { name: t.arg(name), input: t.arg({ type: UpdateEngineInput, required: true }) },
-    resolve: (_, args, context) => updateEngine(context, args.name, args.input),
+    args: { name: t.arg(name), seen: t.arg(SEEN_REVISION), input: t.arg({ type: UpdateEngineInput, required: true }) },
+    resolve: (_, args, context) => updateEngine(context, args.name, args.input, args.seen),
   }),
   drainEngine: t.field({
     type: EngineType,

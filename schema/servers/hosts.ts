@@ -92,6 +92,7 @@ const HostType = objectType<Host>('Host', 'A host, its capacity, and the part th
     description: 'Whether it boots from a network that no machine of a customer reaches.',
   }),
   firmware: t.expose('firmware', { type: Firmware, nullable: true }),
+  revision: t.exposeInt('revision', { description: 'Grows with each change of its settings.' }),
 }));
 
 const sizeOf = (t: Fields) => ({
@@ -122,6 +123,11 @@ builder.queryFields((t) => ({
 }));
 
 const name = { type: 'HostName', required: true, description: 'The host.' } as const;
+/** The argument by which the later of two operators hears of the earlier change. */
+export const SEEN_REVISION = {
+  type: 'Amount',
+  description: 'The revision that you saw. The service refuses the change of another one.',
+} as const;
 builder.mutationFields((t) => ({
   addHost: t.field({
     type: HostType,
@@ -136,8 +142,8 @@ builder.mutationFields((t) => ({
     scope: 'operator',
     right: 'owner',
     description: 'Changes the given fields of a host. Its capacity must cover the claims of its machines.',
-    args: { name: t.arg(name), input: t.arg({ type: UpdateHostInput, required: true }) },
-    resolve: (_, args, context) => updateHost(context, args.name, args.input),
+    args: { name: t.arg(name), seen: t.arg(SEEN_REVISION), input: t.arg({ type: UpdateHostInput, required: true }) },
+    resolve: (_, args, context) => updateHost(context, args.name, args.input, args.seen),
   }),
   drainHost: t.field({
     type: HostType,

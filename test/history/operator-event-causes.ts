@@ -47,5 +47,6 @@ export const OPERATOR_CAUSES: Partial<Record<EventType, () => Promise<string>>> 
     act('mutation ($id: ID!) { addNote(accountId: $id, text: "Pays late") { id } }', 'id', {
       id: (await newAccount()).id,
     }),
+  'backup.noted': () => act('mutation { noteBackup { subject } }', 'subject'),
   'month.closed': () => act(CLOSE, 'month'),
 };

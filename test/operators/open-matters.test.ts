@@ -122,6 +122,23 @@ describe('An open matter', () => {
     expect(await find('CANARY')).toMatchObject({ severity: 'CRITICAL' });
   });
 
+  it('is a backup that is too old, or a service that never had one', async () => {
+    expect(await find('BACKUP')).toBeUndefined();
+    const age = (days: number) => asSuperuser(db, `update event set created_at = created_at - interval '${days} days'`);
+    await age(8);
+    expect(await find('BACKUP')).toMatchObject({
+      ...{ subject: 'database', severity: 'WARNING', since: expect.any(String) },
+      nextStep: expect.stringMatching(/heard of no backup yet.*noteBackup/),
+    });
+    const { data } = await operator('mutation { noteBackup { type subject } }');
+    expect(data.noteBackup).toEqual({ type: 'backup.noted', subject: 'database' });
+    expect(await find('BACKUP')).toBeUndefined();
+    await age(6);
+    expect(await find('BACKUP')).toBeUndefined();
+    await age(2);
+    expect(await find('BACKUP')).toMatchObject({ nextStep: expect.stringMatching(/last backup is of /) });
+  });
+
   it('is a tier that is nearly sold out', async () => {
     const setStock = (total: number) =>
       operator(`mutation { setStock(region: "ams", serviceCode: "vps-1", total: ${total}) { free } }`);

@@ -196,7 +196,7 @@ describe('The token of an operator', () => {
     const { id } = await add('meanwhile', 'SUPPORT');
     const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: BILLING, seen: SUPPORT) { role } }';
     expect((await operator(SET, { id })).data.setOperatorRole).toEqual({ role: 'BILLING' });
-    expect(JSON.stringify((await operator(SET, { id })).errors)).toContain('given the role BILLING meanwhile');
+    expect(JSON.stringify((await operator(SET, { id })).errors)).toContain('changed the role meanwhile');
   });
 
   it('gets a new role at once, and is stored as a digest alone', async () => {

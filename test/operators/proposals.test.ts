@@ -1,16 +1,25 @@
 /** Sums above the limit of one operator wait for another one. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
+import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { graphqlClient } from '../setup/spawn.ts';
 
 const { db, graphqlUrl, newAccount, operator } = await startFreehold({ OPERATOR_LIMIT_USD: '100' });
 
 type Call = typeof operator;
-async function add(name: string, role = 'BILLING'): Promise<Call> {
-  const ADD = `mutation ($input: AddOperatorInput!) { addOperator(input: $input) { token } }`;
-  return graphqlClient(graphqlUrl, (await operator(ADD, { input: { name, role } })).data.addOperator.token);
+/** Adds an operator. @param days since then */
+async function add(name: string, role = 'BILLING', days = 8): Promise<Call> {
+  const ADD = `mutation ($input: AddOperatorInput!) { addOperator(input: $input) { token operator { id } } }`;
+  const { token, operator: added } = (await operator(ADD, { input: { name, role } })).data.addOperator;
+  await age(added.id, days);
+  return graphqlClient(graphqlUrl, token);
 }
+const age = (id: string, days: number) =>
+  asSuperuser(db, `update event set created_at = created_at - make_interval(days => $2::int) where subject = $1`, [
+    id,
+    days,
+  ]);
 const codeOf = ({ errors }: { errors?: { extensions: { code: string } }[] }) => errors?.[0]?.extensions.code;
 const adjust = (by: Call, accountId: string, amountUsd: number, key: string) =>
   by(
@@ -89,6 +98,26 @@ describe('An adjustment above the limit', () => {
     expect((await refuse(operator, id)).data.refuseProposal.state).toBe('REFUSED');
     expect(codeOf(await approve(bea, id))).toBe('validation_failed');
     expect((await adjust(operator, accountId, 500, 'self')).errors[0].message).toContain('Use another key');
+  });
+
+  it('is not approved by an operator whom an owner added or changed in the last seven days', async () => {
+    const { id: accountId, balance } = await newAccount();
+    const [young, changed] = [await add('nia', 'BILLING', 6), await add('pia')];
+    await adjust(bea, accountId, 500, 'second self');
+    const { id } = await proposalOf(accountId);
+    const { operators } = (await operator('{ operators { id name } }')).data;
+    const idOf = (name: string) => operators.find((one: { name: string }) => one.name === name).id;
+    await operator('mutation ($id: ID!) { setOperatorRole(id: $id, role: OWNER) { id } }', { id: idOf('pia') });
+    for (const by of [young, changed]) {
+      const { errors } = await approve(by, id);
+      expect([errors[0].extensions.code, errors[0].message]).toEqual([
+        'insufficient_scope',
+        expect.stringMatching(/changed you at .*You approve from .* on/),
+      ]);
+    }
+    expect(await balance()).toBe(0);
+    await age(idOf('nia'), 1);
+    expect(codeOf(await approve(young, id))).toBeUndefined();
   });
 
   it('moves once when two operators approve it at the same moment', async () => {

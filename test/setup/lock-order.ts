@@ -112,18 +112,14 @@ const tablesOf = (select: string): string[] =>
 class Trace {
   held: Held[] = [];
   savepoints: Savepoints = [];
-  #tables = new Set<string>();
-
-  begin() {
-    this.held = [];
-    this.savepoints = [];
-    this.#tables.clear();
-  }
+  /** Whether it ever had a savepoint. */
+  hasSavepoints = false;
 
   /** Follows savepoints: a rollback releases locks. */
   mark(sql: string): void {
     const [, verb, name = ''] = /^\s*(savepoint|rollback to savepoint|release savepoint)\s+(\w+)/i.exec(sql) ?? [];
     if (!verb) return;
+    this.hasSavepoints = true;
     if (/^savepoint/i.test(verb)) this.savepoints.push([name, this.held.length]);
     while (!/^savepoint/i.test(verb) && this.savepoints.length) {
       const [last, count] = this.savepoints.pop()!;
@@ -182,15 +178,17 @@ function report(fault: string, sql: string, before?: string): void {
   );
 }
 
+/** The ids of the transaction. A savepoint has its own one, which only the much slower view of all locks tells. */
+const OWN_IDS = 'array[pg_current_xact_id_if_assigned()::xid]';
+const IDS_WITH_SAVEPOINTS = `array(
+  select transactionid from pg_locks where pid = pg_backend_pid() and locktype = 'transactionid')`;
 /** The rows of a table that the transaction has locked. Prepared, because PostgreSQL takes longer to plan than to run it. */
-const lockedRows = (table: string) => ({
-  name: `locked rows of ${table}`,
+const lockedRows = (table: string, hasSavepoints: boolean) => ({
+  name: `locked rows of ${table} ${hasSavepoints}`,
   text: `
-    with own as materialized (
-      select transactionid from pg_locks where pid = pg_backend_pid() and locktype = 'transactionid'
-    )
+    with own as materialized (select ${hasSavepoints ? IDS_WITH_SAVEPOINTS : OWN_IDS} as ids)
     select (${KEY.get(table)})::text as key, xmax = 0 as "isFresh" from ${table}
-    where xmax = any(array(select transactionid from own)) or xmin = any(array(select transactionid from own))`,
+    where xmax = any((select ids from own)::xid[]) or xmin = any((select ids from own)::xid[])`,
 });
 
 function listen(): void {
@@ -214,7 +212,9 @@ function listen(): void {
     if (!locks.length && !inserted.length) return answer;
     return answer.then(async (result) => {
       const rows = async (table: string, isNew = false) => {
-        const answered = (await query.call(this, lockedRows(table))) as { rows: { key: string; isFresh: boolean }[] };
+        const answered = (await query.call(this, lockedRows(table, trace.hasSavepoints))) as {
+          rows: { key: string; isFresh: boolean }[];
+        };
         return answered.rows.filter((row) => !isNew || row.isFresh).map(({ key }) => key);
       };
       try {

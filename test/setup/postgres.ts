@@ -50,13 +50,20 @@ function folderInMemory(): string | undefined {
 const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 2 ** 31;
 
-/** Returns the settings of the server. It need not survive a crash, and trusts the role of the service. */
+/**
+ * Returns the settings of the server. It need not survive a crash, and trusts the role of the service. Its tables are too small to
+ * be worth compiled or parallel queries, and its databases too short-lived to be worth a vacuum.
+ */
 function flagsOf(folder: string): string[] {
   const file = join(folder, 'pg_hba.conf');
   // Half of the time of a connection goes into its password, and tests open some ten thousand.
   const lines = [`host all ${ROLE} 127.0.0.1/32 trust`, 'host all all 127.0.0.1/32 scram-sha-256'];
   writeFileSync(file, lines.join('\n'));
-  return ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=500', `hba_file=${file}`];
+  return [
+    ...['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0'],
+    ...['checkpoint_timeout=1h', 'autovacuum=off', 'jit=off', 'max_parallel_workers_per_gather=0'],
+    ...['max_connections=500', `hba_file=${file}`],
+  ];
 }
 
 /** Fails the run if a transaction has locked rows out of order (test/setup/lock-order.ts). */

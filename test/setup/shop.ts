@@ -202,6 +202,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   logins: newLoginThrottle(db),
   registrations: { perMinute: 1_000_000, proofBits: 1 },
   operatorLimitMicros: 0n,
+  backupDaysMax: 7,
   security: new SecurityLog(db, async () => {}),
   countUnpaid: async () => {},
   address: null,

@@ -1,4 +1,5 @@
 /** The traffic of the month against that of the tier. Servers need warnings, pay for more, or get slow. */
+import { IS_LIMITED_SQL, LIMITED_MBPS } from '../../accounts/abuse-case.ts';
 import * as column from '../../database/column.ts';
 import { statement } from '../../database/statement.ts';
 import { nullable, type Row } from '../../database/table.ts';
@@ -52,14 +53,17 @@ export const NOTE_TRAFFIC = statement({})`
   where meter.order_number = given.order_number`;
 
 /**
- * Machines of the kind $1 on the engine $2 with another speed than their traffic allows. Null is the engine of the environment.
- * Machines within their traffic keep any but the slow one.
+ * Machines of the kind $1 on the engine $2 with a wrong speed. A case of abuse wants the lowest one. Null is the engine of the
+ * environment. Machines without a case and within their traffic keep any speed but these two.
  */
 export const FIND_WRONG_SPEEDS = statement({ order: column.text(), generation: column.int(), portMbps: column.int() })`
-  select order_number as "order", generation, case when is_over then slow_mbps else tier_mbps end as port_mbps
+  select order_number as "order", generation, wanted_mbps as port_mbps
   from ${METERED_SQL}
-  where server.kind = $1 and server.engine is not distinct from $2 and status = 'RUNNING' and port_mbps <> case when is_over then slow_mbps else tier_mbps end
-    and (is_over or port_mbps = slow_mbps)`;
+    cross join lateral (select ${IS_LIMITED_SQL} as is_limited) as by_case
+    cross join lateral (
+      select case when is_limited then ${LIMITED_MBPS} when is_over then slow_mbps else tier_mbps end as wanted_mbps) as wanted
+  where server.kind = $1 and server.engine is not distinct from $2 and status = 'RUNNING' and port_mbps <> wanted_mbps
+    and (is_limited or is_over or port_mbps in (slow_mbps, ${LIMITED_MBPS}))`;
 
 /** Whether the server $1 is slow, because its traffic is used up; no row without a reading. */
 export const FIND_SLOWNESS = statement({ isSlow: column.boolean() })`

@@ -20,6 +20,8 @@ export interface CurrentOperator {
 }
 
 const KEPT = 'freehold-operator-token';
+/** The operator of the token, as the service told last. The page begins with it while the service looks at the token again. */
+const KEPT_OPERATOR = 'freehold-operator';
 /** The token of the operator or of the session. It lives in this tab alone, and ends with it. No request sends it by itself. */
 let token = sessionStorage.getItem(KEPT) ?? '';
 
@@ -67,13 +69,18 @@ export async function logIn(given: string): Promise<void> {
     '{ currentOperator { name role fields } }',
   );
   sessionStorage.setItem(KEPT, token);
+  sessionStorage.setItem(KEPT_OPERATOR, JSON.stringify(currentOperator));
   operator.value = currentOperator;
   watch();
 }
 
 /** Continues with the token of this tab, if there is one. */
 export const resume = async (): Promise<void> => {
-  if (token) await logIn(token).catch(() => {});
+  if (!token) return;
+  operator.value = JSON.parse(sessionStorage.getItem(KEPT_OPERATOR) ?? 'null') ?? undefined;
+  await logIn(token).catch(() => {
+    operator.value = undefined;
+  });
 };
 
 /** Whether the operator has signed in, and acts by no token. */
@@ -90,6 +97,7 @@ let stop = () => {};
 export function logOut(): void {
   const wasIn = operator.value !== undefined;
   sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(KEPT_OPERATOR);
   token = '';
   operator.value = undefined;
   stop();

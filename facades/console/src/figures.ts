@@ -26,14 +26,14 @@ export function Figures({ figures: { sales, dailyTotals, hosts } }: { figures: L
   const used = (100 * sum(room, 'claimedMemoryMb')) / sum(room, 'memoryMb');
   return html`<section class="figures" aria-label="Figures">
     ${sales && html`<${Figure} name="Servers" value=${sum(sales, 'servers').toLocaleString('en')} path="servers" />`}
-    ${sales && html`<${Figure} name="A month" value=${usd(sum(sales, 'monthlyUsd'))} path="sales" />`}
+    ${sales && html`<${Figure} name="Revenue a month" value=${usd(sum(sales, 'monthlyUsd'))} path="sales" />`}
     ${dailyTotals && html`<${Figure} name="Paid today" value=${usd(sum(credited, 'creditedUsd'))} path="payments" />`}
     ${room.length > 0 && html`<${Figure} name="Memory sold" value=${`${Math.round(used)} %`} path="hosts" />`}
   </section>`;
 }
 
 /** The latest orders, with their state as it is now. */
-export function LatestOrders({ lists: { servers = [] } }: { lists: Lists }) {
+export function LatestOrders({ servers }: { servers: readonly Row[] }) {
   if (!servers.length) return null;
   return html`<section class="latest" aria-labelledby="latest">
     <h2 id="latest">Latest orders</h2>

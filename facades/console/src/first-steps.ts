@@ -76,9 +76,8 @@ function takesCoins({ simulated, coins }: Row): boolean {
   return !simulated && (coins as unknown[]).length > 0;
 }
 
-/** The steps, until a customer has a server. */
+/** The steps, for as long as no customer has a server. */
 export function FirstSteps({ lists }: { lists: Lists }) {
-  if (some(lists, 'servers')) return null;
   const isReady = STEPS.every(({ isDone }) => isDone(lists));
   return html`<section class="steps" aria-labelledby="first-steps">
     <h2 id="first-steps">To the first sale</h2>

@@ -4,6 +4,7 @@ import { html } from 'htm/preact';
 import { graphql, Refusal, type Row } from './api.ts';
 import {
   type Argument,
+  enumInWords,
   inputsOf,
   inWords,
   isRequired,
@@ -16,7 +17,7 @@ import {
 } from './model.ts';
 import type { Action } from './pages/page.ts';
 import { suggest, suggestions } from './suggestions.ts';
-import { INPUTS, readValue, shapeOf, shown, typed } from './values.ts';
+import { INPUTS, readValue, shapeOf, shown, typed, YES_NO } from './values.ts';
 
 interface Opened {
   action: Action;
@@ -193,12 +194,11 @@ function Field({ asked: { argument, first } }: { asked: Asked }) {
   const choices = shape === 'yes or no' ? ['true', 'false'] : valuesOf(type);
   const rule = [description, ruleOf(type)].filter(Boolean).join(' ');
   return html`<div class="field">
-    <label for=${id}>${inWords(name)}${!needed && html` <span class="hint">optional</span>`}</label>
+    <label for=${id}>${inWords(name)}${shape === 'time' && ' (UTC)'}${!needed && html` <span class="hint">optional</span>`}</label>
     ${
       choices && shape !== 'list'
         ? html`<select ...${shared}>${(!needed || !initial) && html`<option value=""></option>`}${choices.map(
-            (one) =>
-              html`<option value=${one} selected=${one === initial}>${WORDS[one] ?? one.toLowerCase().replaceAll('_', ' ')}</option>`,
+            (one) => html`<option value=${one} selected=${one === initial}>${YES_NO[one] ?? enumInWords(one)}</option>`,
           )}</select>`
         : shape === 'lines' || shape === 'list' || shape === 'json'
           ? html`<textarea ...${shared} rows=${shape === 'list' ? 2 : 4} defaultValue=${initial}></textarea>`
@@ -209,6 +209,5 @@ function Field({ asked: { argument, first } }: { asked: Asked }) {
     <p class="hint" id="${id}-rule">${shape === 'list' ? `One a line. ${rule}` : rule}</p>
   </div>`;
 }
-const WORDS: Record<string, string> = { true: 'yes', false: 'no' };
 /** A default value as JSON: GraphQL writes enums without quotes. */
 const enumless = (text: string): string => (/^[A-Z_]+$/.test(text) ? JSON.stringify(text) : text);

@@ -23,11 +23,10 @@ const allowed = () => PAGES.filter(({ list }) => may(list));
 
 async function enter(work: () => Promise<void>): Promise<void> {
   problem.value = '';
-  // Pages need the schema, which arrives after the operator.
+  // Pages need both the operator and the schema.
   isReady.value = false;
   try {
-    await work();
-    if (operator.value) await loadModel();
+    await Promise.all([work(), loadModel()]);
   } catch (error) {
     problem.value = error instanceof Error ? error.message : String(error);
   }
@@ -43,6 +42,7 @@ function Menu() {
       }}>${title}</a>`;
   return html`<nav class=${isMenuOpen.value ? 'menu open' : 'menu'} aria-label="Pages">
     <p class="brand">Freehold</p>
+    <${SearchButton} />
     <div class="pages">${link('', 'Today')}
     ${[...groups].map(([group, pages]) => html`<h2>${group}</h2>${pages.map(({ path, title }) => link(path, title))}`)}</div>
     <footer class="self">
@@ -52,6 +52,8 @@ function Menu() {
     </footer>
   </nav>`;
 }
+
+const SearchButton = () => html`<button class="find" onClick=${togglePalette}>Search <kbd>Ctrl K</kbd></button>`;
 
 const WORDS = { opening: 'connecting …', live: 'live', lost: 'connection lost, trying again' };
 const Connection = () => html`<p class="connection ${connection.value}" role="status">${WORDS[connection.value]}</p>`;
@@ -65,6 +67,7 @@ function Shell() {
     <a class="skip" href="#main" onClick=${focusMain}>Skip to the page</a>
     <div class="bar">
       <button class="quiet" aria-expanded=${isMenuOpen.value} onClick=${toggleMenu}>Menu</button>
+      <${SearchButton} />
       <${Connection} />
     </div>
     <${Menu} />
@@ -107,6 +110,11 @@ effect(() => {
   stop = () => {
     for (const end of stops) end();
   };
+});
+effect(() => {
+  // The menu may be longer than the window.
+  if (place.value && isReady.value)
+    requestAnimationFrame(() => document.querySelector('.pages [aria-current]')?.scrollIntoView({ block: 'nearest' }));
 });
 effect(() => {
   const title = PAGES.find(({ path }) => path === place.value.path)?.title ?? 'Today';

@@ -1,5 +1,5 @@
-/** The root fields of the schema, as introspection shows them. Forms and lists follow it, so that a new argument needs no change here. */
-import { graphql } from './api.ts';
+/** The root fields of the schema. Forms and lists follow it, so that a new argument needs no change here. */
+import { Refusal } from './api.ts';
 
 /** A type of GraphQL, with the wrappers that make it a list or required. */
 export interface TypeRef {
@@ -28,25 +28,22 @@ interface NamedType {
   fields: { name: string; type: TypeRef }[] | null;
 }
 
-const TYPE = 'kind name ofType { kind name ofType { kind name ofType { kind name } } }';
-const VALUE = `name description defaultValue type { ${TYPE} }`;
-const QUERY = `{ __schema {
-  queryType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
-  mutationType { fields { name description args { ${VALUE} } type { ${TYPE} } } }
-  types { name kind description enumValues { name } inputFields { ${VALUE} } fields { name type { ${TYPE} } } }
-} }`;
-
-interface Answer {
-  __schema: { queryType: { fields: RootField[] }; mutationType: { fields: RootField[] }; types: NamedType[] };
+/** The schema, as `facades/console/model.ts` writes it. */
+interface Model {
+  queryType: { fields: RootField[] };
+  mutationType: { fields: RootField[] };
+  types: NamedType[];
 }
 
 let fields = new Map<string, RootField>();
 let types = new Map<string, NamedType>();
 
-/** Reads the schema once, before the first page. */
+/** Reads the schema once, before the first page. The browser keeps it until the service has another one. @throws Refusal */
 export async function loadModel(): Promise<void> {
   if (fields.size) return;
-  const { __schema: schema } = await graphql<Answer>(QUERY);
+  const response = await fetch(new URL('model.json', import.meta.url)).catch(() => undefined);
+  if (!response?.ok) throw new Refusal('The service does not answer. Is it running?', 'unreachable');
+  const schema: Model = await response.json();
   fields = new Map([...schema.queryType.fields, ...schema.mutationType.fields].map((field) => [field.name, field]));
   types = new Map(schema.types.map((type) => [type.name, type]));
 }
@@ -84,9 +81,12 @@ export const inWords = (name: string): string => {
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(' ');
-  const written = words.map((word) => SPELLINGS[word] ?? word).join(' ');
+  const written = spelled(words);
   return /^vCPU/.test(written) ? written : written[0]!.toUpperCase() + written.slice(1);
 };
+/** `READ_ONLY`, a value of an enum, as people read it: `read only`. */
+export const enumInWords = (value: string): string => spelled(value.toLowerCase().split('_'));
+const spelled = (words: string[]): string => words.map((word) => SPELLINGS[word] ?? word).join(' ');
 const SPELLINGS: Record<string, string> = {
   ...{
     usd: 'USD',
@@ -98,6 +98,11 @@ const SPELLINGS: Record<string, string> = {
     ssh: 'SSH',
     bmc: 'BMC',
     tx: 'transaction',
+    q: 'search',
+    vps: 'VPS',
+    lxd: 'LXD',
+    ipmi: 'IPMI',
+    http: 'HTTP',
   },
   ...{
     gb: 'GB',

@@ -63,10 +63,15 @@ const fits = (text: string, letters: string): boolean => {
   });
 };
 
+/** Whether the text has the letters side by side. Such a command comes first. */
+const has = (text: string, letters: string): boolean => text.toLowerCase().includes(letters.toLowerCase());
+
 export function Palette({ pages }: { pages: readonly Page[] }) {
   if (!isOpen.value) return null;
   const text = typed.value.trim();
-  const listed = [...commands(pages).filter(({ label }) => fits(label, text)), ...searches(text)].slice(0, 12);
+  const found = commands(pages).filter(({ label }) => fits(label, text));
+  const [near, far] = [true, false].map((isNear) => found.filter(({ label }) => has(label, text) === isNear));
+  const listed = [...near!, ...far!, ...searches(text)].slice(0, 12);
   const run = (command: Command | undefined) => {
     close();
     command?.run();

@@ -1,10 +1,11 @@
 /** The first page: the figures, the open matters, the way to the first sale, and the latest orders. */
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import { html } from 'htm/preact';
 import { changes, graphql, may, operator, type Row } from './api.ts';
 import { FIGURES, Figures, LatestOrders } from './figures.ts';
 import { FirstSteps, type Lists } from './first-steps.ts';
 import { paced } from './pace.ts';
+import { PAGES } from './pages/index.ts';
 import { place } from './place.ts';
 import { ago, toneOf } from './values.ts';
 
@@ -31,8 +32,22 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   PROPOSAL: (subject) => `proposals?state=OPEN&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,
 };
+/** The words of the buttons and pages, by the fields of GraphQL that the service names. */
+const WORDS = new Map([
+  ...PAGES.flatMap(({ actions = [], rowActions = [] }) => [...actions, ...rowActions])
+    .toReversed()
+    .map(({ mutation, label }) => [mutation, label] as const),
+  ...PAGES.map(({ list, title }) => [list, title] as const),
+]);
+/** A next step, with the buttons and pages of the console in the place of fields of GraphQL. */
+const forConsole = (text: string): string =>
+  text.replace(/\b(call )?([a-z]+[A-Z]\w+)\b/g, (all, call, field) =>
+    WORDS.has(field) ? `${call ? 'press ' : ''}“${WORDS.get(field)}”` : all,
+  );
 const MATTERS_MAX = 100;
 const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severity nextStep }`;
+
+const ORDERS = 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }';
 
 /** The lists by which the first steps know how far they are. */
 const PROGRESS = [
@@ -45,34 +60,45 @@ const PROGRESS = [
   ['engineImages', 'engineImages { trouble }'],
   ['stock', 'stock { free }'],
   ['gateways', 'gateways { name reachable simulated coins warning }'],
-  ['servers', 'servers(limit: 8) { data { orderNumber hostname serviceCode region status createdAt } }'],
 ] as const;
 
 const matters = signal<Matter[] | undefined>(undefined);
-const lists = signal<Lists>({});
+const orders = signal<Row[]>([]);
+/** Undefined: they have not arrived, or a customer has a server. */
+const progress = signal<Lists | undefined>(undefined);
 const figures = signal<Lists>({});
 
-async function read(): Promise<void> {
-  const allowed = PROGRESS.filter(([field]) => may(field)).map(([, query]) => query);
-  const { openMatters, ...rest } = await graphql<
-    { openMatters: Matter[] } & Record<string, Row[] | Record<string, Row[]>>
-  >(`{ ${[MATTERS, ...allowed].join(' ')} }`);
-  lists.value = rowsOf(rest);
-  matters.value = openMatters;
-}
-async function readFigures(): Promise<void> {
-  const allowed = FIGURES.filter(([field]) => may(field)).map(([, query]) => query);
-  if (allowed.length) figures.value = rowsOf(await graphql(`{ ${allowed.join(' ')} }`));
-}
-const rowsOf = (answer: Record<string, Row[] | Record<string, Row[]>>): Lists =>
-  Object.fromEntries(
+type Queries = readonly (readonly [field: string, query: string])[];
+/** Reads the lists that the role may read. @throws Refusal */
+async function readLists(queries: Queries): Promise<Lists> {
+  const allowed = queries.filter(([field]) => may(field)).map(([, query]) => query);
+  if (!allowed.length) return {};
+  const answer = await graphql<Record<string, Row[] | Record<string, Row[]>>>(`{ ${allowed.join(' ')} }`);
+  return Object.fromEntries(
     Object.entries(answer).map(([field, value]) => [field, Array.isArray(value) ? value : Object.values(value)[0]!]),
   );
+}
+async function readMatters(): Promise<void> {
+  matters.value = (await graphql<{ openMatters: Matter[] }>(`{ ${MATTERS} }`)).openMatters;
+}
+async function readOrders(): Promise<void> {
+  const { servers = [] } = await readLists([['servers', ORDERS]]);
+  orders.value = servers;
+  progress.value = servers.length ? undefined : await readLists(PROGRESS);
+}
+async function readFigures(): Promise<void> {
+  figures.value = await readLists(FIGURES);
+}
 const isOpen = computed(() => operator.value !== undefined && place.value.path === '');
-/** The rest between two readings while changes pour in, in milliseconds. Each reading asks every gateway. */
-const REST_MS = 10_000;
-/** The same for the figures, which read all servers. */
-const FIGURES_REST_MS = 60_000;
+/**
+ * The parts of the page, and the rest between two readings while changes pour in, in milliseconds. The matters ask every gateway,
+ * and the figures read all servers. Each part appears when it arrives, so no slow gateway holds up the others.
+ */
+const PARTS = [
+  [readMatters, 10_000],
+  [readOrders, 10_000],
+  [readFigures, 60_000],
+] as const;
 const whileOpen = (work: () => Promise<void>, restMs: number) =>
   paced(
     async () => {
@@ -80,9 +106,9 @@ const whileOpen = (work: () => Promise<void>, restMs: number) =>
     },
     () => restMs,
   );
-const again = [whileOpen(read, REST_MS), whileOpen(readFigures, FIGURES_REST_MS)];
+const again = PARTS.map(([work, restMs]) => whileOpen(work, restMs));
 effect(() => {
-  if (isOpen.value) for (const work of [read, readFigures]) void work().catch(() => {});
+  if (isOpen.value) untracked(() => PARTS.forEach(([work]) => void work().catch(() => {})));
 });
 effect(() => {
   if (changes.value && isOpen.peek()) for (const work of again) work();
@@ -92,19 +118,20 @@ export function Today() {
   const open = matters.value;
   return html`
     <header class="head"><h1>Today</h1></header>
+    <${Figures} figures=${figures.value} />
     ${!open && html`<p class="empty">Reading …</p>`}
-    ${open && html`<${Figures} figures=${figures.value} />`}
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
     ${open?.length === MATTERS_MAX && html`<p class="empty">More may wait: the page of each kind has all of them.</p>`}
-    ${open && html`<${FirstSteps} lists=${lists.value} /><${LatestOrders} lists=${lists.value} />`}`;
+    ${progress.value && html`<${FirstSteps} lists=${progress.value} />`}
+    <${LatestOrders} servers=${orders.value} />`;
 }
 
 function Line({ matter: { kind, subject, since, severity, nextStep } }: { matter: Matter }) {
   const title = kind[0] + kind.slice(1).toLowerCase().replaceAll('_', ' ');
   return html`<li><a href="#${PAGE_OF[kind]?.(subject) ?? ''}">
     <strong class="state ${toneOf(severity)}">${title} <code>${subject}</code></strong>
-    <span class="about">${nextStep}</span>
+    <span class="about">${forConsole(nextStep)}</span>
     ${since && html`<time datetime=${since}>${ago(since)}</time>`}
   </a></li>`;
 }

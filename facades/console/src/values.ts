@@ -1,5 +1,15 @@
 /** Values between the service and people: how the console shows them, and how it reads what people type. */
-import { type Argument, innermost, inputsOf, isList, isRequired, memberOf, type TypeRef, valuesOf } from './model.ts';
+import {
+  type Argument,
+  enumInWords,
+  innermost,
+  inputsOf,
+  isList,
+  isRequired,
+  memberOf,
+  type TypeRef,
+  valuesOf,
+} from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
 
 export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group' | 'time' | 'day';
@@ -19,6 +29,9 @@ export function shapeOf(type: TypeRef): Shape {
   if (name === 'Date') return 'day';
   return LONG.has(name!) ? 'lines' : 'text';
 }
+
+/** The words for the values of a choice between yes and no. */
+export const YES_NO: Record<string, string> = { true: 'yes', false: 'no' };
 
 /** Reads what a person typed. An empty text is no value. @throws Error that says what to type */
 export function readValue({ name, type }: Argument, text: string): unknown {
@@ -82,6 +95,7 @@ export function shown(name: string, value: unknown, type: TypeRef | undefined): 
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return name.endsWith('Usd') ? usd(value) : value.toLocaleString('en');
   // A stranger may write a text that looks like a time.
+  if (typeof value === 'string' && type && valuesOf(type)) return enumInWords(value);
   if (typeof value === 'string') return type && innermost(type).name === 'DateTime' ? inUtc(value) : value;
   if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one, type)).join(', ') : '–';
   const members = Object.entries(value as object).filter(([, member]) => member !== null);

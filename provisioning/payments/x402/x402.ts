@@ -4,7 +4,6 @@
  * only while the chain has not moved the money. From the row on, a task watches the payment, so no money is lost with a
  * process.
  */
-import { type Customer, CustomerTurns } from '../../../entities/customer-turns.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
@@ -28,6 +27,7 @@ import {
 } from '../../../entities/payments/x402-authorization.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { startTask, startTaskParameters } from '../../../entities/tasks/start.ts';
+import type { Customer } from '../../../entities/turns.ts';
 import type { Exclusive, Settlement, SettleOptions, Settling, X402Driver } from '../drivers/x402/driver.ts';
 import { suspensePosting, tell, UNMATCHED_MIN_USD } from '../suspense.ts';
 import { x402Task } from '../task.ts';
@@ -36,11 +36,11 @@ import { exclusiveOf } from './exclusive.ts';
 import { mismatchOf, type SignedPayment } from './message.ts';
 import { refuseDust, refuseForNow, refuseUnusable, tooMuchGas } from './refusal.ts';
 import { authorizationKeyOf, openPayment, sealPayment } from './sealed.ts';
+import { Verification } from './verification.ts';
 
 /** A request leases a payment for so long. Then a repeated request takes over. */
 const LEASE_SECONDS = 60;
 const SETTLE_TIMEOUT_MS = 20_000;
-const VERIFY_TIMEOUT_MS = 20_000;
 /** How often the service sends a payment. A second time may help if the first transaction was lost or reverted. */
 const SENDS_MAX = 2;
 /** The same for a payment that a reorganisation removed after its credit. */
@@ -63,22 +63,14 @@ export class X402 {
   readonly #driver: X402Driver;
   readonly #vault: Vault;
   readonly #exclusive: Exclusive;
-  /** Verifications run the code of wallets on a node. So those of one account wait for each other. */
-  readonly #verifications = new CustomerTurns({
-    places: 16,
-    placesOfGroup: 2,
-    placesOfSite: 2,
-    waiting: 200,
-    waitingOfGroup: 24,
-    refusal:
-      'The service verifies other payments of the account, or of new accounts of your network. Wait for one of them. Nothing was taken.',
-  });
+  readonly #verification: Verification;
 
   /** @param db not the database of a request, because the rows must be committed at once */
   constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
     this.#vault = vault;
+    this.#verification = new Verification(driver);
     this.#exclusive = exclusiveOf(db, `x402 ${driver.terms.network}`);
   }
 
@@ -87,11 +79,8 @@ export class X402 {
   }
 
   /** The reason why a payment cannot be settled; undefined: it can. @throws ApiError if the driver cannot tell at the moment */
-  async verify(payment: SignedPayment, customer: Customer): Promise<string | undefined> {
-    const { authorization, signature } = payment;
-    const mismatch = mismatchOf(this.terms, payment, authorization.value);
-    const verify = () => this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
-    return mismatch ?? this.#verifications.run(customer, verify).catch(refuseForNow);
+  verify(payment: SignedPayment, customer: Customer): Promise<string | undefined> {
+    return this.#verification.verify(payment, customer);
   }
 
   /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws ApiError if the driver cannot tell */
@@ -152,7 +141,7 @@ export class X402 {
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
     const driver = this.#driver;
-    if (!(await this.#isSigned(payment, buyer))) return;
+    if (!(await this.#verification.isSigned(payment, buyer))) return;
     const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
     if (settlement.state !== 'settled') return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();
@@ -167,12 +156,6 @@ export class X402 {
       await RELEASE_PAYMENT.first(tx, [row.id, requestId, 1, null]);
     });
     throw refuseUnusable('UNMATCHED');
-  }
-
-  /** Whether the payer has signed a payment. @throws ApiError if the driver cannot tell at the moment */
-  #isSigned({ authorization, signature }: SignedPayment, customer: Customer): Promise<boolean> {
-    const ask = () => this.#driver.isSigned(authorization, signature);
-    return this.#verifications.run(customer, ask).catch(refuseForNow);
   }
 
   /**

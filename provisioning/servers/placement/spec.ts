@@ -1,5 +1,6 @@
 /** The specification of a machine for its driver: the ordered server, the size of its tier, and its network. */
 import { createHash } from 'node:crypto';
+import { FIND_LIMITED, LIMITED_MBPS } from '../../../entities/accounts/abuse-case.ts';
 import { type DedicatedDetails, FIND_TIER, type VpsDetails } from '../../../entities/catalog.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
@@ -24,6 +25,7 @@ export async function specOf(
 ): Promise<MachineSpec> {
   const key = keyOf(server);
   const tier = await FIND_TIER.first(db, [server.serviceCode]);
+  const limited = await FIND_LIMITED.first(db, [server.orderNumber]);
   const networks = await FIND_NETWORKS.all(db, [server.orderNumber]);
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {
     if (!address) return null;
@@ -41,7 +43,7 @@ export async function specOf(
     sshPublicKeys: server.sshPublicKeys,
     ...opened,
     size: sizeOf(tier!.details),
-    ...('vcpus' in tier!.details && { traits: traitsOf(tier!.details) }),
+    ...('vcpus' in tier!.details && { traits: traitsOf(tier!.details, limited!.isLimited) }),
     host: server.host,
     network: {
       mac: macOf(key),
@@ -62,10 +64,10 @@ export const sizeOf = (details: VpsDetails | DedicatedDetails): MachineSize =>
         diskGb: details.disks.reduce((sum, { count, sizeGb }) => sum + count * sizeGb, 0),
       };
 
-const traitsOf = ({ virtualization, nesting = false, portMbps }: VpsDetails): MachineTraits => ({
+const traitsOf = ({ virtualization, nesting = false, portMbps }: VpsDetails, isLimited: boolean): MachineTraits => ({
   virtualization: virtualization === 'kvm' ? 'kvm' : 'container',
   nesting,
-  portMbps,
+  portMbps: isLimited ? LIMITED_MBPS : portMbps,
 });
 
 /** 40 bits of a hash, behind the octet of locally administered addresses (IEEE 802, U/L and I/G bits). */

@@ -23,11 +23,14 @@ export async function useSecondFactor(
   code: string | null | undefined,
 ): Promise<void> {
   if (!code) throw new ApiError('invalid_totp', 'The account has two-factor authentication. Send totp_code.');
-  const used = code.includes('-')
-    ? await useRecoveryCode(context, tx, accountId, code)
+  const used = isRecoveryCode(code)
+    ? (await useRecoveryCode(context, tx, accountId, code)) !== undefined
     : await useTotp(context, tx, accountId, code);
   if (!used) throw new ApiError('invalid_totp');
 }
+
+/** Whether a code has the form of a recovery code. */
+export const isRecoveryCode = (code: string): boolean => code.includes('-');
 
 /** Uses up a code of the authenticator. @returns whether the code was right and unused */
 export async function useTotp(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
@@ -38,17 +41,23 @@ export async function useTotp(context: Context, tx: Transaction, accountId: stri
   return (await update(tx, Totp, { accountId, lastStep: LessThan(step) }, { lastStep: step })) === 1;
 }
 
-async function useRecoveryCode(context: Context, tx: Transaction, accountId: string, code: string): Promise<boolean> {
+/** Uses up a recovery code. @returns how many are left, or undefined if the code was wrong or used */
+export async function useRecoveryCode(
+  context: Context,
+  tx: Transaction,
+  accountId: string,
+  code: string,
+): Promise<number | undefined> {
   const totp = await find(tx, Totp, { accountId });
-  if (!totp?.recoveryCodes) return false;
+  if (!totp?.recoveryCodes) return undefined;
   const { key, digests } = JSON.parse(
     RECOVERY_CODES.open(context.vault, totp.recoveryCodes, accountId),
   ) as RecoveryCodes;
   const used = digestOf(key, accountId, code.toLowerCase());
   const unused = digests.filter((digest) => digest !== used);
-  if (unused.length === digests.length) return false;
+  if (unused.length === digests.length) return undefined;
   await keep(context, tx, accountId, { key, digests: unused });
-  return true;
+  return unused.length;
 }
 
 /** Replaces the recovery codes by ten new ones, which the service shows once. */

@@ -95,7 +95,7 @@ describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the
 
   it('adds the host that the engine told of', async () => {
     await follow(page, 'A host has room');
-    await submit(page, 'Add a host', { Name: hostname(), Kind: 'vps', Region: 'osl', Engine: 'lxd' });
+    await submit(page, 'Add a host', { Name: hostname(), Kind: 'VPS', Region: 'osl', Engine: 'lxd' });
     await isDone(page, 'A host has room');
   });
 

@@ -85,7 +85,7 @@ describe.runIf(hasChromium)('The console', () => {
     const figures = page.getByRole('region', { name: 'Figures' });
     await figures.getByRole('link', { name: /^Servers/ }).waitFor();
     await expect
-      .poll(async () => await figures.getByRole('link', { name: /A month/ }).innerText())
+      .poll(async () => await figures.getByRole('link', { name: /Revenue a month/ }).innerText())
       .toMatch(/\$\d+\.00/);
     await page.getByRole('link', { name: new RegExp(`latest ${number}`) }).click();
     await page.getByRole('complementary').getByRole('heading', { name: number }).waitFor();
@@ -196,6 +196,24 @@ describe.runIf(hasChromium)('The console', () => {
     await page.keyboard.type('audit');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+  });
+
+  it('finds pages without a keyboard in a narrow window', async () => {
+    const page = await openPage(operatorToken, 'servers', { viewport: { width: 390, height: 844 } });
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('dialog').getByRole('combobox').fill('audit');
+    await page.getByRole('option', { name: /^Audit log/ }).click();
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+  });
+
+  it('shows the open page in a menu that is longer than the window', async () => {
+    const page = await openPage(operatorToken, 'audit', { viewport: { width: 1280, height: 600 } });
+    const link = page.getByRole('navigation').getByRole('link', { name: 'Audit log' });
+    const beyond = async () => {
+      const [box, menu] = [await link.boundingBox(), await page.locator('.pages').boundingBox()];
+      return Math.trunc(box!.y + box!.height - (menu!.y + menu!.height));
+    };
+    await expect.poll(beyond).toBeLessThanOrEqual(0);
   });
 
   it.each(['light', 'dark'] as const)('has no serious fault of accessibility on any page (%s)', async (colorScheme) => {

@@ -33,6 +33,27 @@ describe.runIf(hasChromium)('A list of the console', () => {
     },
   );
 
+  it('leads from the details of an account to each of its servers', async () => {
+    const account = await newAccount();
+    await account.fund(30);
+    const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'linked' });
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    const details = page.getByRole('complementary');
+    await details.getByRole('listitem').getByRole('link', { name: body.order_number }).first().click();
+    await details.getByRole('heading', { name: body.order_number }).waitFor();
+  });
+
+  it('offers yes and no for a filter that takes nothing else', async () => {
+    const account = await newAccount();
+    await account.rest('POST', '/v1/account/messages', { subject: 'unpaid', body: 'x' });
+    const page = await openPage(operatorToken, `messages?accountId=${account.id}`);
+    await page.getByRole('gridcell', { name: 'unpaid' }).waitFor();
+    await page.getByLabel('Paid').selectOption('yes');
+    await page.getByText('No message.').waitFor();
+    await page.getByLabel('Paid').selectOption('no');
+    await page.getByRole('gridcell', { name: 'unpaid' }).waitFor();
+  });
+
   it('shows the other cells and rows when it cannot show one', async () => {
     const account = await newAccount();
     for (const subject of ['first', 'second'])

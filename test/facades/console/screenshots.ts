@@ -11,6 +11,8 @@ import { graphqlClient, newFolder, removeFolder, restClient, spawnService } from
 const DOCS = join(import.meta.dirname, '..', '..', '..', 'docs', 'operate', 'console');
 const [, , all] = process.argv;
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } };
+type Size = (typeof SIZES)[keyof typeof SIZES];
+type Scheme = 'light' | 'dark';
 
 const folder = newFolder();
 const service = await spawnService({
@@ -20,17 +22,17 @@ const service = await spawnService({
 });
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 try {
-  await liveADay();
-  await picturesOfDocs();
-  if (all) await picturesOfAll(all);
+  const invitation = await liveADay();
+  await picturesOfDocs(invitation);
+  if (all) await picturesOfAll(all, invitation);
 } finally {
   await browser.close();
   await service.stop();
   removeFolder(folder);
 }
 
-/** Lets three customers pay and order, and one of them write. */
-async function liveADay() {
+/** Lets three customers pay and order, and one of them write. An owner invites a person. @returns the code of the invitation */
+async function liveADay(): Promise<string> {
   const operator = graphqlClient(service.graphql, service.operatorToken);
   for (const [name, servers] of [
     ['ada', ['web-1', 'web-2', 'database', 'mail']],
@@ -64,13 +66,21 @@ async function liveADay() {
   const { data } = await operator('{ servers { data { status } } }');
   for (let rows = data.servers.data; rows.some(({ status }: { status: string }) => status !== 'RUNNING'); await wait())
     rows = (await operator('{ servers { data { status } } }')).data.servers.data;
+  const INVITE = 'mutation { inviteOperator(input: { name: "noor", role: SUPPORT }) { code } }';
+  return (await operator(INVITE)).data.inviteOperator.code;
+}
+
+/** Opens the console without a login. @param path the fragment of the address */
+async function visit(viewport: Size, colorScheme: Scheme, path = ''): Promise<Page> {
+  const context = await browser.newContext({ viewport, colorScheme });
+  const page = await context.newPage();
+  await page.goto(`${new URL(service.graphql).origin}/#${path}`);
+  return page;
 }
 
 /** Opens the console as the first owner. */
-async function open(viewport: { width: number; height: number }, colorScheme: 'light' | 'dark'): Promise<Page> {
-  const context = await browser.newContext({ viewport, colorScheme });
-  const page = await context.newPage();
-  await page.goto(new URL(service.graphql).origin);
+async function open(viewport: Size, colorScheme: Scheme): Promise<Page> {
+  const page = await visit(viewport, colorScheme);
   await page.getByRole('button', { name: 'Use a token' }).click();
   await page.getByLabel('Your operator token').fill(service.operatorToken);
   await page.getByRole('button', { name: 'Open the console' }).click();
@@ -88,8 +98,22 @@ async function show(page: Page, path: string): Promise<void> {
   await page.getByRole('status').filter({ hasText: 'live' }).first().waitFor({ state: 'attached' });
 }
 
-async function picturesOfDocs() {
+/** Takes a picture of the sign-in, and of the invitation after its code. */
+async function picturesOfDoors(viewport: Size, colorScheme: Scheme, code: string, nameOf: (page: string) => string) {
+  const page = await visit(viewport, colorScheme);
+  await page.getByLabel('Code of the authenticator').waitFor();
+  await page.screenshot({ path: nameOf('sign-in') });
+  await page.context().close();
+  const invited = await visit(viewport, colorScheme, `invitation?code=${code}`);
+  await invited.getByRole('button', { name: 'Continue' }).click();
+  await invited.getByText('You are noor').waitFor();
+  await invited.screenshot({ path: nameOf('invitation') });
+  await invited.context().close();
+}
+
+async function picturesOfDocs(invitation: string) {
   mkdirSync(DOCS, { recursive: true });
+  await picturesOfDoors(SIZES.wide, 'light', invitation, (name) => join(DOCS, `${name}.png`));
   const page = await open(SIZES.wide, 'light');
   const picture = (name: string) => page.screenshot({ path: join(DOCS, `${name}.png`) });
   await page.getByRole('list').first().waitFor();
@@ -107,14 +131,16 @@ async function picturesOfDocs() {
   await picture('palette');
 }
 
-async function picturesOfAll(into: string) {
+async function picturesOfAll(into: string, invitation: string) {
   mkdirSync(into, { recursive: true });
   for (const [size, viewport] of Object.entries(SIZES))
     for (const scheme of ['light', 'dark'] as const) {
+      const nameOf = (name: string) => join(into, `${name}-${scheme}-${size}.png`);
+      await picturesOfDoors(viewport, scheme, invitation, nameOf);
       const page = await open(viewport, scheme);
       for (const path of ['', ...PAGES.map((one) => one.path)]) {
         await show(page, path);
-        await page.screenshot({ path: join(into, `${path || 'today'}-${scheme}-${size}.png`) });
+        await page.screenshot({ path: nameOf(path || 'today') });
       }
       await page.context().close();
     }

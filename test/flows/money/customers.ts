@@ -6,7 +6,7 @@ import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { parseUnits } from '../../../provisioning/payments/top-ups/amount.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { cancelTopUp, createTopUp } from '../../../resolvers/payments/billing.ts';
-import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/sale.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';

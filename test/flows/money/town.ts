@@ -1,7 +1,7 @@
 /** A hosting company with three customers, two networks with two nodes each, x402, and an operator. */
 import type { Coin } from '../../../provisioning/payments/drivers/driver.ts';
 import type { Context } from '../../../resolvers/context.ts';
-import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/sale.ts';
 import { ChainDriver, COINS } from '../../payments/chains/chain.ts';
 import type { RefusingDriver } from '../../servers/drivers/refusing-driver.ts';
 import { contextOf, LIMITS, openShop, type Shop } from '../../setup/shop.ts';

@@ -6,7 +6,7 @@ import { digest } from '../../../entities/secrets.ts';
 import type { Authorization } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
-import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/sale.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';

@@ -6,7 +6,7 @@ import { digest } from '../../../entities/secrets.ts';
 import type { Settling } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { decodePayment } from '../../../provisioning/payments/x402/message.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
-import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/sale.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { FUNDS_MICROS, startWorker, traces } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';

@@ -9,7 +9,7 @@ import { newId } from '../../../entities/ids.ts';
 import type { Authorization } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
 import type { Context } from '../../../resolvers/context.ts';
-import type { PaymentHeaders } from '../../../resolvers/payments/x402.ts';
+import type { PaymentHeaders } from '../../../resolvers/payments/sale.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type CustomerShop, openCustomerShop } from '../../setup/customer-shop.ts';
 import { eventually } from '../../setup/freehold.ts';

@@ -1,12 +1,17 @@
 /** A value of a row, as a cell of a list and the details show it. */
 import { html } from 'htm/preact';
 import type { Row } from '../api.ts';
-import { memberOf, rootField, type TypeRef } from '../model.ts';
+import { enumInWords, innermost, memberOf, rootField, type TypeRef, valuesOf } from '../model.ts';
 import type { Column, Page } from '../pages/page.ts';
 import { ago, brief, shown, toneOf } from '../values.ts';
 import { isPaged } from './rows.ts';
 
-export const classOf = ({ as, wide }: Column): string => `cell ${as ?? ''} ${wide ? 'wide' : ''}`;
+/** The classes of a cell, and of its title. Values of few letters leave the width to names and numbers. */
+export function classOf(page: Page, { field, as, wide }: Column): string {
+  const type = typeIn(page, field);
+  const isShort = !as && type && (innermost(type).name === 'Boolean' || valuesOf(type));
+  return `cell ${as ?? ''} ${isShort ? 'short' : ''} ${wide ? 'wide' : ''}`;
+}
 
 /** The type of a field of the rows. */
 export function typeIn({ list }: Page, field: string): TypeRef | undefined {
@@ -23,5 +28,4 @@ export function Cell({ column: { field, as }, row, type }: { column: Column; row
   const part = as === 'thing' ? brief(field, value, type) : as === 'day' ? text.slice(0, 10) : text;
   return html`<span title=${text}>${part}</span>`;
 }
-const State = ({ value }: { value: string }) =>
-  html`<span class="state ${toneOf(value)}">${value.toLowerCase().replaceAll('_', ' ')}</span>`;
+const State = ({ value }: { value: string }) => html`<span class="state ${toneOf(value)}">${enumInWords(value)}</span>`;

@@ -11,7 +11,7 @@ import { type Action, nameOf, type Page } from '../pages/page.ts';
 import { go, place } from '../place.ts';
 import { shown } from '../values.ts';
 import { Cell, typeIn } from './cell.ts';
-import { linkTo } from './links.ts';
+import { linkTo, withLinks } from './links.ts';
 import { listed, readAll } from './rows.ts';
 
 /** The parts, with the id of their row. */
@@ -64,7 +64,7 @@ function Parts({ id, field }: { id: string; field: string }) {
   const { type } = rootField(field);
   return html`${Object.entries(read.value.parts).map(
     ([name, part]) => html`<section><h3>${inWords(name)}</h3><ul>
-      ${[part].flat().map((thing) => html`<li>${shown(name, thing, memberOf(type, name))}</li>`)}
+      ${[part].flat().map((thing) => html`<li>${withLinks(shown(name, thing, memberOf(type, name)))}</li>`)}
     </ul></section>`,
   )}`;
 }

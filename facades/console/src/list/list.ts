@@ -40,12 +40,12 @@ export function ListPage({ page }: { page: Page }) {
 }
 
 function Rows({ page, rows, isRead, chosen }: { page: Page; rows: Row[]; isRead: boolean; chosen?: Row }) {
-  if (!rows.length) return html`<p class="empty">${isRead ? page.empty : 'Reading …'}</p>`;
+  if (!rows.length) return html`<p class="empty">${isRead ? withCode(page.empty) : 'Reading …'}</p>`;
   const [first, last] = shownRows.value;
   return html`
     <div class="grid" role="grid" aria-label=${page.title} aria-rowcount=${rows.length + 1}>
       <div class="row titles" role="row" aria-rowindex="1">
-        ${page.columns.map((column) => html`<div role="columnheader" class=${classOf(column)}>${column.title}</div>`)}
+        ${page.columns.map((column) => html`<div role="columnheader" class=${classOf(page, column)}>${column.title}</div>`)}
       </div>
       <div class="rows" role="rowgroup" onScroll=${(event: Event) => noteScroll(event)}>
         <svg class="spacer" width="1" height=${first * ROW_PX} aria-hidden="true"></svg>
@@ -59,6 +59,9 @@ function Rows({ page, rows, isRead, chosen }: { page: Page; rows: Row[]; isRead:
       </div>
     </div>`;
 }
+/** Shows the parts between backticks as code. */
+const withCode = (text: string) => text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));
+
 /** Draws the rows around the window. A step of several rows saves most renders while the operator scrolls. */
 function noteScroll({ target }: Event): void {
   const first = Math.max(0, Math.floor((target as Element).scrollTop / ROW_PX / STEP) * STEP - SPARE);
@@ -78,7 +81,7 @@ function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: num
   };
   return html`<div class="row" role="row" tabindex="0" aria-rowindex=${index + 2} aria-selected=${isChosen}
     onClick=${open} onKeyDown=${onKeyDown}>
-    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} /><//></div>`)}
+    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(page, column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} /><//></div>`)}
   </div>`;
 }
 const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previousElementSibling') =>

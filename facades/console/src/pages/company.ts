@@ -49,6 +49,7 @@ export const COMPANY: readonly Page[] = [
       { field: 'expiresAt', title: 'Until' },
       { field: 'userAgent', title: 'Browser', wide: true },
     ],
+    actions: [{ mutation: 'renewOperatorRecoveryCodes', label: 'Get new recovery codes', shows: 'recoveryCodes' }],
     rowActions: [{ mutation: 'endOperatorSession', label: 'End', of: byId }],
     empty: 'You act by a token, which has no session.',
   },
@@ -62,6 +63,7 @@ export const COMPANY: readonly Page[] = [
       { field: 'subject', title: 'On', as: 'code', wide: true },
       { field: 'data', title: 'Details', wide: true },
     ],
+    actions: [{ mutation: 'noteBackup', label: 'Note a backup' }],
     empty: 'No event fits.',
   },
   {

@@ -74,7 +74,11 @@ export const CUSTOMERS: readonly Page[] = [
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
-      { mutation: 'setAccountLimits', label: 'Set its limits', of: (row) => ({ id: row.id, input: ownLimits(row) }) },
+      {
+        mutation: 'setAccountLimits',
+        label: 'Set its limits',
+        of: (row) => ({ id: row.id, input: ownLimits(row), seen: ownLimits(row) }),
+      },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
       { mutation: 'requestPayout', label: 'Request a payout', of: ({ id }) => ({ accountId: id }) },
@@ -100,7 +104,7 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },
-    fields: 'id state source address at orderNumber accountId text deadline result createdAt closedAt',
+    fields: 'id state source address at orderNumber accountId text deadline result limitedAt createdAt closedAt',
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'address', title: 'Address', as: 'code' },

@@ -1,11 +1,15 @@
 /** The pages about machines. */
+import type { Row } from '../api.ts';
 import { byId, byName, is, not, type Page } from './page.ts';
+
+/** A row of which the service refuses the change when another operator was faster. */
+const asSeen = ({ name, revision }: Row): Row => ({ name, seen: revision });
 
 export const MACHINES: readonly Page[] = [
   {
     ...{ path: 'engines', group: 'Machines', title: 'Engines', list: 'engines', key: 'name' },
-    fields: `name kinds region state simulated product version endpoints project pool network images seenAt trouble troubleAt
-      members { name state vcpus memoryMb diskGb }`,
+    fields: `name kinds region state simulated product version endpoints project pool network images revision
+      seenAt trouble troubleAt members { name state vcpus memoryMb diskGb }`,
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'name', title: 'Engine' },
@@ -16,7 +20,7 @@ export const MACHINES: readonly Page[] = [
     ],
     actions: [{ mutation: 'addEngine', label: 'Add an engine' }],
     rowActions: [
-      { mutation: 'updateEngine', label: 'Change', of: byName },
+      { mutation: 'updateEngine', label: 'Change', of: asSeen },
       { mutation: 'drainEngine', label: 'Drain', of: byName, when: is('state', 'ACTIVE') },
       { mutation: 'activateEngine', label: 'Activate', of: byName, when: is('state', 'DRAINED') },
       { mutation: 'removeEngine', label: 'Remove', of: byName, destroys: true },
@@ -26,7 +30,7 @@ export const MACHINES: readonly Page[] = [
   {
     ...{ path: 'hosts', group: 'Machines', title: 'Hosts', list: 'hosts', key: 'name', filters: ['region'] },
     fields: `name engine kind region state machines vcpus claimedVcpus vcpuOvercommit memoryMb claimedMemoryMb diskGb
-      claimedDiskGb disks mac firmware serviceCode bootNetworkIsolated`,
+      claimedDiskGb disks mac firmware serviceCode bootNetworkIsolated revision`,
     columns: [
       { field: 'state', title: 'State', as: 'state' },
       { field: 'name', title: 'Host' },
@@ -38,7 +42,7 @@ export const MACHINES: readonly Page[] = [
     ],
     actions: [{ mutation: 'addHost', label: 'Add a host', suggest: { name: 'engines { members { name } }' } }],
     rowActions: [
-      { mutation: 'updateHost', label: 'Change', of: byName },
+      { mutation: 'updateHost', label: 'Change', of: asSeen },
       { mutation: 'drainHost', label: 'Drain', of: byName, when: is('state', 'ACTIVE') },
       { mutation: 'activateHost', label: 'Activate', of: byName, when: not('state', 'ACTIVE') },
       { mutation: 'evacuateHost', label: 'Evacuate', of: byName, destroys: true, when: is('kind', 'VPS') },

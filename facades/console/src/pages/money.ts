@@ -92,12 +92,15 @@ export const MONEY: readonly Page[] = [
   },
   {
     ...{ path: 'rates', group: 'Money', title: 'Coins and rates', list: 'rates', key: 'coin' },
-    fields: 'coin rateUsd sources { name observedAt rateUsd }',
+    fields: 'coin offered rateUsd sources { name observedAt rateUsd }',
     columns: [
       { field: 'coin', title: 'Coin' },
+      { field: 'offered', title: 'Open' },
       { field: 'rateUsd', title: 'Rate', as: 'number' },
     ],
-    rowActions: [{ mutation: 'updateCoin', label: 'Open or close', of: ({ coin }) => ({ code: coin }) }],
+    rowActions: [
+      { mutation: 'updateCoin', label: 'Open or close', of: ({ coin, offered }) => ({ code: coin, seen: offered }) },
+    ],
     empty: 'No coin has a rate yet.',
   },
   {
