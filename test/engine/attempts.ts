@@ -42,6 +42,14 @@ export function ways({ mine, other, run, host, world }: Tenants): Attempt[] {
     refused('reach the other through the router', routed(connect(there, 22))),
     refused('ping the other through the router', routed(`ping -c 1 -W 1 ${there}`)),
     refused('reach the other by IPv6', connect(other.network.ipv6!.address, 22)),
+    {
+      name: 'be reached at an IPv6 address that the books do not know',
+      attempt: async () => {
+        for (const address of (await addressesOf(run)).filter((one) => one !== mine.network.ipv6!.address))
+          if (spawnSync('nc', ['-z', '-w', '2', address, '22']).status === 0) return `succeeded at ${address}`;
+        return 'refused';
+      },
+    },
     refused('reach the other by its link-local address', `ping6 -c 1 -W 1 ${linkLocal(other.network.mac)}%eth0`),
     ...host.flatMap((address) => [
       refused(`reach the API of the engine at ${address}`, connect(address, 8443)),
@@ -69,6 +77,10 @@ export function ways({ mine, other, run, host, world }: Tenants): Attempt[] {
     },
   ];
 }
+
+/** The global IPv6 addresses of a machine. */
+const addressesOf = async (run: Run) =>
+  [...(await run('ip -6 addr show dev eth0 scope global')).matchAll(/inet6 ([^/]+)/g)].map(([, address]) => address!);
 
 /** Asks the socket of the engine in the machine. */
 const ASK =

@@ -10,8 +10,8 @@ import { listen } from './engine-socket.ts';
 
 const NEVER = new AbortController().signal;
 
-/** An engine with one machine that is off, and that the engine moves until the second question. */
-async function openBusy(type = 'container') {
+/** An engine with one machine that is off, and that the engine moves until the second question. It refuses the first calls for its power. */
+async function openBusy(type = 'container', refusals = 0) {
   const spec = newSpec();
   const path = `/1.0/instances/${nameOf(spec)}`;
   const config = {
@@ -37,6 +37,9 @@ async function openBusy(type = 'container') {
     if (request.startsWith('PATCH')) changes.push(JSON.parse(body).config);
     if (found && !/networks|projects|GET \/1.0$/.test(request)) asked.push(request.replace(path, 'machine'));
     const metadata = found?.();
+    const error = 'Instance is busy running a "stop" operation';
+    if (request.endsWith('/state') && refusals-- > 0)
+      return response.end(JSON.stringify({ type: 'error', error_code: 400, error }));
     response.end(JSON.stringify(found ? { type: 'sync', metadata } : { type: 'error', error_code: 404 }));
   });
   const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
@@ -177,16 +180,21 @@ it.each([
   [503, 'Daemon setup in progress'],
   [502, 'Bad Gateway'],
   [504, 'Gateway Timeout'],
-])('An engine that answers %i "%s" starts, or is behind a proxy: an outage, and no failure', async (code, error) => {
-  const socketPath = await listen((_, response) => {
-    response.writeHead(code).end(JSON.stringify({ type: 'error', error_code: code, error }));
-  });
-  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
-  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
-  const spec = newSpec();
-  for (const call of [driver.observe(spec, NEVER), driver.create(spec, NEVER), driver.destroy(spec, NEVER)])
-    expect(await codeOf(call)).toBe('unreachable');
-});
+  [500, 'Failed to begin transaction: sql: database is closed'],
+  [500, 'Failed to fetch from "instances" table: driver: bad connection'],
+])(
+  'An engine that answers %i "%s" starts, ends, or is behind a proxy: an outage, and no failure',
+  async (code, error) => {
+    const socketPath = await listen((_, response) => {
+      response.writeHead(code).end(JSON.stringify({ type: 'error', error_code: code, error }));
+    });
+    const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+    const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place });
+    const spec = newSpec();
+    for (const call of [driver.observe(spec, NEVER), driver.create(spec, NEVER), driver.destroy(spec, NEVER)])
+      expect(await codeOf(call)).toBe('unreachable');
+  },
+);
 
 it('An answer of an engine without an end is refused', async () => {
   const socketPath = await listen((_, response) => {
@@ -198,6 +206,12 @@ it('An answer of an engine without an end is refused', async () => {
   });
   const asked = send({ socketPath }, { method: 'GET', path: '/', silentMs: 20_000, signal: NEVER });
   await expect(asked).rejects.toThrow('The answer is too long.');
+});
+
+it('A start waits for the late stop of an earlier call', async () => {
+  const { spec, asked, driver } = await openBusy('container', 1);
+  expect(await codeOf(driver.power(spec, 'on', 'change-1', NEVER))).toBeUndefined();
+  expect(asked.filter((one) => one === 'PUT machine/state')).toHaveLength(2);
 });
 
 it('A call that waits for its turn ends with its signal, and the next one has its turn', async () => {
@@ -212,4 +226,60 @@ it('A call that waits for its turn ends with its signal, and the next one has it
   await expect(waiting).rejects.toThrow('over');
   finish('first');
   expect(await Promise.all([running, next])).toEqual(['first', 'third']);
+});
+
+it.each(['off', 'restart'] as const)('A machine that another call turned off meanwhile fails no %s', async (want) => {
+  const spec = newSpec();
+  const path = `/1.0/instances/${nameOf(spec)}`;
+  const config = {
+    ...{ 'user.freehold-order': spec.order, 'user.freehold-generation': '1', 'user.freehold-ready': '1' },
+  };
+  let status = 'Running';
+  const answers: Record<string, (body: string) => unknown> = {
+    'GET /1.0': () => ({ auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } }),
+    'GET /1.0/projects/freehold': () => ({ config: {} }),
+    'GET /1.0/networks/br0': () => ({ managed: false, config: {} }),
+    'GET /1.0/operations': () => ({}),
+    [`GET ${path}`]: () => ({ name: nameOf(spec), status, location: 'none', config, devices: {} }),
+    [`GET ${path}/state`]: () => ({ pid: status === 'Running' ? 7 : 0 }),
+    [`PATCH ${path}`]: () => ({}),
+    [`PUT ${path}/state`]: (body) => {
+      const { action } = JSON.parse(body);
+      status = action === 'start' ? 'Running' : 'Stopped';
+      return action === 'start' ? {} : undefined;
+    },
+  };
+  const socketPath = await listen((request, response, body) => {
+    const metadata = answers[request]?.(body);
+    const refused = { type: 'error', error_code: request.startsWith('PUT') ? 400 : 404, error: 'already stopped' };
+    response.end(JSON.stringify(metadata ? { type: 'sync', metadata } : refused));
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'br0', nameservers: [] };
+  const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place, probe: async () => true });
+  expect(await driver.power(spec, want, 'change-1', NEVER)).toMatchObject({ power: want === 'off' ? 'off' : 'on' });
+});
+
+it("On an engine's own bridge, no machine sends or gets anything by IPv6, whose addresses the books do not know", async () => {
+  const acls: { egress: object[]; ingress: object[] }[] = [];
+  const config = { 'ipv4.address': '10.79.0.1/24', 'ipv6.address': 'fd42:79::1/64' };
+  const answers: Record<string, unknown> = {
+    'GET /1.0': { auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } },
+    'GET /1.0/projects/freehold': { config: {} },
+    'GET /1.0/networks/lxdbr0': { managed: true, config },
+    'GET /1.0/networks': [],
+    'PATCH /1.0/networks/lxdbr0': {},
+  };
+  const socketPath = await listen((request, response, body) => {
+    if (request === 'POST /1.0/network-acls') acls.push(JSON.parse(body));
+    const isKnown = request in answers || request === 'POST /1.0/network-acls';
+    response.end(
+      JSON.stringify(isKnown ? { type: 'sync', metadata: answers[request] } : { type: 'error', error_code: 404 }),
+    );
+  });
+  const place = { project: 'freehold', pool: 'p', network: 'lxdbr0', nameservers: [] };
+  expect(await new LxcDriver({ endpoints: [{ socketPath }], ...place }).reachable('zrh', NEVER)).toBe(true);
+  const reject = { action: 'reject', state: 'enabled' };
+  expect(acls).toHaveLength(1);
+  expect(acls[0]!.egress).toContainEqual({ ...reject, destination: '::/0' });
+  expect(acls[0]!.ingress).toEqual([{ ...reject, source: '::/0' }]);
 });

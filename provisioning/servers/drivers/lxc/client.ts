@@ -26,12 +26,14 @@ export class EngineError extends DriverError {
 /** The engine does not trust us any more, starts, or is gone behind its proxy. The state is unknown, so the worker must not give up a machine. */
 const AWAY: ReadonlySet<number> = new Set([401, 403, 502, 503, 504]);
 
+/** A member that is away, or an engine that closes its database as it stops. It may still answer then. */
+const GONE =
+  /unable to connect|missing event connection|no available dqlite|no known leader|shutting down|database is closed|bad connection/i;
+
 function codeOf(status: number, text: string): DriverErrorCode {
   if (/reached maximum|no space left|disk quota exceeded|not enough|exceeds? (the )?(project|available)/i.test(text))
     return 'no_capacity';
-  if (/unable to connect|missing event connection|no available dqlite|no known leader|shutting down/i.test(text))
-    return 'unreachable';
-  return AWAY.has(status) ? 'unreachable' : 'failed';
+  return AWAY.has(status) || GONE.test(text) ? 'unreachable' : 'failed';
 }
 
 interface Operation {

@@ -1,5 +1,12 @@
 /** The operations of an engine on its servers, cluster members and instances, in its own terms. */
-import { DriverError, type DriverErrorCode, type HostReport, type MachineKey, type MachineSpec } from '../driver.ts';
+import {
+  DriverError,
+  type DriverErrorCode,
+  type HostReport,
+  type MachineKey,
+  type MachineSpec,
+  type Power,
+} from '../driver.ts';
 import { EngineError, type LxcClient, pause } from './client.ts';
 import { EngineFacts } from './facts.ts';
 import { hostsOf, spaceOf } from './hosts.ts';
@@ -18,7 +25,7 @@ import {
 import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
 import { InstanceLists } from './list.ts';
 import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
-import { removeInstance } from './remove.ts';
+import { isBusy, removeInstance } from './remove.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
 const SHUTDOWN_SECONDS = 20;
@@ -128,7 +135,7 @@ export class LxcEngine {
   }
 
   /** Waits for operations on the instance, for example of a worker that has lost its lease. */
-  async idle({ name }: Instance, signal: AbortSignal, code: DriverErrorCode = 'failed'): Promise<void> {
+  async idle({ name }: Pick<Instance, 'name'>, signal: AbortSignal, code: DriverErrorCode = 'failed'): Promise<void> {
     for (const end = Date.now() + OTHERS_MS_MAX; Date.now() < end; await pause(200, signal)) {
       const { running = [] } = await this.#client.get<{
         running?: { resources?: { instances?: string[] }; class: string }[];
@@ -196,8 +203,7 @@ export class LxcEngine {
   }
 
   async start(name: string, signal: AbortSignal): Promise<void> {
-    const start = () =>
-      this.#client.call('PUT', `/1.0/instances/${name}/state`, { action: 'start', timeout: -1 }, signal);
+    const start = () => this.#turn(name, 'on', { action: 'start', timeout: -1 }, signal);
     await start().catch(async (error) => {
       if (!cannotPolice(error)) throw error;
       this.#polices = false;
@@ -206,6 +212,28 @@ export class LxcEngine {
       await this.mark(name, {}, signal, { [NIC]: nic });
       await start();
     });
+  }
+
+  /**
+   * Turns an instance on or off. An engine may refuse what it has already done, so the state decides. It may also be at an
+   * earlier call, which came late.
+   */
+  async #turn(name: string, power: Power, body: object, signal: AbortSignal): Promise<void> {
+    const path = `/1.0/instances/${name}`;
+    const act = () => this.#client.call('PUT', `${path}/state`, body, signal);
+    const again = async (error: Error) => {
+      signal.throwIfAborted();
+      if (!isBusy(error)) throw error;
+      await this.idle({ name }, signal);
+      return act();
+    };
+    await act()
+      .catch(again)
+      .catch(async (error) => {
+        signal.throwIfAborted();
+        const { status } = answering(await this.#client.get<Instance>(path, signal));
+        if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
+      });
   }
 
   /** Gives a machine that is off what older versions did not. A machine that is on would lose its network for a moment. */
@@ -228,12 +256,7 @@ export class LxcEngine {
   /** Asks the system to shut down, and cuts its power if it does not. */
   async stop(name: string, graceful: boolean, signal: AbortSignal): Promise<void> {
     const stop = (force: boolean) =>
-      this.#client.call(
-        'PUT',
-        `/1.0/instances/${name}/state`,
-        { action: 'stop', timeout: force ? -1 : SHUTDOWN_SECONDS, force },
-        signal,
-      );
+      this.#turn(name, 'off', { action: 'stop', timeout: force ? -1 : SHUTDOWN_SECONDS, force }, signal);
     if (graceful) {
       const ended = await stop(false).then(
         () => true,

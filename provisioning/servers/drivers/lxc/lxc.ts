@@ -122,7 +122,7 @@ export class LxcDriver implements HardwareDriver {
       const { name, status } = found;
       const off = status === 'Stopped';
       if (want === 'off') {
-        if (!off) await this.#settle(key, 'off', () => this.#engine.stop(name, true, signal), signal);
+        if (!off) await this.#engine.stop(name, true, signal);
         return this.observe(key, signal);
       }
       if (want === 'on') {
@@ -130,7 +130,7 @@ export class LxcDriver implements HardwareDriver {
       } else if (!(await stopOnce(this.#engine, found, { change, graceful: want === 'restart' }, signal)))
         return this.observe(key, signal);
       await this.#engine.tighten(name, signal);
-      await this.#settle(key, 'on', () => this.#engine.start(name, signal), signal);
+      await this.#engine.start(name, signal);
       return this.#proven(key, signal);
     });
   }
@@ -272,17 +272,6 @@ export class LxcDriver implements HardwareDriver {
         ? new DriverError('failed', `Another worker makes the instance ${name} at this moment.`)
         : new DriverError('conflict', `The instance ${name} exists without our mark.`);
     await this.#engine.make(spec, name, marks, signal);
-  }
-
-  /** Acts until the power is as wanted. An engine may refuse an action that it has already done, so the state decides. */
-  async #settle(key: MachineKey, power: 'on' | 'off', act: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
-    try {
-      await act();
-    } catch (error) {
-      signal.throwIfAborted();
-      const found = await this.#engine.ours(key, signal);
-      if (!found || (found.status === 'Stopped' ? 'off' : 'on') !== power) throw error;
-    }
   }
 
   /** Observes a started machine for a moment, until it gives proof. */

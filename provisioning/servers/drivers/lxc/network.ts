@@ -131,17 +131,24 @@ interface Rule {
   action: string;
   state: string;
   protocol?: string;
+  source?: string;
   destination?: string;
   destination_port?: string;
 }
 
+/** The rules for packets from machines (`egress`), and for packets to them. */
+interface Rules {
+  egress: Rule[];
+  ingress: Rule[];
+}
+
 async function setRules(engine: Engine, network: Network, openMail: boolean, signal: AbortSignal): Promise<void> {
   const { client } = engine;
-  const egress = rulesOf(network, await hostAddresses(engine, signal), openMail);
+  const rules = rulesOf(network, await hostAddresses(engine, signal), openMail);
   const path = `/1.0/network-acls/${RULES}`;
-  const found = await client.find<{ egress: Rule[] }>(path, signal);
-  if (!found) await client.call('POST', '/1.0/network-acls', { name: RULES, egress }, signal);
-  else if (textOf(found.egress) !== textOf(egress)) await client.call('PUT', path, { egress }, signal);
+  const found = await client.find<Rules>(path, signal);
+  if (!found) await client.call('POST', '/1.0/network-acls', { name: RULES, ...rules }, signal);
+  else if (textOf(found) !== textOf(rules)) await client.call('PUT', path, rules, signal);
   const names = (network.config['security.acls'] ?? '').split(',').filter(Boolean);
   if (names.includes(RULES)) return;
   const config = {
@@ -154,21 +161,25 @@ async function setRules(engine: Engine, network: Network, openMail: boolean, sig
   await client.call('PATCH', pathOf(network.name), { config }, signal);
 }
 
-const textOf = (rules: readonly Rule[]) =>
-  rules
-    .map((rule) => [rule.action, rule.state, rule.protocol, rule.destination, rule.destination_port].join())
-    .join(' ');
+const KEYS = ['action', 'state', 'protocol', 'source', 'destination', 'destination_port'] as const;
+const textOf = ({ egress, ingress }: Rules) =>
+  [egress, ingress].map((rules) => rules.map((rule) => KEYS.map((key) => rule[key]).join()).join(' ')).join('; ');
 
-function rulesOf(network: Network, host: readonly string[], openMail: boolean): Rule[] {
+const ALL_IPV6 = '::/0';
+
+/** A bridge with IPv6 gives each machine an address that the books do not know. The rules make all of them useless. */
+function rulesOf(network: Network, host: readonly string[], openMail: boolean): Rules {
   const reject = { action: 'reject', state: 'enabled' };
   const [bridge = ''] = [network.config['ipv4.address']];
   const destination = [...new Set([bridge.split('/')[0]!, ...host])].filter(Boolean).sort().join(',');
-  return [
+  const egress = [
     // A machine may ping its gateway.
     ...['tcp', 'udp'].map((protocol) => ({ ...reject, protocol, destination })),
     { ...reject, destination: around(bridge) },
     ...(openMail ? [] : [{ ...reject, protocol: 'tcp', destination_port: '25' }]),
+    { ...reject, destination: ALL_IPV6 },
   ];
+  return { egress, ingress: [{ ...reject, source: ALL_IPV6 }] };
 }
 
 /** The addresses of an IPv4 network without its gateway, as ranges. @param bridge such as 10.79.0.1/24 */

@@ -37,7 +37,8 @@ export async function removeInstance(
   }
 }
 
-const isBusy = (error: Error): boolean => /is busy/.test(error.message);
+/** Whether the engine refused a call because it works on the instance. */
+export const isBusy = (error: Error): boolean => /is busy/.test(error.message);
 
 /** After a failed start the engine is busy for some seconds. A start of another worker may end meanwhile. */
 async function deleted(
