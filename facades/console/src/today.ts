@@ -20,6 +20,7 @@ interface Matter {
 
 /** The page that shows a matter, by its kind. */
 const PAGE_OF: Record<string, (subject: string) => string> = {
+  BACKUP: () => 'events',
   BRAKE: (subject) => `brakes?row=${subject}`,
   CASE: (subject) => `cases?row=${subject}`,
   CAPACITY: () => 'stock',
