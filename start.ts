@@ -73,6 +73,7 @@ function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulat
   ];
   const lines = [
     ...(roles.has('api') ? customers : []),
+    ['Console', internalUrl],
     ['GraphiQL', `${internalUrl}/graphql`],
     ['Operator token', operatorTokenFile ?? 'OPERATOR_TOKEN'],
     ['Database', embedded?.folder ?? 'DATABASE_URL'],

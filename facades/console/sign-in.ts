@@ -41,7 +41,7 @@ export async function answerSignIn(
   const isJson = /^application\/json\b/i.test(request.headers['content-type'] ?? '');
   const given = request.method === 'POST' && isJson ? await bodyOf(request) : undefined;
   if (!given) {
-    const message = `Send the operation of a sign-in as POST ${SIGN_IN_PATH} in JSON, with at most ${BODY_MAX} bytes.`;
+    const message = `Send POST ${SIGN_IN_PATH} as JSON of at most ${BODY_MAX} bytes: {"operationName": "signIn", "variables": {"name", "password", "totpCode"}}. openInvitation and acceptInvitation are the others.`;
     response.setHeader('connection', 'close');
     return void answer(400, { errors: [{ message, extensions: { code: 'invalid_request' } }] });
   }

@@ -63,7 +63,10 @@ export function check(order: ServerOrder, facts: Facts, serversMax: number, even
     throw new ApiError('price_exceeds_max', sentence, { requiredMicros: priceMicros });
   }
   if (facts.servers >= serversMax)
-    throw new ApiError('server_limit_reached', `The account has ${facts.servers} servers, and may have ${serversMax}.`);
+    throw new ApiError(
+      'server_limit_reached',
+      `The account has ${facts.servers} of ${serversMax} servers. Delete one first.`,
+    );
   return { tier, region, keys };
 }
 

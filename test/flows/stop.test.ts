@@ -154,7 +154,7 @@ describe('The service as a process', () => {
   it('prints no address of REST or MCP for a worker, which has neither', async () => {
     const service = await spawnService({ ...(await environment()), ROLES: 'worker' });
     const names = [...service.output().matchAll(/^ {2}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
-    expect(names).toEqual(['GraphiQL', 'Operator token', 'Database', 'Start']);
+    expect(names).toEqual(['Console', 'GraphiQL', 'Operator token', 'Database', 'Start']);
     await service.stop();
   });
 

@@ -30,7 +30,7 @@ describe('The limits of an account', () => {
       const { body } = await add(account);
       expect([body.code, body.detail]).toEqual([
         code,
-        expect.stringMatching(/limit of this account is 1\.|may have 1\./),
+        expect.stringMatching(/limit of this account is 1\.|1 of 1 servers\./),
       ]);
     }
     expect((await addHook(other)).status).toBe(200);
