@@ -9,7 +9,7 @@ export async function submit(place: Page | Locator, button: string, values: Reco
   await place.getByRole('button', { name: button, exact: true }).first().click();
   const form = page.getByRole('dialog');
   for (const [label, value] of Object.entries(values)) {
-    const field = form.getByLabel(new RegExp(`^${label}( optional)?$`));
+    const field = form.getByLabel(new RegExp(`^${label}( \\(UTC\\))?( optional)?$`));
     const isChoice = (await field.evaluate(({ tagName }) => tagName)) === 'SELECT';
     await (isChoice ? field.selectOption({ label: value }) : field.fill(value));
   }
