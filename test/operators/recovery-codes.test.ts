@@ -1,20 +1,13 @@
 /** Recovery codes of operators, each of which replaces a code of the authenticator once. */
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
-import { graphqlClient } from '../setup/spawn.ts';
+import { graphqlClient, signInClient } from '../setup/spawn.ts';
 import { totpCode } from '../setup/totp.ts';
 
 const { db, graphqlUrl, internalUrl, operator } = await startFreehold();
 const PASSWORD = 'a heron on the roof';
 
-const post = async (operationName: string, variables: object) =>
-  (
-    await fetch(`${internalUrl}/sign-in`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ operationName, variables }),
-    })
-  ).json();
+const post = signInClient(internalUrl);
 /** Invites a person, who accepts. */
 async function join(name: string) {
   const INVITE = `mutation { inviteOperator(input: { name: "${name}", role: READ_ONLY }) { code operator { id } } }`;

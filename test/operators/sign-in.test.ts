@@ -3,7 +3,7 @@ import { createClient } from 'graphql-ws';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { eventually, startFreehold } from '../setup/freehold.ts';
-import { graphqlClient } from '../setup/spawn.ts';
+import { graphqlClient, signInClient } from '../setup/spawn.ts';
 import { totpCode } from '../setup/totp.ts';
 
 const { db, graphqlUrl, internalUrl, operator } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
@@ -11,14 +11,7 @@ const PASSWORD = 'a heron on the roof';
 
 type Answer = { errors?: { message: string; extensions: { code: string } }[] };
 const codeOf = ({ errors }: Answer) => errors?.[0]?.extensions.code;
-const post = async (operationName: string, variables: object) =>
-  (
-    await fetch(`${internalUrl}/sign-in`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ operationName, variables }),
-    })
-  ).json();
+const post = signInClient(internalUrl);
 
 const INVITE = `mutation ($input: InviteOperatorInput!) { inviteOperator(input: $input) { code operator { id state } } }`;
 async function invite(name: string, role = 'SUPPORT') {

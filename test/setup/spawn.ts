@@ -215,3 +215,13 @@ export function graphqlClient(url: string, credential?: string) {
     return { status: response.status, data, errors };
   };
 }
+
+/** Sends operations of an operator's sign-in, which need no credential. */
+export const signInClient = (internalUrl: string) => async (operationName: string, variables: object) =>
+  (
+    await fetch(`${internalUrl}/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ operationName, variables }),
+    })
+  ).json();
