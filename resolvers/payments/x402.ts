@@ -116,7 +116,7 @@ async function reserve(
   const x402 = available(context);
   beforeOutsideCall();
   // Verifies and reads in the background, because refusals of the credential and of the sale come first.
-  const verifying = x402.verify(payment, buyer);
+  const verifying = x402.verification.verify(payment, buyer);
   verifying.catch(() => {});
   const amountMicros = await openPriceOf(context, sale);
   const fault = await x402.fault(payment, amountMicros, verifying);

@@ -63,24 +63,20 @@ export class X402 {
   readonly #driver: X402Driver;
   readonly #vault: Vault;
   readonly #exclusive: Exclusive;
-  readonly #verification: Verification;
+  /** Checks payments before the service writes their rows. */
+  readonly verification: Verification;
 
   /** @param db not the database of a request, because the rows must be committed at once */
   constructor(db: Database, driver: X402Driver, vault: Vault) {
     this.#db = db;
     this.#driver = driver;
     this.#vault = vault;
-    this.#verification = new Verification(driver);
+    this.verification = new Verification(driver);
     this.#exclusive = exclusiveOf(db, `x402 ${driver.terms.network}`);
   }
 
   get terms() {
     return this.#driver.terms;
-  }
-
-  /** The reason why a payment cannot be settled; undefined: it can. @throws ApiError if the driver cannot tell at the moment */
-  verify(payment: SignedPayment, customer: Customer): Promise<string | undefined> {
-    return this.#verification.verify(payment, customer);
   }
 
   /** The reason of x402 why a payment is invalid; undefined: it is valid. @throws ApiError if the driver cannot tell */
@@ -141,7 +137,7 @@ export class X402 {
     const times = { validBefore: new Date(Number(validBefore) * 1000), createdAt: new Date() };
     const key = { payer: from, nonce, payTo: to, amountMicros, ...times };
     const driver = this.#driver;
-    if (!(await this.#verification.isSigned(payment, buyer))) return;
+    if (!(await this.verification.isSigned(payment, buyer))) return;
     const settlement = await (driver.observeSubmitted?.(key) ?? driver.observe(key)).catch(refuseForNow);
     if (settlement.state !== 'settled') return;
     if (amountMicros < microsFromUsd(UNMATCHED_MIN_USD)) throw refuseDust();

@@ -26,7 +26,7 @@ export const listed = signal<Listed | undefined>(undefined);
 /** The index of the first and of the last row in the window. */
 export const shownRows = signal<readonly [number, number]>([0, 50]);
 
-/** The rest between two readings while changes pour in, in milliseconds, and in times of the reading itself. */
+/** The rest between two readings while changes pour in: at least, in times of the reading itself, and at most. In milliseconds. */
 const [REST_MS, REST_TIMES, REST_MS_MAX] = [1_000, 10, 10_000];
 /** A first part that has grown beyond this is read as several parts again. */
 const ROWS_MAX = 200;
