@@ -7,7 +7,7 @@ import addFormats from 'ajv-formats';
 import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError } from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { meant } from './near-names.ts';
+import { meant } from './synonyms.ts';
 
 /** The most errors of an answer. */
 export const ERRORS_MAX = 50;

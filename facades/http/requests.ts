@@ -6,7 +6,7 @@ import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake } from '../compile/names.ts';
-import { meant } from '../compile/near-names.ts';
+import { meant } from '../compile/synonyms.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
 import type { Caller, Values } from '../compile/run.ts';

@@ -108,12 +108,9 @@ beforeAll(async () => {
 });
 afterEach(async () => expect(await everything()).toBe(before));
 
-/** Removes the members that differ between equal answers. */
-/** @param id the id of the request, which a refusal repeats */
-const same = (answer: unknown, id = ''): unknown => {
-  const text = JSON.stringify(answer, (name, value) => (name === 'request_id' ? undefined : value));
-  return JSON.parse(id ? text.replaceAll(id, 'the id') : text);
-};
+/** Removes the members and the id that differ between equal answers. */
+const textOf = (answer: unknown) => JSON.stringify(answer, (name, value) => (name === 'request_id' ? '' : value));
+const same = (answer: unknown, id = 'no id'): unknown => JSON.parse(textOf(answer).replaceAll(id, 'the id'));
 
 /** The kind of thing that each path parameter names. */
 const IN_PATHS: Record<string, Thing> = {

@@ -124,6 +124,9 @@ function isDue(payment: Payment, topUp: TopUp, exchangeRates: ExchangeRates): bo
   return isOpen(payment) && payment.confirmations >= Math.max(1, confirmationsRequired);
 }
 
+/** A payment that is credited so long after its quote gets the bonus of today, if that is less. */
+const OLD_MS = 86_400_000;
+
 /** Counts an open payment that is now in the balance or in suspense. */
 function count(sums: Sums, payment: Payment): void {
   const { units, quotedUnits, creditedMicros, seenAt, txId } = payment;
@@ -195,6 +198,7 @@ function seenOf({ topUp, sums, decimals }: Settling): ChangedColumns<TopUp> {
 /**
  * Posts the bonus for the payments in the balance. The chain may have removed others after their credit, others may be held, or a
  * payout took them. Their part of the bonus comes when they come back. Late payments earn no steps that have ended meanwhile.
+ * Payments that the mempool lost, or that were held, earn none either once they are old.
  */
 function confirm(
   { now, postings, bonusTiers: present }: SettlementBatch,
@@ -204,7 +208,8 @@ function confirm(
 ) {
   const { paidMicros, goneMicros } = sums;
   const allMicros = paidMicros + goneMicros;
-  const terms = isLate ? leastTerms(topUp, present, allMicros) : topUp;
+  const isOld = topUp.expiresAt !== null && now.getTime() - topUp.expiresAt.getTime() > OLD_MS;
+  const terms = isLate || isOld ? leastTerms(topUp, present, allMicros) : topUp;
   const bonus = earnedMicros(terms, paidMicros);
   const bonusMicros = earnedMicros(terms, allMicros);
   postings.push(bonusPosting(topUp, bonus));

@@ -73,3 +73,24 @@ it('A late payment gets the bonus of its quote where the present one is higher',
   await sync();
   expect(await shop.balance(topUp.accountId)).toBe(51_000_000n);
 });
+
+it('A payment that left the mempool, and comes a year later, earns no bonus that has ended', async () => {
+  const [context, first] = await open();
+  await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 50 }]);
+  const [, topUp] = await open(undefined, first.accountId);
+  const announced = chain.pay(topUp.walletAddress!, HALF);
+  await sync();
+  chain.pool = [];
+  await sync();
+  await db.query(
+    `with paid as (update payment set seen_at = seen_at - interval '1 year' where order_number = $1)
+      update top_up set created_at = created_at - interval '1 year', expires_at = expires_at - interval '1 year' where order_number = $1`,
+    [topUp.orderNumber],
+  );
+  await sync();
+  await setBonusTiers(context, []);
+  chain.pool = [announced];
+  chain.mine(101);
+  await sync();
+  expect(await shop.balance(topUp.accountId)).toBe(50_000_000n);
+});

@@ -1,4 +1,4 @@
-/** An order reads the SSH keys before it locks the account, and a credential with a key of its own may end in between. */
+/** An order reads the SSH keys before it locks the account. A credential with a key of its own may end in between. */
 import { expect, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { restClient } from '../setup/spawn.ts';

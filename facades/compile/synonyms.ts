@@ -1,4 +1,4 @@
-/** The field that a caller means by a name that does not exist: another host's word for it, or the nearest spelling. */
+/** The field that a caller means by another host's word, or by a near spelling. */
 import { nearest } from '../../schema/index.ts';
 
 /** The words of other hosts and libraries for our fields. */
