@@ -6,7 +6,7 @@ import { type Fault, startFaultProxy } from '../setup/fault-proxy.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { restClient } from '../setup/spawn.ts';
 
-const ORDERS = 600;
+const ORDERS = 200;
 const CLIENTS = 12;
 const PRICE_USD = 6;
 
