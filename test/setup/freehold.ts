@@ -34,6 +34,7 @@ let counter = 0;
 /** Starts the service for a test file and stops it at the end. Simulations are quick. */
 export async function startFreehold(environment: Record<string, string> = {}): Promise<Freehold> {
   const dataDir = newFolder();
+  afterAll(() => removeFolder(dataDir));
   const config = readConfig({
     DATABASE_URL: await newDatabaseUrl(afterAll),
     DATA_DIR: dataDir,
@@ -47,10 +48,7 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     ...environment,
   });
   const service = await startService({ ...config, publicUrl: `http://127.0.0.1:${config.port}` });
-  afterAll(async () => {
-    await service.stop();
-    removeFolder(dataDir);
-  });
+  afterAll(() => service.stop());
   const graphqlUrl = `${service.internalUrl}/graphql`;
   const anonymous = restClient(service.publicUrl);
   return {
