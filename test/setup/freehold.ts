@@ -93,11 +93,17 @@ export async function leasedAgain(db: Queryable, subject: string): Promise<void>
   await eventually(async () => ((await fence()) ?? 0n) >= before! + 3n);
 }
 
-/** Waits until a condition holds. The limit is long because machines are busy. */
+/**
+ * Waits until a condition holds. The limit is long because machines are busy. Each pause is a tenth of the time until then,
+ * because looks take the processor from the work that they wait for.
+ */
 export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 240): Promise<T> {
-  for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
+  const begun = Date.now();
+  for (;;) {
     const found = await probe();
     if (found) return found;
-    if (Date.now() > end) throw new Error(`It did not become true within ${seconds} s: ${probe}`);
+    const waitedMs = Date.now() - begun;
+    if (waitedMs > seconds * 1000) throw new Error(`It did not become true within ${seconds} s: ${probe}`);
+    await new Promise((resume) => setTimeout(resume, Math.min(500, Math.max(20, waitedMs / 10))));
   }
 }
