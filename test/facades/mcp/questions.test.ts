@@ -48,7 +48,7 @@ describe('A question to the user', () => {
     const others = await Promise.all(Array.from({ length: 49 }, async () => (await open()).session));
     const works = others.map((one, i) => {
       const { accessToken: access_token, order_number: number } = workers[i % 2]!;
-      const args = { order_number: number, status: 'failed', timeout: 20, access_token };
+      const args = { order_number: number, status: 'failed', timeout: 25, access_token };
       return send({ headers: headersOf(one), body: call('wait_for_server', args) });
     });
     await sleep(5_000);
@@ -56,6 +56,8 @@ describe('A question to the user', () => {
     expect(await response.text()).toMatch(
       /the service changed nothing.*"code":"unavailable"|"code":"unavailable".*the service changed nothing/,
     );
+    // A deleted server ends the waits for it.
+    for (const { rest: of, order_number: number } of workers) await of('DELETE', `/v1/servers/${number}`);
     for (const { messages } of await Promise.all(works)) expect(messages[0].result.isError).toBeFalsy();
     expect((await rest('GET', `/v1/servers/${order_number}`)).body.status).toMatch(/pending|provisioning/);
   });
@@ -154,10 +156,18 @@ it('A caller has 32 tool calls under way, which are no limit for another', async
     send({
       headers: of2025('2025-11-25'),
       without: ['authorization'],
-      body: call('wait_for_server', { order_number, status: 'failed', timeout: 12, access_token: accessToken }),
-    }).then(({ messages }) => messages[0].result.structuredContent);
-  const answers = await Promise.all([...Array.from({ length: 35 }, () => wait(one)), wait(other)]);
-  const codes = answers.map(({ code }) => code).filter(Boolean);
+      body: call('wait_for_server', { order_number, status: 'failed', timeout: 25, access_token: accessToken }),
+    }).then(({ messages }) => {
+      const answer = messages[0].result.structuredContent;
+      if (answer.code) codes.push(answer.code);
+      return answer;
+    });
+  const codes: string[] = [];
+  const waits = Promise.all([...Array.from({ length: 35 }, () => wait(one)), wait(other)]);
+  await expect.poll(() => codes.length).toBe(3);
+  // A deleted server ends the waits for it.
+  for (const { rest, order_number } of [one, other]) await rest('DELETE', `/v1/servers/${order_number}`);
+  const answers = await waits;
   expect(codes).toEqual(['rate_limited', 'rate_limited', 'rate_limited']);
   expect(answers.at(-1).order_number).toBe(other.order_number);
   expect((await wait(one)).order_number).toBe(one.order_number);

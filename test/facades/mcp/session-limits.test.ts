@@ -61,18 +61,23 @@ describe('A caller who holds all sessions with calls under way', () => {
         const { accessToken: access_token, rest, fund } = await freehold.newAccount();
         await fund(30);
         const { body } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
-        return { access_token, order_number: body.order_number as string };
+        return { access_token, rest, order_number: body.order_number as string };
       }),
     );
     const holder = stranger('198.51.100.7', owner?.accessToken);
     const sessions = await Promise.all(Array.from({ length: 50 }, async () => (await holder.open()).session));
-    const args = (i: number) => ({ ...waiters[i % 2]!, status: 'failed', timeout: 20 });
+    const args = (i: number) => {
+      const { access_token, order_number } = waiters[i % 2]!;
+      return { access_token, order_number, status: 'failed', timeout: 25 };
+    };
     const waits = sessions.map((session, i) => holder.within(session, call('wait_for_server', args(i))));
     await sleep(5_000);
     const refused = await holder.open();
     expect([refused.status, refused.retryAfter, refused.messages[0].id]).toEqual([429, '5', 1]);
     expect(refused.messages[0].error.message).toContain('50 sessions');
     expect((await stranger('198.51.100.8').open()).status).toBe(200);
+    // A deleted server ends the waits for it.
+    for (const { rest, order_number } of waiters) await rest('DELETE', `/v1/servers/${order_number}`);
     for (const [i, answer] of (await Promise.all(waits)).entries())
       expect(resultOf(answer).order_number).toBe(waiters[i % 2]!.order_number);
     expect((await holder.open()).status).toBe(200);
