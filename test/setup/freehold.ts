@@ -1,9 +1,11 @@
 /** The whole service in this process, with its own database. */
 import { afterAll } from 'vitest';
 import { readConfig } from '../../config.ts';
+import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
+import { fundAccount } from './shop.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
 import { SECRET_KEY } from './vault.ts';
 
@@ -24,8 +26,10 @@ export interface TestAccount {
   accessToken: string;
   rest: RestClient;
   graphql: ReturnType<typeof graphqlClient>;
-  /** Tops up and waits for the balance. */
+  /** Has the money at once, without a top-up. */
   fund(usd: number): Promise<void>;
+  /** Tops up and waits for the balance. */
+  topUp(usd: number): Promise<void>;
   balance(): Promise<number>;
 }
 
@@ -57,11 +61,11 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     dataDir,
     anonymous,
     operator: graphqlClient(graphqlUrl, service.operatorToken),
-    newAccount: () => newAccount(service.publicUrl, graphqlUrl),
+    newAccount: () => newAccount(service.publicUrl, graphqlUrl, service.db),
   };
 }
 
-async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount> {
+async function newAccount(url: string, graphqlUrl: string, db: Database): Promise<TestAccount> {
   const [email, password] = [`test-${process.pid}-${++counter}@example.org`, `a password of test ${counter}`];
   const { status, body } = await restClient(url)('POST', '/v1/auth/register', { email, password });
   if (status !== 200) throw new Error(`register: ${JSON.stringify(body)}`);
@@ -76,7 +80,8 @@ async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount>
     rest,
     graphql: graphqlClient(graphqlUrl, accessToken),
     balance,
-    fund: async (usd) => {
+    fund: (usd) => fundAccount(db, body.account.id, BigInt(Math.round(usd * 1_000_000))),
+    topUp: async (usd) => {
       const before = await balance();
       const opened = await rest('POST', '/v1/billing/topups', { amount_usd: usd, crypto: 'USDC-BASE' });
       if (opened.status !== 200) throw new Error(`top-up: ${JSON.stringify(opened.body)}`);
