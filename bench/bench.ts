@@ -4,14 +4,11 @@
  * exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { availableParallelism, loadavg } from 'node:os';
-import { join } from 'node:path';
 import { Database } from '../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
 import { verifyBooks } from '../entities/payments/books.ts';
-import { freePort, newFolder, removeFolder, spawnService } from '../test/setup/spawn.ts';
+import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { addresses } from './addresses.ts';
 import { credits } from './credits.ts';
 import { print } from './figure.ts';
@@ -19,9 +16,10 @@ import { load, prepare } from './load.ts';
 import { logins } from './logins.ts';
 import { orders } from './orders.ts';
 import { pages } from './pages.ts';
+import { type Comparison, compare, type Peer, startHandwritten, startService } from './peers.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { run, stops } from './run.ts';
-import { clear, type SeededAccount, seed } from './seed.ts';
+import { clear, seed } from './seed.ts';
 import { statement } from './statement.ts';
 import { x402 } from './x402.ts';
 
@@ -33,21 +31,10 @@ const ROUNDS_BEFORE = 2;
 const CONNECTIONS = 16;
 const ORDER = { service_code: 'vps-1', region: 'zrh', hostname: 'web.example.org', labels: { env: 'prod' } };
 
-interface Peer {
-  name: keyof Round;
-  port: number;
-  pid: number;
-}
-
-interface Case {
+interface Case extends Comparison {
   name: string;
   /** The lowest ratio that meets the goal. */
   bar: number;
-  account: SeededAccount;
-  method: 'GET' | 'POST';
-  path: string;
-  /** Only for orders. */
-  body?: object;
 }
 
 await run(bench);
@@ -91,32 +78,6 @@ async function bench() {
     );
 }
 
-async function startService(databaseUrl: string, folder: string): Promise<Peer> {
-  const environment = {
-    DATA_DIR: folder,
-    DATABASE_URL: databaseUrl,
-    ROLES: 'api',
-    LIMIT_SERVERS: '1000000',
-    LIMIT_SESSIONS: '1000000',
-    RATE_LIMIT_STORE: 'memory',
-  };
-  const { url, process, stop } = await spawnService(environment);
-  stops.push(stop);
-  return { name: 'service', port: Number(new URL(url).port), pid: process.pid! };
-}
-
-async function startHandwritten(databaseUrl: string): Promise<Peer> {
-  const port = await freePort();
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'handwritten.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: String(port) },
-  });
-  const exited = once(child, 'exit');
-  stops.push(() => child.kill() && exited);
-  await Promise.race([once(child.stdout, 'data'), exited.then(() => assert.fail('The handwritten server ended.'))]);
-  return { name: 'handwritten', port, pid: child.pid! };
-}
-
 async function announce(db: Database) {
   const setting = (name: string) => `current_setting('${name}') as ${name}`;
   const [settings] = await db.query<Record<string, string>>(
@@ -147,28 +108,6 @@ async function measure(db: Database, cases: Case[], peers: Peer[]) {
     }
   }
   return measured;
-}
-
-/** Returns the answers of both servers to one request. @throws Error if they differ */
-async function compare({ account, method, path, body }: Case, peers: Peer[]): Promise<Buffer[]> {
-  const headers = { authorization: `Bearer ${account.credential}`, 'content-type': 'application/json' };
-  const [ours, theirs] = await Promise.all(
-    peers.map(async ({ port }) => {
-      // The client of the tests would check the handwritten server against our OpenAPI document.
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
-        method,
-        headers,
-        ...(body && { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      assert.equal(answer.status, 200, text);
-      return JSON.parse(text);
-    }),
-  );
-  // Two orders differ in their values, so only their member names are compared.
-  if (body) assert.deepEqual(Object.keys(ours).sort(), Object.keys(theirs).sort());
-  else assert.deepEqual(ours, theirs);
-  return [ours, theirs].map((answer) => Buffer.from(JSON.stringify(answer)));
 }
 
 /** Loads one server for one slice. @throws Error if an answer is wrong, or if an order is missing from the database */

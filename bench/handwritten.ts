@@ -80,6 +80,8 @@ const answerOf = (server: Row) => ({
   auto_renew: server.auto_renew,
   delete_protection: server.delete_protection,
   price_month_usd: Number(server.price_month_micros) / 1e6,
+  next_price_month_usd: server.next_price_micros === null ? null : Number(server.next_price_micros) / 1e6,
+  next_price_from: server.next_price_from,
   paid_until: server.paid_until,
   failure: server.failure_code ? { code: server.failure_code, message: server.failure_message ?? '' } : null,
   traffic_used_gb: (server.traffic_used_bytes ?? null) === null ? null : Number(server.traffic_used_bytes) / 1e9,

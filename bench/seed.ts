@@ -22,17 +22,18 @@ export interface Seeded {
 
 /** More than a page of 50, so that the list has a second page. */
 const SERVERS = 60;
-/** Additional places and addresses in each region. */
+/** More places and addresses in each region than one slice can order. */
 const ROOM = 30_000;
 /** The balance of the ordering account: far more than a run can spend. */
 const FUNDS_MICROS = 10n ** 15n;
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBVPNTTGHN0XCRiJ3hvO4Px18PTrSSxOhcJ9w51Eswh3';
 
-export async function seed(db: Database): Promise<Seeded> {
+/** @param room additional places of one tier, and addresses, in each region */
+export async function seed(db: Database, room = ROOM): Promise<Seeded> {
   const [reader, orderer] = [await newAccount(db), await newOrderer(db)];
   const servers = Array.from({ length: SERVERS }, (_, index) => serverOf(reader.id, index));
   await db.source.manager.insert(Server, servers);
-  await addRoom(db);
+  await addRoom(db, room);
   await db.query('vacuum (analyze)');
   return { reader, orderer, orderNumber: servers[SERVERS / 2]!.orderNumber };
 }
@@ -62,15 +63,15 @@ export async function newOrderer(db: Database): Promise<SeededAccount> {
   return orderer;
 }
 
-/** Adds more places of one tier, and more addresses, in every region than one slice can order. */
-export async function addRoom(db: Database): Promise<void> {
+/** Adds places of one tier, and addresses, in every region. */
+export async function addRoom(db: Database, room = ROOM): Promise<void> {
   await db.query(
     `with added as (
         insert into place (region_code, service_code, number)
         select region_code, service_code, number from stock cross join generate_series(1000, 1000 + $1::int) number
         where service_code = 'vps-1' returning region_code)
     update stock set total = total + $1 + 1 where service_code = 'vps-1'`,
-    [ROOM],
+    [room],
   );
   await db.query(
     `insert into address (address, family, kind, region_code)
@@ -78,7 +79,7 @@ export async function addRoom(db: Database): Promise<void> {
           else format('2001:db8:%s:%s::/64', to_hex(65535 - position), to_hex(n))::inet end, family, 'SIMULATED', code
       from (select code, row_number() over (order by position) as position from catalog_item where kind = 'bastion') bastion,
         generate_series(1, $1::int) n, unnest(array['IPV4', 'IPV6']) family`,
-    [ROOM],
+    [room],
   );
 }
 

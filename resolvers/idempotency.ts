@@ -79,7 +79,7 @@ export class IdempotencyKeys {
     if (digests.length && (await FIND_LOGIN_CHANGE.first(this.#db, [digests])))
       throw new ApiError(
         'idempotency_key_reused',
-        'The account has changed its login since the first request with this key. Log in at POST /v1/auth/login.',
+        'The account has changed its login since the first request with this key. Log in by {Login}.',
       );
   }
 

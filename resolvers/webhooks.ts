@@ -179,12 +179,9 @@ export async function testWebhook(context: Context, id: string): Promise<Webhook
   if (webhook.accountId !== accountId) throw new ApiError('not_found');
   await requireOpen(context.db, context);
   if (webhook.secondsLeft !== null && webhook.secondsLeft <= 0)
-    throw new ApiError('validation_failed', 'The webhook has expired. Create a new one with POST /v1/webhooks.');
+    throw new ApiError('validation_failed', 'The webhook has expired. Create a new one by {CreateWebhook}.');
   if (isRevoked(webhook))
-    throw new ApiError(
-      'validation_failed',
-      `A revocation disabled the webhook. POST /v1/webhooks/${id}/rotate-secret enables it.`,
-    );
+    throw new ApiError('validation_failed', `A revocation disabled the webhook. {RotateWebhookSecret} enables it.`);
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 

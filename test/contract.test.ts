@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
 import { readOperations } from '../facades/compile/read.ts';
+import { restTerms } from '../facades/compile/terms.ts';
 import { errorsMarkdown } from '../facades/http/docs.ts';
 import { openapi } from '../facades/openapi/document.ts';
 import { schema } from '../schema/index.ts';
@@ -53,7 +54,7 @@ describe('The contract', () => {
   });
 
   it('publishes the catalogue of errors in docs/use/errors.md and at the URL in every error', async () => {
-    await expect(errorsMarkdown()).toMatchFileSnapshot('../docs/use/errors.md');
+    await expect(errorsMarkdown(restTerms(readOperations(schema)))).toMatchFileSnapshot('../docs/use/errors.md');
     const { body } = await anonymous('GET', '/v1/account');
     const page = await (await fetch(body.type)).text();
     expect(body.type).toBe(`${publicUrl}/docs/errors#missing_credential`);

@@ -16,6 +16,7 @@ import {
 import type { SubscribePayload } from 'graphql-ws';
 import type { Plugin } from 'graphql-yoga';
 import { apiErrorOf, causesOf } from '../../schema/index.ts';
+import { plainTerms } from '../compile/terms.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { limitsRule, TOKENS_MAX } from './limits.ts';
 
@@ -28,7 +29,7 @@ export const masking =
   (error) => {
     if (!isGraphqlsOwn(error)) {
       const { message, extensions } = shownError(error, log);
-      return copy(error instanceof GraphQLError ? error : undefined, message, extensions);
+      return copy(error instanceof GraphQLError ? error : undefined, plainTerms(message), extensions);
     }
     // Without a code, GraphQL has refused an argument or a variable.
     const { code = 'BAD_USER_INPUT', http } = error.extensions;

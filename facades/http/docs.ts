@@ -7,19 +7,19 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ERRORS } from '../../schema/index.ts';
+import type { Terms } from '../compile/terms.ts';
 import type { AdmitPublic } from '../rate-limit/admission.ts';
 
-const rows = Object.entries(ERRORS).map(
-  ([code, [status, detail, retryable]]: [string, readonly [number, string, string?]]) => ({
+const rowsOf = (terms: Terms) =>
+  Object.entries(ERRORS).map(([code, [status, detail, retryable]]: [string, readonly [number, string, string?]]) => ({
     code,
     status,
-    detail,
+    detail: terms(detail),
     retryable: retryable ? 'yes' : 'no',
-  }),
-);
+  }));
 
 /** The catalogue as Markdown, for docs/use/errors.md. */
-export const errorsMarkdown = (): string =>
+export const errorsMarkdown = (terms: Terms): string =>
   [
     '# Errors',
     '',
@@ -30,15 +30,22 @@ export const errorsMarkdown = (): string =>
     '',
     '| code | status | retryable | meaning |',
     '|---|---|---|---|',
-    ...rows.map(({ code, status, retryable, detail }) => `| \`${code}\` | ${status} | ${retryable} | ${detail} |`),
+    ...rowsOf(terms).map(
+      ({ code, status, retryable, detail }) => `| \`${code}\` | ${status} | ${retryable} | ${detail} |`,
+    ),
     '',
   ].join('\n');
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
-const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Errors</title>
+const errorsPage = (terms: Terms): string => `<!doctype html><html lang="en"><meta charset="utf-8"><title>Errors</title>
 <h1>Errors</h1><p>Let your program decide by the code. New versions add codes, and never change one.</p>
 <table><thead><tr><th>code<th>status<th>retryable<th>meaning<tbody>
-${rows.map(({ code, status, retryable, detail }) => `<tr id="${code}"><td><code>${code}</code><td>${status}<td>${retryable}<td>${escaped(detail)}`).join('\n')}
+${rowsOf(terms)
+  .map(
+    ({ code, status, retryable, detail }) =>
+      `<tr id="${code}"><td><code>${code}</code><td>${status}<td>${retryable}<td>${escaped(detail)}`,
+  )
+  .join('\n')}
 </table></html>
 `;
 
@@ -53,7 +60,7 @@ const START = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#reference', 
 const REFERENCE_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
-export function docs(app: FastifyInstance, onRequest: AdmitPublic): void {
+export function docs(app: FastifyInstance, onRequest: AdmitPublic, terms: Terms): void {
   const page = (path: string, type: string, content: string | Buffer, csp?: string) =>
     app.get(path, { onRequest }, (_request, reply) => {
       if (csp) reply.header('content-security-policy', csp);
@@ -66,5 +73,5 @@ export function docs(app: FastifyInstance, onRequest: AdmitPublic): void {
   page('/docs/start.js', 'text/javascript', START);
   page('/docs/swagger-ui.css', 'text/css', file('swagger-ui.css'));
   page('/docs/swagger-ui-bundle.js', 'text/javascript', file('swagger-ui-bundle.js'));
-  page('/docs/errors', 'text/html', PAGE);
+  page('/docs/errors', 'text/html', errorsPage(terms));
 }

@@ -12,6 +12,7 @@ import {
   faultOf,
   usdFromMicros,
 } from '../../schema/index.ts';
+import type { Terms } from '../compile/terms.ts';
 
 /** Writes a line of the log. A line never has bodies, credentials, network addresses or values of inputs. */
 export type Log = (line: Readonly<Record<string, unknown>>) => void;
@@ -33,44 +34,44 @@ export function shownError(thrown: unknown, log: Log): ApiError {
 /** Makes the response for a thrown value. */
 export type ErrorResponder = (error: unknown, requestId: string) => ErrorResponse;
 
-export function errorResponder(publicUrl: string, onError: Log): ErrorResponder {
+/** @param terms shows operations as the callers of the facade know them */
+export function errorResponder(publicUrl: string, onError: Log, terms: Terms): ErrorResponder {
   return (thrown, requestId) => {
     const error = shownError(thrown, (line) => onError({ request_id: requestId, ...line }));
     const { status, http } = error.extensions as { status: number; http: { headers: Record<string, string> } };
     return {
       status,
       headers: { ...challenge(error), ...http.headers },
-      body: problem(error, status, `${publicUrl}/docs/errors#${error.code}`, requestId),
+      body: problem(error, status, `${publicUrl}/docs/errors#${error.code}`, requestId, terms),
     };
   };
 }
 
-function problem({ code, message, extensions, extras }: ApiError, status: number, type: string, requestId: string) {
+function problem(
+  { code, message, extensions, extras }: ApiError,
+  status: number,
+  type: string,
+  requestId: string,
+  terms: Terms,
+) {
   return {
     type,
     title: STATUS_CODES[status],
     status,
     code,
-    detail: message,
+    detail: terms(message),
     request_id: requestId,
     retryable: extensions.retryable,
     ...(code === 'endpoint_planned' && { availability: 'PLANNED' }),
-    ...membersOf(extras),
+    ...membersOf(extras, terms),
   };
 }
 
-function membersOf({
-  errors,
-  retryAfter,
-  challenge: work,
-  requiredScope,
-  availableRegions,
-  requiredMicros,
-  balanceMicros,
-  x402,
-}: ErrorExtras) {
+function membersOf(extras: ErrorExtras, terms: Terms) {
+  const { errors, retryAfter, challenge: work, requiredScope } = extras;
+  const { availableRegions, requiredMicros, balanceMicros, x402 } = extras;
   return {
-    ...(errors && { errors }),
+    ...(errors && { errors: errors.map((error) => ({ ...error, message: terms(error.message) })) }),
     ...(retryAfter !== undefined && { retry_after: retryAfter }),
     ...(work !== undefined && { challenge: work }),
     ...(requiredScope !== undefined && { required_scope: requiredScope }),

@@ -3,6 +3,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
+import { restTerms, toolTerms } from '../compile/terms.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import {
@@ -70,7 +71,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     connectionLimits,
     operations = readOperations(schema),
   } = options;
-  const errorResponse = errorResponder(publicUrl, onError);
+  const errorResponse = errorResponder(publicUrl, onError, restTerms(operations));
   const send = errorSender(errorResponse);
   const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
@@ -142,7 +143,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', NO_SUCH_PATH);
   });
-  docs(app, admitPublic);
+  docs(app, admitPublic, restTerms(operations));
   downloads(app, { ...options, admit });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
@@ -152,7 +153,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
     cached(request, reply, document, 'public, max-age=60', etag),
   );
-  await app.register(mcp, { ...options, operations, errorResponse, onWrite: unread.note });
+  const toolErrors = errorResponder(publicUrl, onError, toolTerms(operations));
+  await app.register(mcp, { ...options, operations, errorResponse: toolErrors, onWrite: unread.note });
   otherMethods(app, operations, { admit, admitPublic });
   return app;
 }

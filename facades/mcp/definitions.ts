@@ -1,28 +1,17 @@
 /** The tools in tools/list. Models read the list at every step, so it has only the texts that a model needs. */
 import type { Tool } from '@modelcontextprotocol/server';
 import { isRecord } from '../compile/inputs.ts';
-import { answerSchema, inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
+import { inputSchema, type JsonSchema, parameterSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
 
 /** Agents read the whole page, so its default is smaller than in REST. */
 const PAGE_LIMIT = 20;
 
-const ACCESS_TOKEN = { type: 'string', description: 'API key or token.' };
+const ACCESS_TOKEN = { type: 'string' };
 const IDEMPOTENCY_KEY = {
   type: 'string',
   description: 'A new one for each new call. A call repeated with the same key has no further effect.',
-};
-
-const ERROR: JsonSchema = {
-  type: 'object',
-  properties: {
-    code: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    retryable: { type: 'boolean' },
-  },
-  required: ['code', 'status', 'detail', 'retryable'],
 };
 
 /** The arguments: the parameters and the fields of the input object. */
@@ -48,7 +37,12 @@ export const defaultsOf = ({ parameters, answer }: Operation): Values =>
   !answer.page && parameters.some(({ name }) => name === 'limit') ? { limit: PAGE_LIMIT } : {};
 
 /** The tool as tools/list shows it. Callers without a header see an argument for the credential. */
-export function definitionOf(operation: Operation, args: JsonSchema, withToken: boolean): Tool {
+export function definitionOf(
+  operation: Operation,
+  args: JsonSchema,
+  outputSchema: Tool['outputSchema'],
+  withToken: boolean,
+): Tool {
   const { name, title = titleOf(name), idempotent, destructive, keyed, confirm } = operation.tool!;
   const readOnly = operation.kind === 'query';
   const deletes = operation.http?.method === 'DELETE';
@@ -68,21 +62,13 @@ export function definitionOf(operation: Operation, args: JsonSchema, withToken: 
     title,
     description: operation.description,
     inputSchema: { ...shown, properties } as unknown as Tool['inputSchema'],
-    outputSchema: outputSchemaOf(operation),
+    outputSchema,
     annotations: {
       readOnlyHint: readOnly,
-      destructiveHint: destructive ?? deletes,
-      idempotentHint: idempotent ?? (readOnly || deletes),
-      openWorldHint: false,
+      // Only calls that change something can destroy, or repeat an effect.
+      ...(!readOnly && { destructiveHint: destructive ?? deletes, idempotentHint: idempotent ?? deletes }),
     },
   };
-}
-
-/** The schema of results. It includes errors, because clients of 2025 validate them against it. */
-export function outputSchemaOf(operation: Operation): NonNullable<Tool['outputSchema']> {
-  const answer = forProgram(answerSchema(operation));
-  const anyOf = [...((answer.anyOf as JsonSchema[] | undefined) ?? [answer]), ERROR];
-  return { type: 'object', anyOf } as NonNullable<Tool['outputSchema']>;
 }
 
 /** `get_catalog_item` → `Get catalog item`. */
@@ -100,10 +86,6 @@ const forModel = (schema: JsonSchema): JsonSchema =>
       (keyword === 'format' && /^int/.test(String(value))) ||
       (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );
-
-/** Programs need only the types of answers. */
-const forProgram = (schema: JsonSchema): JsonSchema =>
-  pruned(schema, (keyword, value) => keyword === 'description' && typeof value === 'string');
 
 function pruned(schema: JsonSchema, drops: (keyword: string, value: unknown) => boolean): JsonSchema {
   return Object.fromEntries(

@@ -20,8 +20,16 @@ import { Subscriptions } from './subscriptions.ts';
 
 export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
 const SERVER_INFO = { name: 'freehold', title: 'Freehold', version: '1.1.0' };
-const INSTRUCTIONS =
-  'Hosting without identity verification, paid in coins. Register with register_account, and make a key with create_api_key. Send it as Authorization: Bearer, or pass it as access_token to each tool. The catalog needs no credential. The prompt onboarding lists all the steps. Amounts are in US dollars. Errors have a code, a detail and retryable, which says whether the same call may succeed later.';
+/** Agents read it once. It has at most 150 words. */
+export const INSTRUCTIONS = `Hosting without identity verification, paid in coins.
+1. register_account, then create_api_key. Send the key as Authorization: Bearer, or as access_token to each tool.
+2. list_catalog needs no credential. A bastion is a region. quote_server tells the price.
+3. create_topup tells where to send coins. Then get_topup until it is confirmed. A client of x402 can pay an order instead.
+4. add_ssh_key, then order_server. Keep its root_password: the service shows it once.
+5. wait_for_server until it is running. It answers after a while in any case: call it again.
+6. update_server changes a server. cancel_server deletes it, and refunds the rest of the month.
+Amounts are in US dollars. Errors have code, detail and retryable, which says whether the same call may succeed later.
+An output schema with a title alone has the shape of the other one with that title.`;
 const TTL_MS = 300_000;
 
 export function serverFactory(parts: McpParts): McpServerFactory {

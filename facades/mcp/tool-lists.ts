@@ -4,6 +4,7 @@ import { ApiError } from '../../schema/index.ts';
 import { unknownParameters } from '../http/requests.ts';
 import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
+import { outputSchemasOf } from './output-schemas.ts';
 import type { McpTool } from './tools.ts';
 import { Prepared } from './transport/prepared.ts';
 
@@ -19,11 +20,13 @@ export class ToolLists {
   constructor(tools: readonly McpTool[]) {
     this.#tools = tools;
     this.#byName = new Map(tools.map((tool) => [tool.operation.tool!.name, tool]));
-    this.#definitions = tools.map((tool) => ({
-      tool,
-      withoutToken: definitionOf(tool.operation, tool.args, false),
-      withToken: definitionOf(tool.operation, tool.args, true),
-    }));
+    const outputs = outputSchemasOf(tools.map(({ operation }) => operation));
+    this.#definitions = tools.map((tool) => {
+      const { operation, args } = tool;
+      const output = outputs.get(operation.tool!.name);
+      const [withoutToken, withToken] = [false, true].map((shown) => definitionOf(operation, args, output, shown));
+      return { tool, withoutToken: withoutToken!, withToken: withToken! };
+    });
   }
 
   /** The tool, if it is in the view. The credential may lack its scope, because a call can have another credential. */

@@ -4,6 +4,7 @@ import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchem
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
+import { restTerms } from '../compile/terms.ts';
 import { CSV_SCHEMA, CSV_TYPE } from '../formats/csv.ts';
 import { LINES_SCHEMA, LINES_TYPE } from '../formats/json-lines.ts';
 import { QR_FORMATS } from '../formats/qr.ts';
@@ -51,7 +52,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
-      responses: sharedResponses(publicUrl),
+      responses: sharedResponses(publicUrl, restTerms(operations)),
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
       headers: HEADERS,
       securitySchemes: {

@@ -4,6 +4,7 @@ import { ERRORS, type ErrorCode } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { STYLES } from '../compile/styles.ts';
+import type { Terms } from '../compile/terms.ts';
 import { takesKey } from '../http/idempotency.ts';
 
 type Json = Record<string, unknown>;
@@ -132,12 +133,12 @@ const isPayable = ({ parameters }: Operation): boolean =>
   parameters.some((parameter) => parameter.header?.toLowerCase() === 'payment-signature');
 
 /** The responses that operations share, by name. */
-export const sharedResponses = (publicUrl: string): Json => ({
+export const sharedResponses = (publicUrl: string, terms: Terms): Json => ({
   [nameOf(NOT_MODIFIED)]: {
     description: 'The answer has not changed since the version in If-None-Match.',
     headers: { ...EVERY_HEADER, ...refer(['ETag']) },
   },
-  ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl)])),
+  ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl, terms)])),
 });
 
 const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ', '');
@@ -150,9 +151,9 @@ function statusesOf({ scopes, input, kind }: Operation): Status[] {
   return STATUSES.filter((status) => applies[status] ?? true);
 }
 
-function errorResponse(status: Status, publicUrl: string): Json {
+function errorResponse(status: Status, publicUrl: string, terms: Terms): Json {
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code][0] === status);
-  const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code, publicUrl) }]));
+  const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code, publicUrl, terms) }]));
   const schema = { $ref: '#/components/schemas/Error' };
   return {
     description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
@@ -181,14 +182,14 @@ const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
   },
 };
 
-function errorExample(code: ErrorCode, publicUrl: string): Json {
+function errorExample(code: ErrorCode, publicUrl: string, terms: Terms): Json {
   const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
   return {
     type: `${publicUrl}/docs/errors#${code}`,
     title: STATUS_CODES[status],
     status,
     code,
-    detail,
+    detail: terms(detail),
     request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
     retryable: retryable !== undefined,
     ...EXTRAS[code],

@@ -227,7 +227,7 @@ export function insufficientBalance(
 ): ApiError {
   const [price, balance, debt] = [requiredMicros, balanceMicros, owedMicros].map(usdFromMicros);
   const sentence = owedMicros
-    ? `The account owes ${debt} USD, because a chain removed a payment. Top up more than the debt first: POST /v1/billing/topups, or the tool create_topup.`
-    : `The price is ${price} USD, and the balance ${balance} USD.`;
+    ? `The account owes ${debt} USD, because a chain removed a payment. Top up more than the debt first by {CreateTopup}.`
+    : `The price is ${price} USD, and the balance ${balance} USD. Top up by {CreateTopup}.`;
   return new ApiError('insufficient_balance', sentence, { requiredMicros, balanceMicros });
 }

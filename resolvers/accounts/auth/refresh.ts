@@ -68,7 +68,7 @@ export async function refresh(context: Context, refreshToken: string, client?: O
 const ofClient = () =>
   new ApiError(
     'invalid_credential',
-    'The refresh token belongs to an OAuth client. The client renews it with its secret at POST /v1/oauth/token.',
+    'The refresh token belongs to an OAuth client. The client renews it with its secret at {IssueOauthToken}.',
   );
 
 async function rotate(context: Context, tx: Transaction, session: Session): Promise<Refreshed> {

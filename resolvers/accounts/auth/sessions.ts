@@ -47,7 +47,7 @@ async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId:
   const reason = own ? 'This login is newer than yours.' : 'An API key or a token of an OAuth client ends no login.';
   throw new ApiError(
     'insufficient_scope',
-    `${reason} Log in at POST /v1/auth/login, and end it with the new access token. An account without a password logs in by its OAuth client at POST /v1/oauth/token.`,
+    `${reason} Log in by {Login}, and end it with the new access token. An account without a password logs in by its OAuth client at {IssueOauthToken}.`,
   );
 }
 

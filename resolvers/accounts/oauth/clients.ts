@@ -42,7 +42,7 @@ export async function deleteOauthClient(context: Context, id: string): Promise<{
 const onlyWayIn = () =>
   new ApiError(
     'validation_failed',
-    'The account has no password, so without this client nothing opens it. If its secret leaked, replace it at POST /v1/oauth/clients/{client_id}/rotate-secret.',
+    'The account has no password, so without this client nothing opens it. If its secret leaked, replace it by {RotateOauthClientSecret}.',
   );
 
 /** A client with its new secret, which the service cannot show again. */
@@ -76,7 +76,7 @@ export async function rotateClientSecret(context: Context, id: string, present: 
 const notByCreated = () =>
   new ApiError(
     'validation_failed',
-    'The creations of the client end with its secret, and so would this credential. Request a token of the client at POST /v1/oauth/token, and repeat this request with it.',
+    'The creations of the client end with its secret, and so would this credential. Request a token of the client by {IssueOauthToken}, and repeat this request with it.',
   );
 
 /** Ends the credentials, webhooks and SSH keys that a client created, and those that they created in turn. */

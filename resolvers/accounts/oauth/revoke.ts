@@ -20,7 +20,7 @@ export interface RevocationRequest extends ClientCredentials {
 export async function revokeOauthToken(context: Context, request: RevocationRequest): Promise<Record<string, never>> {
   const { token, source: required } = await revocable(context, request);
   const kind = credentialKind(token);
-  if (kind === 'live') throw new ApiError('invalid_request', 'Revoke API keys with DELETE /v1/auth/api-keys/{key_id}.');
+  if (kind === 'live') throw new ApiError('invalid_request', 'Revoke API keys by {RevokeApiKey}.');
   if (kind !== 'at' && kind !== 'rt') return {};
   const { db, requestId } = context;
   const found = await findSession(db, kind, token);

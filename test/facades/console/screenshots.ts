@@ -20,6 +20,7 @@ const service = await spawnService({
   SIMULATED_PAYMENT_SECONDS: '0.05',
   SIMULATED_PROVISION_SECONDS: '0.2',
 });
+const operator = graphqlClient(service.graphql, service.operatorToken);
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 try {
   const invitation = await liveADay();
@@ -33,7 +34,7 @@ try {
 
 /** Lets three customers pay and order, and one of them write. An owner invites a person. @returns the code of the invitation */
 async function liveADay(): Promise<string> {
-  const operator = graphqlClient(service.graphql, service.operatorToken);
+  await addMachines();
   for (const [name, servers] of [
     ['ada', ['web-1', 'web-2', 'database', 'mail']],
     ['grace', ['runner', 'cache']],
@@ -66,8 +67,50 @@ async function liveADay(): Promise<string> {
   const { data } = await operator('{ servers { data { status } } }');
   for (let rows = data.servers.data; rows.some(({ status }: { status: string }) => status !== 'RUNNING'); await wait())
     rows = (await operator('{ servers { data { status } } }')).data.servers.data;
+  await complain();
   const INVITE = 'mutation { inviteOperator(input: { name: "noor", role: SUPPORT }) { code } }';
   return (await operator(INVITE)).data.inviteOperator.code;
+}
+
+/** Adds hosts of each kind. */
+async function addMachines(): Promise<void> {
+  const size = { vcpus: 32, memoryMb: 131_072, diskGb: 2000, vcpuOvercommit: 2 };
+  const box = { serviceCode: 'ded-1', mac: '52:54:00:ab:00:01', disks: ['nvme0n1', 'nvme1n1'] };
+  for (const host of [
+    { name: 'ams-1', region: 'ams', kind: 'VPS', ...size },
+    { name: 'ams-2', region: 'ams', kind: 'VPS', ...size },
+    { name: 'zrh-1', region: 'zrh', kind: 'VPS', ...size },
+    { name: 'ams-box-1', region: 'ams', kind: 'DEDICATED', ...box },
+  ])
+    await change('($input: AddHostInput!) { addHost(input: $input) { name } }', { input: host });
+}
+
+/** Opens a case about the server `mail`, notes it, pays a customer back, and adjusts a balance. */
+async function complain(): Promise<void> {
+  const { data } = await operator('{ servers { data { hostname ipv4 accountId } } }');
+  const { ipv4, accountId } = data.servers.data.find((server: { hostname: string }) => server.hostname === 'mail');
+  const input = {
+    ...{ address: ipv4, at: new Date().toISOString(), deadline: new Date(Date.now() + 2 * 86_400_000).toISOString() },
+    ...{ source: 'abuse@isp.example', text: 'This address sends unsolicited mail to our customers since noon.' },
+  };
+  await change('($input: OpenCaseInput!) { openCase(input: $input) { id } }', { input });
+  await change('($id: ID!, $text: MessageBody!) { addNote(accountId: $id, text: $text) { id } }', {
+    ...{ id: accountId, text: 'Ada answers within an hour. The second complaint this year.' },
+  });
+  await change(
+    '($id: ID!) { adjustBalance(accountId: $id, amountUsd: 5, key: "outage-1", reason: "Outage of 24 November") { accountId } }',
+    { id: accountId },
+  );
+  await change(
+    '($id: ID!, $to: Line!) { requestPayout(accountId: $id, address: $to, amountUsd: 10, coin: "USDC-BASE", key: "payout-1", reason: "Leaves us") { id } }',
+    { id: accountId, to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+  );
+}
+
+/** Sends a mutation of the operator. @throws Error if the service refuses it */
+async function change(text: string, variables: object): Promise<void> {
+  const { errors } = await operator(`mutation ${text}`, variables);
+  if (errors) throw new Error(`${text}: ${errors[0].message}`);
 }
 
 /** Opens the console without a login. @param path the fragment of the address */

@@ -111,7 +111,7 @@ describe('An error', () => {
       title: 'Payment Required',
       status: 402,
       code: 'insufficient_balance',
-      detail: 'The balance does not cover the price. Top up the account.',
+      detail: 'The balance does not cover the price. Top up by CreateTopup.',
       request_id: response.headers.get('x-request-id'),
       retryable: true,
       retry_after: 7,

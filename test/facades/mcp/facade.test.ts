@@ -77,7 +77,7 @@ describe.each(CLIENTS)('The client %s', (_, open) => {
         },
         required: ['thing_id'],
       },
-      annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      annotations: { readOnlyHint: true },
     });
     expect(byName.get('change_thing')).toMatchObject({
       inputSchema: { required: ['thing_id', 'count'] },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { INSTRUCTIONS } from '../../../facades/mcp/server.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { AGENTS, NEWEST, OLDEST } from './agents.ts';
 
@@ -44,17 +45,45 @@ describe('The list of tools', () => {
         description: expect.stringMatching(/.{15}/),
         inputSchema: { type: 'object' },
         outputSchema: { type: 'object' },
-        annotations: {
-          readOnlyHint: expect.any(Boolean),
-          destructiveHint: expect.any(Boolean),
-          idempotentHint: expect.any(Boolean),
-          openWorldHint: false,
-        },
+        annotations: { readOnlyHint: expect.any(Boolean) },
       });
+      const { readOnlyHint, ...hints } = tool.annotations;
+      expect(hints, tool.name).toEqual(
+        readOnlyHint ? {} : { destructiveHint: expect.any(Boolean), idempotentHint: expect.any(Boolean) },
+      );
       const credential = tool.inputSchema.properties?.access_token;
       expect([tool.name, Boolean(credential)]).toEqual([tool.name, !TOOLS.public!.includes(tool.name)]);
     }
     expect(tools.find(({ name }) => name === 'cancel_server').annotations.destructiveHint).toBe(true);
+  });
+
+  it('is at most 36 KB for a model, with all tools', async () => {
+    const tools = await (await NEWEST(endpoint())).tools();
+    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(36 * 1024);
+  });
+
+  it('comes with instructions of at most 150 words, which name only tools', async () => {
+    const agent = await OLDEST(endpoint());
+    const names = new Set(named(await agent.tools()));
+    expect(INSTRUCTIONS.split(/\s+/).length).toBeLessThanOrEqual(150);
+    for (const [name] of INSTRUCTIONS.matchAll(
+      /\b(get|list|create|add|update|cancel|order|quote|register|wait)(_[a-z]+)+/g,
+    ))
+      expect(names).toContain(name);
+  });
+
+  it('has each shape of a result once, under its title', async () => {
+    const tools = await (await NEWEST(endpoint())).tools();
+    const outputOf = (name: string) => tools.find((tool) => tool.name === name).outputSchema;
+    const { items } = outputOf('list_servers').properties.data;
+    expect(items).toMatchObject({
+      title: 'Server',
+      properties: { order_number: {}, failure: { properties: { code: {} } } },
+    });
+    expect(outputOf('get_server')).toEqual({ type: 'object', title: 'Server' });
+    expect(outputOf('cancel_server')).toEqual({ type: 'object', title: 'Server', properties: { refunded_usd: {} } });
+    const shapes = JSON.stringify(tools).match(/"title":"\w+","properties":\{"order_number"/g);
+    expect(shapes!.length).toBe(new Set(shapes).size);
   });
 
   it.each(['read', 'servers', 'billing', 'full'])('shows a key only the tools of its scope: %s', async (scope) => {

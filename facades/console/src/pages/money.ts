@@ -51,7 +51,7 @@ export const MONEY: readonly Page[] = [
       { field: 'coin', title: 'Coin' },
       { field: 'accountId', title: 'Account', as: 'code', wide: true },
       { field: 'address', title: 'Address', as: 'code', wide: true },
-      { field: 'createdAt', title: 'Requested', as: 'age' },
+      { field: 'createdAt', title: 'Age', as: 'age' },
     ],
     actions: [{ mutation: 'requestPayout', label: 'Request a payout' }],
     rowActions: [

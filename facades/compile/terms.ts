@@ -1,0 +1,27 @@
+/**
+ * Names the next step of an error in the caller's terms. A sentence of the domain has the name of an operation, such as
+ * {CreateTopup}. A facade shows the operation as its callers know it.
+ */
+import type { Operation } from './operation.ts';
+
+/** Puts a facade's terms into a sentence. */
+export type Terms = (sentence: string) => string;
+
+const OPERATION = /\{([A-Z]\w*)\}/g;
+
+const termsOf = (operations: readonly Operation[], shown: (operation: Operation) => string): Terms => {
+  const byName = new Map(operations.map((operation) => [operation.name, shown(operation)]));
+  return (sentence) => sentence.replaceAll(OPERATION, (_, name) => byName.get(name) ?? name);
+};
+
+const endpointOf = ({ name, http }: Operation): string => (http ? `${http.method} ${http.path}` : name);
+
+/** Shows operations as endpoints: `POST /v1/billing/topups`. */
+export const restTerms = (operations: readonly Operation[]): Terms => termsOf(operations, endpointOf);
+
+/** Shows operations as tools: `create_topup`. An operation without a tool is an endpoint. */
+export const toolTerms = (operations: readonly Operation[]): Terms =>
+  termsOf(operations, (operation) => operation.tool?.name ?? endpointOf(operation));
+
+/** Shows operations by their names. */
+export const plainTerms: Terms = termsOf([], () => '');
