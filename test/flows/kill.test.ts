@@ -13,7 +13,7 @@ import type { OnEnd } from '../setup/spawn.ts';
 import { deathOf, newFolder, runScript } from '../setup/spawn.ts';
 import { setOut, WAY_OF, WAYS } from './ways.ts';
 
-/** A death between the call to the driver and the commit is one during the commit: the database keeps as little. */
+/** A death right before the commit is one during the commit: the database keeps as little. */
 const MOMENTS = ['before', 'committing', 'committed'] as const;
 
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };

@@ -99,8 +99,8 @@ export async function leasedAgain(db: Queryable, subject: string): Promise<void>
 }
 
 /**
- * Waits until a condition holds. The limit is long because machines are busy. Each pause is a tenth of the time until then,
- * because looks take the processor from the work that they wait for.
+ * Waits until a condition holds. The limit is long because machines are busy. Each pause is a tenth of the time until then.
+ * So looks leave the processor to the work that they wait for.
  */
 export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 240): Promise<T> {
   const begun = Date.now();
