@@ -2,7 +2,7 @@
  * The catalogue of errors: every code that a customer can see, with its HTTP status and its default detail.
  * The service publishes it at /docs/errors, and docs/use/errors.md repeats it. Codes are added, never changed.
  */
-import { GraphQLError } from 'graphql';
+import { GraphQLError } from 'graphql/error';
 
 type Entry = readonly [
   status: 400 | 401 | 402 | 403 | 404 | 422 | 429 | 500 | 503,

@@ -1,14 +1,12 @@
 /** A process takes power away, answers, and dies at once. Other processes hear of it nevertheless. */
 import { afterAll, expect, inject, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { eventually } from '../setup/freehold.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
 import { administer } from '../setup/postgres.ts';
 import { graphqlClient, restClient, spawnService } from '../setup/spawn.ts';
 
 const DATABASE_URL = await newDatabaseUrl(afterAll);
-const spawned = () => spawnService({ DATABASE_URL, ROLES: 'api' });
-const stays = await spawned();
-afterAll(() => stays.kill());
+const stays = await startFreehold({ DATABASE_URL, ROLES: 'api' });
 const name = new URL(DATABASE_URL).pathname.slice(1);
 const allowConnections = (yes: boolean) =>
   administer(inject('postgresUrl'), `alter database "${name}" allow_connections ${yes}`);
@@ -40,12 +38,12 @@ it.each<[string, (power: Power) => Promise<{ status?: number }>, number, string]
     'revoked_credential',
   ],
 ])('Another process refuses %s after the death of the one that answered', async (which, take, status, code) => {
-  const dies = await spawned();
+  const dies = await spawnService({ DATABASE_URL, ROLES: 'api' });
   const email = `${which.replaceAll(' ', '-')}@example.org`;
   const { body } = await restClient(dies.url)('POST', '/v1/auth/register', { email, password: PASSWORD });
   const rest = restClient(dies.url, body.tokens.access_token);
   const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'stolen', scope: 'full' });
-  const elsewhere = restClient(stays.url, key.plaintext);
+  const elsewhere = restClient(stays.publicUrl, key.plaintext);
   expect((await elsewhere('GET', '/v1/account')).status).toBe(200);
   const add = () => elsewhere('POST', '/v1/webhooks', { url: 'https://93.184.215.14/' });
   expect((await add()).status).toBe(200);

@@ -41,8 +41,8 @@ const THINGS = Object.keys(MADE_UP) as Thing[];
 /** An account with two of everything. `ids` has the newest of each. */
 async function withEverything(): Promise<TestAccount & { ids: Record<Thing, string> }> {
   const account = await newAccount();
-  await account.fund(50);
-  await account.fund(50);
+  await account.topUp(50);
+  await account.topUp(50);
   const make = async (path: string, body: unknown) => {
     const answer = await account.rest('POST', path, body);
     expect([200, 201], JSON.stringify(answer.body)).toContain(answer.status);

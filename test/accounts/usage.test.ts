@@ -11,7 +11,7 @@ const FULL_RANGE = `${USAGE}?from=${new Date().getUTCFullYear()}-01-01`;
 /** An account that topped up, ordered a server, and deleted it after it ran. */
 async function customer(): Promise<TestAccount & { server: string }> {
   const account = await newAccount();
-  await account.fund(100);
+  await account.topUp(100);
   const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1' });
   const path = `/v1/servers/${body.order_number}`;
   await account.rest('GET', `${path}?wait_for=running&timeout=25`);

@@ -131,7 +131,7 @@ it('Orders, resizes and deletions at once lose no place, room or address, and sh
   };
   let living = true;
   const watched = watch(() => living);
-  for (let round = 0; round < 5; round++)
+  for (let round = 0; round < 3; round++)
     await Promise.all(Array.from({ length: 30 }, (_, n) => live(accounts[n % accounts.length]!, round * 30 + n)));
   living = false;
   expect(await watched).toBeGreaterThan(0);

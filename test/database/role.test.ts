@@ -1,11 +1,12 @@
 /** The service uses the database by a role that owns nothing and can only add to the records. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { STATEMENTS } from '../../entities/database/statement.ts';
 import { rewriteTables } from '../../entities/reseal-files.ts';
 import { newDatabase, newDatabaseUrl } from '../setup/database.ts';
+import { startFreehold } from '../setup/freehold.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
 import { importEntities } from '../setup/sources.ts';
 import { spawnService } from '../setup/spawn.ts';
@@ -24,6 +25,14 @@ async function newRoles() {
   const by = (role: string) =>
     Object.assign(new URL(withDatabase(server, name)), { username: `${name}_${role}`, password: 'secret' }).href;
   return { name, owner: by('owner'), service: by('service') };
+}
+
+/** Starts and stops the service. @returns its warnings */
+async function warningsOf(environment: Record<string, string>): Promise<string> {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  onTestFinished(() => warn.mockRestore());
+  await (await startFreehold({ ROLES: 'api', ...environment })).stop();
+  return warn.mock.calls.join('\n');
 }
 
 describe('The role of the service', () => {
@@ -134,12 +143,9 @@ describe('The role of the service', () => {
     const refusal = new RegExp(`The role ${name}_service of MIGRATION_DATABASE_URL does not own the tables`);
     await expect(Database.open(owner, { ownerUrl: service })).rejects.toThrow(refusal);
     await Database.open(service, { ownerUrl: owner }).then((db) => db.close());
-    const exchanged = await spawnService({ DATABASE_URL: owner, MIGRATION_DATABASE_URL: service });
-    onTestFinished(() => void exchanged.process.kill('SIGKILL'));
-    expect(exchanged.output()).toContain(
+    expect(await warningsOf({ DATABASE_URL: owner, MIGRATION_DATABASE_URL: service })).toContain(
       `The role ${name}_owner of DATABASE_URL is a superuser or owns the tables, so a flaw could change the records. Name a role there`,
     );
-    await exchanged.stop();
   });
 
   it('needs the owner of the tables for its rights, and not any other role', async () => {
@@ -158,12 +164,9 @@ describe('The role of the service', () => {
 
   it('may be the owner, but then the start warns', async () => {
     const { owner } = await newRoles();
-    const service = await spawnService({ DATABASE_URL: owner });
-    onTestFinished(() => void service.process.kill('SIGKILL'));
-    expect(service.output()).toMatch(
+    expect(await warningsOf({ DATABASE_URL: owner })).toMatch(
       /The role \w+_owner of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL/,
     );
-    await service.stop();
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * A worker process that kills itself with SIGKILL at a given moment of a given step. The moments are before the step, after
- * its call to the driver, inside its commit, and after the commit.
+ * A worker process that kills itself with SIGKILL at a given moment of a given step. The moments are before the step,
+ * inside its commit, and after the commit.
  */
 import { Database } from '../../entities/database/database.ts';
 import { SERVER_PROCESS } from '../../provisioning/servers/task.ts';
@@ -30,7 +30,6 @@ if (KILL_STEP) {
     if (++runs < Number(times)) return step(task);
     if (KILL_MOMENT === 'before') die();
     const outcome = await step(task);
-    if (KILL_MOMENT === 'called') die();
     return {
       ...outcome,
       commit: async (tx) => {

@@ -9,7 +9,7 @@ import { createClient } from 'graphql-ws';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { eventually } from '../setup/freehold.ts';
+import { eventually, startFreehold } from '../setup/freehold.ts';
 import {
   freePort,
   MACHINE,
@@ -161,12 +161,18 @@ describe('The service as a process', () => {
   it.each([
     [{ PORT: 'eighty' }, 'PORT is wrong: expected a whole number from 1 to 65535.'],
     [{ DATABASE_URL: NOWHERE }, 'Freehold cannot start. DATABASE_URL leads to no database: connect ECONNREFUSED'],
-    [{ DATABASE_URL: NOWHERE, MIGRATION_DATABASE_URL: NOWHERE }, 'start. MIGRATION_DATABASE_URL leads to no database:'],
-    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN or its file has a wrong checksum.'],
     [{ PORT: '39999' }, 'Another process listens on 127.0.0.1:39999.'],
   ])('names the reason if it cannot start: %j', async (wrong, sentence) => {
     const given = { ...(await environment()), INTERNAL_PORT: '39999', ...wrong };
     await expect(spawnService(given)).rejects.toThrow(sentence);
+  });
+
+  // The start prints the message of any error, so these need no process.
+  it.each([
+    [{ DATABASE_URL: NOWHERE, MIGRATION_DATABASE_URL: NOWHERE }, 'MIGRATION_DATABASE_URL leads to no database:'],
+    [{ OPERATOR_TOKEN: `svc_op_${'a'.repeat(38)}` }, 'OPERATOR_TOKEN or its file has a wrong checksum.'],
+  ])('fails with the reason if it cannot start: %j', async (wrong, sentence) => {
+    await expect(startFreehold(wrong)).rejects.toThrow(sentence);
   });
 
   it('names a taken INTERNAL_PORT, and prints no stack', async () => {

@@ -20,7 +20,7 @@ const act = async (mutation: string, member: string, given: object = {}): Promis
 /** A payout of 5 USD from a new account. */
 async function requested(): Promise<string> {
   const account = await newAccount();
-  await account.fund(50);
+  await account.topUp(50);
   return act(REQUEST, 'id', { accountId: account.id, key: account.id });
 }
 async function exported(): Promise<string> {

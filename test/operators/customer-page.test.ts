@@ -14,8 +14,8 @@ const customer = (id: string) => operator(CUSTOMER, { id });
 
 describe('The query of a customer', () => {
   it('shows servers, payments, messages, events, notes and cases of that account alone', async () => {
-    const [{ id, email, fund, rest }, other] = [await newAccount(), await newAccount()];
-    await fund(30);
+    const [{ id, email, topUp, rest }, other] = [await newAccount(), await newAccount()];
+    await topUp(30);
     const { body: server } = await rest('POST', '/v1/servers', { service_code: 'vps-1' });
     const [at, deadline] = [0, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString());
     const input = { source: 'A neighbour', address: server.ipv4, at, text: 'It scans us.', deadline };

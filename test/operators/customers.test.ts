@@ -6,7 +6,7 @@ const { db, newAccount, operator } = await startFreehold();
 
 async function customer(): Promise<TestAccount & { number: string; ipv4: string }> {
   const account = await newAccount();
-  await account.fund(60);
+  await account.topUp(60);
   const { order_number: number } = (await account.rest('POST', '/v1/servers', { service_code: 'vps-1' })).body;
   const running = await eventually(async () => {
     const { body } = await account.rest('GET', `/v1/servers/${number}`);

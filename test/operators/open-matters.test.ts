@@ -204,7 +204,7 @@ describe('An open matter', () => {
       (await rest('POST', '/v1/account/messages', { subject: 'My order', body: 'x' })).body;
     for (const stranger of [...strangers, strangers[0]!]) await sent(stranger);
     const payer = await newAccount();
-    await payer.fund(30);
+    await payer.topUp(30);
     const { id } = await sent(payer);
     const messages = (await matters()).filter(({ kind }) => kind === 'MESSAGE');
     expect(messages.map(({ subject }) => subject)).toEqual([id, 'unpaid']);

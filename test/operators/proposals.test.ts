@@ -198,7 +198,7 @@ it('The list of proposals has pages, and no sum within the limit', async () => {
 describe('The sums of an operator', () => {
   it('count together for a day, with both signs and of each kind', async () => {
     const account = await newAccount();
-    await account.fund(50);
+    await account.topUp(50);
     const ida = await add('ida');
     expect(codeOf(await adjust(ida, account.id, 40, 'a'))).toBeUndefined();
     expect(codeOf(await adjust(ida, account.id, -40, 'b'))).toBeUndefined();
@@ -240,7 +240,7 @@ describe('The sums of an operator', () => {
 describe('A payout above the limit', () => {
   it('shows the wallet, and reserves the money at the approval', async () => {
     const account = await newAccount();
-    await account.fund(200);
+    await account.topUp(200);
     const before = await account.balance();
     expect(codeOf(await payOut(bea, account.id, 150, 'refund'))).toBe('approval_needed');
     const waiting = await proposalOf(account.id);

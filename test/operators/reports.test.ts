@@ -28,7 +28,7 @@ describe('The reports', () => {
 
   it('sum up the servers, prices and money of each tier and region', async () => {
     const account = await newAccount();
-    await account.fund(60);
+    await account.topUp(60);
     const kept = await order(account, 'vps-1');
     const ended = await order(account, 'vps-1');
     await order(account, 'vps-2');

@@ -13,7 +13,7 @@ import { MACHINE } from '../setup/spawn.ts';
 const DATABASE_URL = await newDatabaseUrl(afterAll);
 const { db, dataDir, newAccount, operator } = await startFreehold({ DATABASE_URL });
 const account = await newAccount();
-await account.fund(100);
+await account.topUp(100);
 await operator(
   `mutation { adjustBalance(accountId: "${account.id}", amountUsd: -1.5, key: "one", reason: "=HYPERLINK(1), \\"a; b | c\\"") { balanceUsd } }`,
 );

@@ -109,7 +109,7 @@ describe('A payout from the balance', () => {
 
   it('gives the money back when the operator cancels it', async () => {
     const account = await newAccount();
-    await account.fund(50);
+    await account.topUp(50);
     const { id } = await request({ accountId: account.id, amountUsd: 50, key: 'cancelled', coin: 'USDC-BASE' });
     expect(await account.balance()).toBe(0);
     for (let i = 0; i < 2; i++)
@@ -174,7 +174,7 @@ describe('A payout from the balance', () => {
       field: 'address',
     });
     const account = await newAccount();
-    await account.fund(50);
+    await account.topUp(50);
     const [{ own }] = (await db.query<{ own: string }>(
       'select wallet_address as own from top_up where account_id = $1',
       [account.id],
@@ -270,7 +270,7 @@ describe('A payout of an unmatched payment', () => {
 
   it('takes an addition by the operator again, and no money of a top-up, if it was cancelled and sent', async () => {
     const account = await newAccount();
-    await account.fund(50);
+    await account.topUp(50);
     const ADD =
       '($id: ID!) { adjustBalance(accountId: $id, amountUsd: 50, reason: "A gift", key: "gift") { balanceUsd } }';
     await mutate(ADD, { id: account.id });

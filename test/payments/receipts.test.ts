@@ -68,7 +68,7 @@ it('An account sees no order and no transaction of another one in its receipts a
     await account.rest('POST', '/v1/servers', { service_code: 'vps-1' }),
   ];
   const names = [account.id, server.order_number, topUp.order_number, ...own.data[0].tx_ids];
-  await other.fund(30);
+  await other.topUp(30);
   const ask = async (of: typeof account, url: string, accept: string) => {
     const answer = await get(url, accept, of);
     expect(answer.status).toBe(200);

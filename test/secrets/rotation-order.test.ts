@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { freePort, MACHINE, MAIN, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { freePort, MACHINE, MAIN, newFolder, removeFolder } from '../setup/spawn.ts';
 
 const [OLD, NEW] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
 const BEFORE = { SECRET_KEY: OLD };
@@ -16,8 +17,8 @@ async function installation() {
   const DATA_DIR = newFolder();
   onTestFinished(() => removeFolder(DATA_DIR));
   const start = async (keys: Record<string, string>) => {
-    const service = await spawnService({ DATABASE_URL, DATA_DIR, ROLES: 'api', ...keys });
-    onTestFinished(() => service.kill());
+    const service = await startFreehold({ DATABASE_URL, DATA_DIR, ROLES: 'api', ...keys });
+    onTestFinished(() => service.stop());
     return service;
   };
   /** Runs a program to its end. */

@@ -10,14 +10,16 @@ import { Vault } from '../../entities/secrets.ts';
 import { USER_DATA } from '../../entities/servers/server.ts';
 import { hashPassword } from '../../resolvers/accounts/auth/password.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { freePort, MACHINE, MAIN, newFolder, removeFolder, restClient, spawnService } from '../setup/spawn.ts';
+import { startFreehold } from '../setup/freehold.ts';
+import { freePort, MACHINE, MAIN, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { firstDigest, firstVersion, sealFirst } from './first-version.ts';
 
 const [A, B] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const text = (key: Buffer) => key.toString('base64');
-const SENTENCE =
-  'Freehold cannot start. SECRET_KEY is wrong: the database has secrets under another key. ' +
-  'Start with the key that the database was made with, or name that one in SECRET_KEY_PREVIOUS.\n';
+const REFUSAL =
+  'SECRET_KEY is wrong: the database has secrets under another key. ' +
+  'Start with the key that the database was made with, or name that one in SECRET_KEY_PREVIOUS.';
+const SENTENCE = `Freehold cannot start. ${REFUSAL}\n`;
 
 /** Runs a start that fails. */
 async function failedStart(environment: Record<string, string>) {
@@ -28,6 +30,11 @@ async function failedStart(environment: Record<string, string>) {
       done({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );
   });
+}
+
+/** Starts and stops the service in this process, which is faster than one of its own. */
+async function started(environment: Record<string, string>): Promise<void> {
+  await (await startFreehold({ ROLES: 'api', ...environment })).stop();
 }
 
 function newDataDir(): string {
@@ -51,13 +58,12 @@ async function rowsOf(url: string): Promise<string> {
 describe('A service with a wrong SECRET_KEY', () => {
   it('stops with one sentence, and changes nothing', async () => {
     const DATABASE_URL = await newDatabaseUrl();
-    const service = await spawnService({ DATABASE_URL, SECRET_KEY: text(A), ROLES: 'api', DATA_DIR: newDataDir() });
-    await service.stop();
+    await started({ DATABASE_URL, SECRET_KEY: text(A) });
     const before = await rowsOf(DATABASE_URL);
     const DATA_DIR = newDataDir();
     expect(await failedStart({ DATABASE_URL, SECRET_KEY: text(B), DATA_DIR })).toEqual({ code: 1, output: SENTENCE });
     // Without SECRET_KEY it would make one.
-    expect(await failedStart({ DATABASE_URL, DATA_DIR })).toEqual({ code: 1, output: SENTENCE });
+    await expect(startFreehold({ DATABASE_URL, SECRET_KEY: '', DATA_DIR })).rejects.toThrow(REFUSAL);
     expect(existsSync(join(DATA_DIR, 'secret-key'))).toBe(false);
     expect(await rowsOf(DATABASE_URL)).toBe(before);
   });
@@ -71,12 +77,11 @@ describe('A service with a wrong SECRET_KEY', () => {
 
   it('stops if it lacks a key that another process uses', async () => {
     const DATABASE_URL = await newDatabaseUrl();
-    const settings = { DATABASE_URL, ROLES: 'api', DATA_DIR: newDataDir() };
-    await (await spawnService({ ...settings, SECRET_KEY: text(A) })).stop();
-    await (await spawnService({ ...settings, SECRET_KEY: text(B), SECRET_KEY_PREVIOUS: text(A) })).stop();
+    await started({ DATABASE_URL, SECRET_KEY: text(A) });
+    await started({ DATABASE_URL, SECRET_KEY: text(B), SECRET_KEY_PREVIOUS: text(A) });
     for (const SECRET_KEY of [text(A), text(B)])
-      expect(await failedStart({ ...settings, SECRET_KEY })).toEqual({ code: 1, output: SENTENCE });
-    await (await spawnService({ ...settings, SECRET_KEY: text(A), SECRET_KEY_PREVIOUS: text(B) })).stop();
+      await expect(startFreehold({ DATABASE_URL, SECRET_KEY })).rejects.toThrow(REFUSAL);
+    await started({ DATABASE_URL, SECRET_KEY: text(A), SECRET_KEY_PREVIOUS: text(B) });
   });
 });
 
@@ -117,9 +122,7 @@ describe('A database of the first versions', () => {
 
   it('starts with its key, and keeps second factors and user data', async () => {
     const { url, id } = await withSecrets();
-    const service = await spawnService({ DATABASE_URL: url, SECRET_KEY: text(A), ROLES: 'api' });
-    onTestFinished(() => service.kill());
-    const anonymous = restClient(service.url);
+    const { anonymous } = await startFreehold({ DATABASE_URL: url, SECRET_KEY: text(A), ROLES: 'api' });
     for (const totp_code of [new TOTP({ secret: Secret.fromBase32(SEED) }).generate(), CODE]) {
       const { body } = await anonymous('POST', '/v1/auth/login', { ...person, totp_code });
       expect(body.tokens.access_token).toMatch(/^svc_at_/);
@@ -143,10 +146,7 @@ describe('A database of the first versions', () => {
 
   it('does not start with another key', async () => {
     const { url } = await withSecrets();
-    const settings = { DATABASE_URL: url, DATA_DIR: newDataDir(), ROLES: 'api' };
-    const failed = await failedStart({ ...settings, SECRET_KEY: text(B) });
-    // The owner of the tables also reads a warning about its role.
-    expect(failed).toEqual({ code: 1, output: expect.stringContaining(SENTENCE) });
-    await (await spawnService({ ...settings, SECRET_KEY: text(A) })).stop();
+    await expect(startFreehold({ DATABASE_URL: url, SECRET_KEY: text(B) })).rejects.toThrow(REFUSAL);
+    await started({ DATABASE_URL: url, SECRET_KEY: text(A) });
   });
 });

@@ -1,9 +1,11 @@
 /** The whole service in this process, with its own database. */
 import { afterAll } from 'vitest';
 import { readConfig } from '../../config.ts';
+import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
+import { fundAccount } from './shop.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
 import { SECRET_KEY } from './vault.ts';
 
@@ -24,8 +26,10 @@ export interface TestAccount {
   accessToken: string;
   rest: RestClient;
   graphql: ReturnType<typeof graphqlClient>;
-  /** Tops up and waits for the balance. */
+  /** Has the money at once, without a top-up. */
   fund(usd: number): Promise<void>;
+  /** Tops up and waits for the balance. */
+  topUp(usd: number): Promise<void>;
   balance(): Promise<number>;
 }
 
@@ -34,6 +38,7 @@ let counter = 0;
 /** Starts the service for a test file and stops it at the end. Simulations are quick. */
 export async function startFreehold(environment: Record<string, string> = {}): Promise<Freehold> {
   const dataDir = newFolder();
+  afterAll(() => removeFolder(dataDir));
   const config = readConfig({
     DATABASE_URL: await newDatabaseUrl(afterAll),
     DATA_DIR: dataDir,
@@ -47,10 +52,7 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     ...environment,
   });
   const service = await startService({ ...config, publicUrl: `http://127.0.0.1:${config.port}` });
-  afterAll(async () => {
-    await service.stop();
-    removeFolder(dataDir);
-  });
+  afterAll(() => service.stop());
   const graphqlUrl = `${service.internalUrl}/graphql`;
   const anonymous = restClient(service.publicUrl);
   return {
@@ -59,11 +61,11 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     dataDir,
     anonymous,
     operator: graphqlClient(graphqlUrl, service.operatorToken),
-    newAccount: () => newAccount(service.publicUrl, graphqlUrl),
+    newAccount: () => newAccount(service.publicUrl, graphqlUrl, service.db),
   };
 }
 
-async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount> {
+async function newAccount(url: string, graphqlUrl: string, db: Database): Promise<TestAccount> {
   const [email, password] = [`test-${process.pid}-${++counter}@example.org`, `a password of test ${counter}`];
   const { status, body } = await restClient(url)('POST', '/v1/auth/register', { email, password });
   if (status !== 200) throw new Error(`register: ${JSON.stringify(body)}`);
@@ -78,7 +80,8 @@ async function newAccount(url: string, graphqlUrl: string): Promise<TestAccount>
     rest,
     graphql: graphqlClient(graphqlUrl, accessToken),
     balance,
-    fund: async (usd) => {
+    fund: (usd) => fundAccount(db, body.account.id, BigInt(Math.round(usd * 1_000_000))),
+    topUp: async (usd) => {
       const before = await balance();
       const opened = await rest('POST', '/v1/billing/topups', { amount_usd: usd, crypto: 'USDC-BASE' });
       if (opened.status !== 200) throw new Error(`top-up: ${JSON.stringify(opened.body)}`);
@@ -95,11 +98,17 @@ export async function leasedAgain(db: Queryable, subject: string): Promise<void>
   await eventually(async () => ((await fence()) ?? 0n) >= before! + 3n);
 }
 
-/** Waits until a condition holds. The limit is long because machines are busy. */
+/**
+ * Waits until a condition holds. The limit is long because machines are busy. Each pause is a tenth of the time until then.
+ * So looks leave the processor to the work that they wait for.
+ */
 export async function eventually<T>(probe: () => Promise<T | undefined | false>, seconds = 240): Promise<T> {
-  for (const end = Date.now() + seconds * 1000; ; await new Promise((resume) => setTimeout(resume, 20))) {
+  const begun = Date.now();
+  for (;;) {
     const found = await probe();
     if (found) return found;
-    if (Date.now() > end) throw new Error(`It did not become true within ${seconds} s: ${probe}`);
+    const waitedMs = Date.now() - begun;
+    if (waitedMs > seconds * 1000) throw new Error(`It did not become true within ${seconds} s: ${probe}`);
+    await new Promise((resume) => setTimeout(resume, Math.min(500, Math.max(20, waitedMs / 10))));
   }
 }

@@ -49,6 +49,11 @@ interface Held {
   isNew: boolean;
   sql: string;
 }
+interface LockedRow {
+  table: string;
+  key: string;
+  isFresh: boolean;
+}
 type Savepoints = [name: string, held: number][];
 type Query = (this: object, ...given: unknown[]) => unknown;
 
@@ -182,14 +187,20 @@ function report(fault: string, sql: string, before?: string): void {
 const OWN_IDS = 'array[pg_current_xact_id_if_assigned()::xid]';
 const IDS_WITH_SAVEPOINTS = `array(
   select transactionid from pg_locks where pid = pg_backend_pid() and locktype = 'transactionid')`;
-/** The rows of a table that the transaction has locked. Prepared, because PostgreSQL takes longer to plan than to run it. */
-const lockedRows = (table: string, hasSavepoints: boolean) => ({
-  name: `locked rows of ${table} ${hasSavepoints}`,
-  text: `
-    with own as materialized (select ${hasSavepoints ? IDS_WITH_SAVEPOINTS : OWN_IDS} as ids)
-    select (${KEY.get(table)})::text as key, xmax = 0 as "isFresh" from ${table}
-    where xmax = any((select ids from own)::xid[]) or xmin = any((select ids from own)::xid[])`,
-});
+/** The rows of tables that the transaction has locked. Prepared, because PostgreSQL takes longer to plan than to run it. */
+function lockedRows(tables: string[], hasSavepoints: boolean) {
+  const key = `${tables} ${hasSavepoints}`;
+  const name = names.get(key) ?? `locked rows ${names.size}`;
+  names.set(key, name);
+  const selects = tables.map(
+    (table) => `
+    select '${table}' as table, (${KEY.get(table)})::text as key, xmax = 0 as "isFresh" from ${table}
+      where xmax = any((select ids from own)::xid[]) or xmin = any((select ids from own)::xid[])`,
+  );
+  const own = `with own as materialized (select ${hasSavepoints ? IDS_WITH_SAVEPOINTS : OWN_IDS} as ids)`;
+  return { name, text: own + selects.join(' union all ') };
+}
+const names = new Map<string, string>();
 
 function listen(): void {
   const prototype = pg.Client.prototype as unknown as { query: Query };
@@ -211,20 +222,22 @@ function listen(): void {
       .filter((table) => RANK.has(table) && !locks.some((one) => one.table === table));
     if (!locks.length && !inserted.length) return answer;
     return answer.then(async (result) => {
-      const rows = async (table: string, isNew = false) => {
-        const answered = (await query.call(this, lockedRows(table, trace.hasSavepoints))) as {
-          rows: { key: string; isFresh: boolean }[];
-        };
-        return answered.rows.filter((row) => !isNew || row.isFresh).map(({ key }) => key);
-      };
+      const asked = [...new Set([...inserted, ...locks.map(({ table }) => table)])].filter(
+        (table) => RANK.has(table) && !UNDER_ACCOUNT.has(table),
+      );
       try {
-        for (const table of inserted) trace.inserted(table, await rows(table), sql);
+        const { rows: found } = asked.length
+          ? ((await query.call(this, lockedRows(asked, trace.hasSavepoints))) as { rows: LockedRow[] })
+          : { rows: [] };
+        const rows = (table: string, isNew = false) =>
+          found.filter((row) => row.table === table && (!isNew || row.isFresh)).map(({ key }) => key);
+        for (const table of inserted) trace.inserted(table, rows(table), sql);
         for (const one of locks)
           if (UNDER_ACCOUNT.has(one.table)) {
             if ((result as pg.QueryResult).rowCount) trace.lockedUnderAccount(one.table, sql);
           } else if (RANK.has(one.table)) {
-            if (one.upserts) trace.inserted(one.table, await rows(one.table, true), sql);
-            trace.locked(one, await rows(one.table), sql);
+            if (one.upserts) trace.inserted(one.table, rows(one.table, true), sql);
+            trace.locked(one, rows(one.table), sql);
           } else report(`${one.table} has no place in the order`, sql);
       } catch {
         // The connection is gone, and the transaction with it.

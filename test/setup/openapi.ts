@@ -86,15 +86,18 @@ function validatorOf(document: Document): ProblemsOf {
   ajv.addSchema(closed(document), 'document');
   const compiled = new Map<string, ValidateFunction>();
   return (place, value) => {
-    const pointer = place.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
-    const validate = compiled.get(pointer) ?? ajv.getSchema(`document#/${pointer}`)!;
-    compiled.set(pointer, validate);
+    const key = place.join(' ');
+    const validate = compiled.get(key) ?? ajv.getSchema(`document#/${pointerTo(place)}`)!;
+    compiled.set(key, validate);
     validate(value);
     return (validate.errors ?? []).map(
       ({ instancePath, message, params }) => `${instancePath || 'the value'} ${message} ${JSON.stringify(params)}`,
     );
   };
 }
+
+const pointerTo = (place: readonly string[]): string =>
+  place.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
 
 /** Closes all objects of the document. Clients ignore unknown members; tests must not. */
 export function closed(schema: Document): Document {
@@ -157,15 +160,17 @@ function bodyProblems(document: Document, place: string[], { headers, text }: Re
 
 let service: Check | undefined;
 
+/** Checks an answer of /v1. */
+export const check: Check = (method, url, reply) => {
+  service ??= checkerOf(openapi(readOperations(schema), 'http://localhost'));
+  service(method, url, reply);
+};
+
 /** Calls `fetch` and checks answers of /v1. Use it for answers that end. */
 export const checkedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init);
   const request = input instanceof Request ? input : { url: String(input), method: init?.method ?? 'GET' };
-  service ??= checkerOf(openapi(readOperations(schema), 'http://localhost'));
-  service(request.method, request.url, {
-    status: response.status,
-    headers: response.headers,
-    text: await response.clone().text(),
-  });
+  const { status, headers } = response;
+  check(request.method, request.url, { status, headers, text: await response.clone().text() });
   return response;
 };

@@ -104,26 +104,15 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
     new Provisioning({ ...provisioningOptions, ...changes });
   const provisioning = newProvisioning({});
   const worker = provisioning.newWorker();
-  const fund = (accountId: string, amountMicros: bigint) =>
-    db.transaction(async (tx) => {
-      const sides = { debit: ADJUSTMENT, credit: available(accountId) };
-      await post(tx, accountId, {
-        kind: 'topup',
-        ...sides,
-        amountMicros,
-        externalKey: newId('xfr'),
-        description: 'Funds',
-      });
-    });
   return {
     ...{ db, folder, driver, provisioning, newProvisioning },
     url: (db.source.options as { url: string }).url,
-    fund,
+    fund: (accountId, micros) => fundAccount(db, accountId, micros),
     account: async (micros) => {
       const id = newId('acct');
       await db.query(`insert into account (id, kind) values ($1, 'AGENT')`, [id]);
       await db.transaction((tx) => openBalance(tx, id));
-      if (micros) await fund(id, micros);
+      if (micros) await fundAccount(db, id, micros);
       return id;
     },
     server: async (accountId, set = {}) => {
@@ -177,6 +166,14 @@ export async function openShop<Driver extends SimulatedDriver = RefusingDriver>(
     balanced: async () => (await verifyBooks(db)).balanced,
   };
 }
+
+/** Posts money to the balance of an account, as a top-up does in the end. */
+export const fundAccount = (db: Database, accountId: string, amountMicros: bigint): Promise<void> =>
+  db.transaction(async (tx) => {
+    const sides = { debit: ADJUSTMENT, credit: available(accountId) };
+    const rest = { amountMicros, externalKey: newId('xfr'), description: 'Funds' };
+    await post(tx, accountId, { kind: 'topup', ...sides, ...rest });
+  });
 
 /** The drivers of a service with one driver for all servers. */
 export const bothKinds = (driver: HardwareDriver) => ({ VPS: driver, DEDICATED: driver });

@@ -56,7 +56,7 @@ describe('A message', () => {
     const account = await newAccount();
     const to = await receiver();
     await register(account, to.url, { event_filter: ['server.*', 'topup.*'] });
-    await account.fund(50);
+    await account.topUp(50);
     const { body: ordered } = await account.rest('POST', '/v1/servers', {
       service_code: 'vps-1',
       root_password: 'a password of twelve',

@@ -9,7 +9,7 @@ import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { type Answer, type RestClient, restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 
-const { db, newAccount, publicUrl } = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600' });
+const { db, newAccount, publicUrl } = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.2' });
 
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
 const WEBHOOK = { url: 'https://93.184.215.14/' };

@@ -220,6 +220,7 @@ describe.runIf(hasChromium)('The console', () => {
   it.each(['light', 'dark'] as const)('has no serious fault of accessibility on any page (%s)', async (colorScheme) => {
     await order(`seen-${colorScheme}`);
     const page = await openPage(operatorToken, '', { colorScheme });
+    await page.evaluate(axe.source);
     for (const { path, title } of [{ path: '', title: 'Today' }, ...PAGES]) {
       await page.evaluate((hash) => {
         location.hash = hash;
@@ -242,9 +243,8 @@ describe.runIf(hasChromium)('The console', () => {
   });
 });
 
-/** The serious and critical faults that axe finds in the page. */
+/** The serious and critical faults that axe, which the page has loaded, finds in it. */
 async function faultsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
     const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
     return violations.map(({ impact, id, nodes }) => ({ impact, text: `${id}: ${nodes[0]?.html}` }));

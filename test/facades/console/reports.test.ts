@@ -39,7 +39,7 @@ describe.runIf(hasChromium)('A report of the console', () => {
   beforeAll(async () => {
     await start();
     const account = await newAccount();
-    await account.fund(30);
+    await account.topUp(30);
     const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'sold' });
     await account.rest('GET', `/v1/servers/${body.order_number}?wait_for=running`);
     const REMOVE =

@@ -43,7 +43,7 @@ describe('A subscription', () => {
     const topUps = listen(account.accessToken, 'subscription { topUpUpdated { status creditedUsd } }');
     await eventually(async () => balance.messages.length === 1);
     expect(balance.messages[0].balanceChanged.balanceUsd).toBe(0);
-    await account.fund(100);
+    await account.topUp(100);
     await eventually(async () => balance.messages.at(-1).balanceChanged.balanceUsd === 102);
     await eventually(async () => topUps.messages.at(-1)?.topUpUpdated.status === 'CONFIRMED');
     expect(topUps.messages.at(-1).topUpUpdated.creditedUsd).toBe(102);
@@ -133,7 +133,7 @@ describe('A subscription', () => {
       for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) text += chunk;
     })();
     await eventually(async () => text.includes('"balanceUsd":0'));
-    await account.fund(30);
+    await account.topUp(30);
     await eventually(async () => text.includes('"balanceUsd":30'));
     await account.rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
     await read;

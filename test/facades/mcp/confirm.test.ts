@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { AGENTS, NEWEST } from './agents.ts';
 
-const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600' });
+const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.2' });
 const url = new URL(`${freehold.publicUrl}/mcp`);
 
 async function withServer() {

@@ -129,12 +129,9 @@ describe('A session', () => {
 });
 
 it('A stopping service opens no stream for a request that is still arriving', async () => {
-  const folder = newFolder();
-  onTestFinished(() => removeFolder(folder));
-  const service = await spawnService({ DATABASE_URL: await newDatabaseUrl(onTestFinished), DATA_DIR: folder });
-  onTestFinished(() => service.kill());
-  const session = await rawClient(`${service.url}/mcp`).initialize();
-  const { hostname, port } = new URL(service.url);
+  const { publicUrl, stop } = await startFreehold();
+  const session = await rawClient(`${publicUrl}/mcp`).initialize();
+  const { hostname, port } = new URL(publicUrl);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   let answer = '';
@@ -144,15 +141,15 @@ it('A stopping service opens no stream for a request that is still arriving', as
   const headers = { Host: hostname, Accept: HEADERS.accept, 'Mcp-Session-Id': session };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`GET /mcp HTTP/1.1\r\n${lines.join('')}`);
-  const stopped = service.stop();
+  const stopped = stop();
   await eventually(() =>
-    fetch(service.url).then(
+    fetch(publicUrl).then(
       () => false,
       () => true,
     ),
   );
   socket.write('\r\n');
-  expect(await stopped).toBe(0);
+  await stopped;
   await closed;
   // The service may close the connection before it reads the request.
   expect(answer).toMatch(/^(HTTP\/1\.1 503|$)/);
@@ -186,8 +183,8 @@ it('Connected clients go on after a kill and a restart of the service', async ()
   const agents: Agent[] = [];
   for (const [, , connect] of AGENTS) agents.push(await connect(url, { credential, user }));
   await first.kill();
-  const second = await spawnService(environment);
-  onTestFinished(async () => void (await second.stop()));
+  const { stop } = await startFreehold(environment);
+  onTestFinished(stop);
   for (const agent of agents) {
     const { content } = await agent.call('get_server', { order_number });
     expect([agent.version, content.status]).toEqual([agent.version, 'running']);

@@ -68,10 +68,10 @@ describe('An account that never paid', () => {
   });
 
   it('still pays, and has no such limit afterwards', async () => {
-    const { fund, addKey, fail } = await newcomer();
+    const { topUp, addKey, fail } = await newcomer();
     for (let i = 0; i < PER_HOUR; i++) await fail();
     expect((await addKey()).status).toBe(429);
-    await fund(30);
+    await topUp(30);
     await eventually(async () => (await addKey()).status === 200);
     expect((await addKey()).headers.get('ratelimit-policy')).not.toContain('unpaid');
   });
@@ -112,7 +112,7 @@ describe('An account that never paid', () => {
   });
 
   it('opens some sessions an hour without a credential, and more after it has paid', async () => {
-    const { email, password, fund } = await newcomer();
+    const { email, password, topUp } = await newcomer();
     const login = () => limited.anonymous('POST', '/v1/auth/login', { email, password });
     for (let i = 1; i < PER_HOUR; i++) expect((await login()).status).toBe(200);
     const { status, body } = await login();
@@ -120,7 +120,7 @@ describe('An account that never paid', () => {
     expect(body.detail).toBe(
       'An account that never paid or is suspended opens 6 sessions in an hour. Use one of them, pay, or wait.',
     );
-    await fund(30);
+    await topUp(30);
     expect((await login()).status).toBe(200);
   });
 
@@ -132,7 +132,7 @@ describe('An account that never paid', () => {
     expect([status, body.code]).toEqual([429, 'rate_limited']);
     expect((await refresh(tokens.refresh_token)).body.code).toBe('refresh_token_reused');
     const [paid, from] = [await refresher(), newAddress()];
-    await paid.fund(30);
+    await paid.topUp(30);
     token = paid.tokens.refresh_token;
     await paid.counted();
     for (let i = 0; i <= PER_HOUR; i++) token = (await paid.refresh(token, from)).body.tokens.refresh_token;
@@ -175,8 +175,8 @@ describe('An account that never paid', () => {
       return (await limited.db.query<{ entries: number }>(sql, [ids]))[0]!.entries;
     };
     await eventually(async () => (await count()) === 4 * PER_HOUR);
-    const { rest, id, fund, counted } = await newcomer();
-    await fund(30);
+    const { rest, id, topUp, counted } = await newcomer();
+    await topUp(30);
     await counted();
     const key = (await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'full' })).body;
     await rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
@@ -191,7 +191,7 @@ describe('An account that never paid', () => {
 describe('A suspended account that has paid', () => {
   const suspended = async () => {
     const account = await newcomer();
-    await account.fund(30);
+    await account.topUp(30);
     await account.counted();
     await limited.operator(`mutation { suspendAccount(id: "${account.id}", reason: "A flood") { id } }`);
     return account;

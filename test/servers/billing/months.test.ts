@@ -30,8 +30,8 @@ describe('A server whose month has ended', () => {
     await eventually(async () => Date.parse((await account.rest('GET', path)).body.paid_until) > Date.now());
     const { body } = await account.rest('GET', '/v1/account/usage');
     expect(body.data[0]).toMatchObject({ kind: 'renewal', amount_usd: -6, hours: 730, order_number: path.slice(12) });
-    expect(await account.balance()).toBe(90);
-    expect(body.total_usd).toBe(90);
+    expect(await account.balance()).toBe(88);
+    expect(body.total_usd).toBe(88);
   });
 
   it('is suspended if the balance does not suffice, and runs again after the next top-up', async () => {

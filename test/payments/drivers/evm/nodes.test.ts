@@ -70,11 +70,11 @@ describe.skipIf(NO_ANVIL)('With nodes that disagree', () => {
     one.lag = () => ((requests++ * 7) % 11 < 2 ? 15 : 0);
     other.isBusy = true;
     for (let round = 0; round < 2; round++) expect(await (await credited(40)).balance()).toBe(40);
-    one.heads = 0;
-    await eventually(async () => {
+    for (let block = 0; block < 30; block++) {
+      one.heads = 0;
       await anvil.control.mine({ blocks: 1 });
-      return one.heads > 30;
-    }, 150);
+      await eventually(async () => one.heads);
+    }
     expect(await reversals()).toBe(0);
   });
 
