@@ -41,6 +41,9 @@ export const networkOf = (address: string): string => networkWithin(address, 64)
  */
 export const siteOf = (address: string): string => networkWithin(address, 48);
 
+/** The site of a free account. Circuits are new in a second, so all of them are one. */
+export const freeSiteOf = (address: string): string => (isCircuit(address) ? 'circuits' : siteOf(address));
+
 function networkWithin(address: string, bits: number): string {
   const bare = bareAddress(address);
   if (isIPv4(bare)) return bare;

@@ -1,7 +1,7 @@
 /** Few places for work, at which groups of callers take turns. So a flood from one group delays that group. */
 import { randomInt } from 'node:crypto';
 import { ApiError } from './errors.ts';
-import { siteOf } from './networks.ts';
+import { freeSiteOf } from './networks.ts';
 
 const RETRY_SECONDS = 2;
 
@@ -42,9 +42,13 @@ export class Turns {
     this.#placesOfGroup = limits.placesOfGroup ?? limits.places;
   }
 
-  /** Does the work at the turn of its group. @throws ApiError rate_limited if too much waits, or the error of the work */
-  async run<T>(group: string, work: () => Promise<T>): Promise<T> {
-    const leave = await this.enter(group);
+  /**
+   * Does the work at the turn of its group.
+   * @param signal ends the wait of a caller who has gone
+   * @throws ApiError rate_limited if too much waits, unavailable at the signal, or the error of the work
+   */
+  async run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const leave = await this.enter(group, signal);
     try {
       return await work();
     } finally {
@@ -148,7 +152,7 @@ export interface Customer {
 
 /**
  * Turns for calls to the outside, which every account may cause. Each account waits for its own work. Free accounts are easy to
- * make. So those of a site share turns, and all have half of the places.
+ * make. So those of a site share turns, one after the other, and all have half of the places.
  */
 export class CustomerTurns {
   readonly #accounts: Turns;
@@ -157,15 +161,20 @@ export class CustomerTurns {
 
   constructor({ placesOfSite, ...limits }: CustomerTurnLimits) {
     this.#accounts = new Turns(limits);
-    // An account that waits here for itself keeps no place of its site.
-    this.#free = new Turns({ ...limits, places: Number.POSITIVE_INFINITY });
-    this.#sites = new Turns({ ...limits, places: limits.places / 2, placesOfGroup: placesOfSite });
+    // An account waits at its site once, and here for itself. So a neighbour waits behind the accounts, not behind their work.
+    this.#free = new Turns({ ...limits, places: Number.POSITIVE_INFINITY, placesOfGroup: 1 });
+    const sites = { places: limits.places / 2, placesOfGroup: placesOfSite, waitingOfGroup: limits.waiting };
+    this.#sites = new Turns({ ...limits, ...sites });
   }
 
-  /** Does the work at the turn of the customer. @throws ApiError rate_limited if too much waits, or the error of the work */
-  run<T>({ accountId, address, hasPaid }: Customer, work: () => Promise<T>): Promise<T> {
-    const atTurn = () => this.#accounts.run(accountId, work);
+  /**
+   * Does the work at the turn of the customer.
+   * @param signal ends the wait of a customer who has gone, or was refused
+   * @throws ApiError rate_limited if too much waits, unavailable at the signal, or the error of the work
+   */
+  run<T>({ accountId, address, hasPaid }: Customer, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const atTurn = () => this.#accounts.run(accountId, work, signal);
     if (hasPaid) return atTurn();
-    return this.#free.run(accountId, () => this.#sites.run(siteOf(address ?? ''), atTurn));
+    return this.#free.run(accountId, () => this.#sites.run(freeSiteOf(address ?? ''), atTurn, signal), signal);
   }
 }

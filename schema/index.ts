@@ -60,7 +60,7 @@ export {
   type FieldError,
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
-export { isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
+export { freeSiteOf, isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';

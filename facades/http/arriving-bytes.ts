@@ -3,7 +3,7 @@
  * connections whose bodies began first: other bodies take a moment.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isCircuit, siteOf } from '../../schema/index.ts';
+import { freeSiteOf } from '../../schema/index.ts';
 import { declaredBytes } from './request-bodies.ts';
 
 const MIB = 1024 * 1024;
@@ -34,7 +34,7 @@ export class ArrivingBytes {
   /** Counts the body of a request until it ends. Call it before a part of the body is read. May close connections. */
   watch(request: IncomingMessage, response: ServerResponse, address: string): void {
     if (!declaredBytes(request)) return;
-    const name = isCircuit(address) ? 'circuits' : siteOf(address);
+    const name = freeSiteOf(address);
     const { push } = request;
     const note = (bytes: number) => this.#note(name, request, bytes);
     const forget = () => this.#forget(name, request);

@@ -8,7 +8,7 @@
  * logging in.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { atTurnOf, callsCountAs, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
+import { atTurnOf, callsCountAs, freeSiteOf, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
@@ -220,7 +220,7 @@ export class RateLimits {
         : [limit(`unpaid ${change} ${kind} ${accountId}`, 1, UNPAID)];
     // Neighbours cannot keep an account from paying.
     if (address === null || change === 'payment') return own;
-    const [network, site] = [networkOf(address), isCircuit(address) ? 'circuits' : siteOf(address)];
+    const [network, site] = [networkOf(address), freeSiteOf(address)];
     return (kind) => {
       const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');
       return [

@@ -119,9 +119,13 @@ async function reserve(
   const x402 = available(context);
   beforeOutsideCall();
   // Verifies and reads in the background, because refusals of the credential and of the sale come first.
-  const verifying = x402.verification.verify(payment, buyer);
+  const refused = new AbortController();
+  const verifying = x402.verification.verify(payment, buyer, AbortSignal.any([context.signal, refused.signal]));
   verifying.catch(() => {});
-  const amountMicros = await openPriceOf(context, sale);
+  const amountMicros = await openPriceOf(context, sale).catch((error) => {
+    refused.abort();
+    throw error;
+  });
   const fault = await x402.fault(payment, amountMicros, verifying);
   if (fault === undefined) return x402.reserve(payment, buyer, context.requestId, context.limits.openPayments);
   // A faster request with the same payment may be the reason why the payment counts as used.

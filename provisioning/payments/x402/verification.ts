@@ -23,12 +23,16 @@ export class Verification {
     this.#driver = driver;
   }
 
-  /** The reason why a payment cannot be settled; undefined: it can. @throws ApiError if the driver cannot tell at the moment */
-  async verify(payment: SignedPayment, customer: Customer): Promise<string | undefined> {
+  /**
+   * The reason why a payment cannot be settled; undefined: it can.
+   * @param signal ends the wait for a turn
+   * @throws ApiError if the driver cannot tell at the moment
+   */
+  async verify(payment: SignedPayment, customer: Customer, signal: AbortSignal): Promise<string | undefined> {
     const { authorization, signature } = payment;
     const mismatch = mismatchOf(this.#driver.terms, payment, authorization.value);
     const verify = () => this.#driver.verify(authorization, signature, AbortSignal.timeout(VERIFY_TIMEOUT_MS));
-    return mismatch ?? this.#turns.run(customer, verify).catch(refuseForNow);
+    return mismatch ?? this.#turns.run(customer, verify, signal).catch(refuseForNow);
   }
 
   /** Whether the payer has signed a payment. @throws ApiError if the driver cannot tell at the moment */
