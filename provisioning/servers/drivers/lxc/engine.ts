@@ -20,6 +20,7 @@ import {
   MARK,
   namesOf,
   type Place,
+  powerOf,
   presentOf,
 } from './instance.ts';
 import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
@@ -231,8 +232,7 @@ export class LxcEngine {
       .catch(again)
       .catch(async (error) => {
         signal.throwIfAborted();
-        const { status } = answering(await this.#client.get<Instance>(path, signal));
-        if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
+        if (powerOf(answering(await this.#client.get<Instance>(path, signal))) !== power) throw error;
       });
   }
 
