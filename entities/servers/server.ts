@@ -40,6 +40,8 @@ export type ServerChange = {
   id: string;
   /** The status that a failed change restores. */
   from: 'RUNNING' | 'STOPPED';
+  /** The operator turns the server off, so it is STOPPED when its change ends or fails. */
+  endsOff?: true;
 } & (
   | { operation: 'start' | 'stop' | 'reboot' | 'reset' }
   | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[] }
@@ -164,7 +166,7 @@ export const SERVER_LIFECYCLE: ToldLifecycle<Server, ServerStatus> = {
     STOPPED: ['STARTING', 'REBUILDING', 'RESIZING', 'SUSPENDED', 'DELETING'],
     STARTING: ['RUNNING', 'STOPPED', 'DELETING'],
     STOPPING: ['STOPPED', 'RUNNING', 'DELETING'],
-    REBOOTING: ['RUNNING', 'DELETING'],
+    REBOOTING: ['RUNNING', 'STOPPED', 'DELETING'],
     REBUILDING: ['RUNNING', 'STOPPED', 'DELETING'],
     RESIZING: ['STOPPED', 'DELETING'],
     SUSPENDED: ['RUNNING', 'STOPPED', 'DELETING'],

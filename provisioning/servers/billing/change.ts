@@ -27,7 +27,8 @@ export async function completeChange(tx: Transaction, server: Server, set: Parti
   const more = { data: { operation }, ...(isUpdate && { event: 'server.updated' as const }) };
   const price = operation === 'resize' ? RESIZED_PRICE : {};
   const well = { ...set, ...price, ...ENDED, failureCode: null, failureMessage: null };
-  const { updatedAt } = await move(tx, server, ENDS[operation].status, well, more);
+  const status = change.endsOff ? 'STOPPED' : ENDS[operation].status;
+  const { updatedAt } = await move(tx, server, status, well, more);
   if (change.operation === 'resize') await completeResize(tx, server, change, updatedAt);
 }
 
@@ -38,7 +39,8 @@ export async function undoChange(tx: Transaction, server: Server): Promise<Serve
   const lost = operation === 'rebuild' ? ' Its data may be gone.' : '';
   const failureMessage = `The server could not be ${ENDS[operation].done}.${lost} You were not charged for it. Try again later.`;
   const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };
-  const stable = await move(tx, server, change.from, set, { event: 'server.action_failed', data: { operation } });
+  const to = change.endsOff ? 'STOPPED' : change.from;
+  const stable = await move(tx, server, to, set, { event: 'server.action_failed', data: { operation } });
   if (change.operation === 'resize') await undoResize(tx, server, change);
   return stable;
 }

@@ -84,7 +84,8 @@ export async function endResumes(tx: Transaction, accountId: string): Promise<Se
 export async function completeResume(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil: PAID_UNTIL };
   const well = { failureCode: null, failureMessage: null };
-  const moved = await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
+  const to = change.endsOff ? 'STOPPED' : change.from;
+  const moved = await move(tx, server, to, { ...set, ...well }, { data: { operation: 'resume' } });
   await transferHeld(tx, server, change, 'capture', { periodFrom: moved.updatedAt, periodTo: moved.paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',

@@ -88,7 +88,10 @@ const underLock = (server: Server, outcome: Outcome): Outcome => ({
     outcome.commit &&
     (async (tx) => {
       const locked = await LOCK_SERVER.first(tx, [server.orderNumber]);
-      const isSame = locked?.status === server.status && locked.change?.id === server.change?.id;
+      const isSame =
+        locked?.status === server.status &&
+        locked.change?.id === server.change?.id &&
+        locked.change?.endsOff === server.change?.endsOff;
       if (!isSame) throw new Conflict(`${server.orderNumber} has changed meanwhile.`);
       await outcome.commit!(tx);
     }),

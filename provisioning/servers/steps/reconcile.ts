@@ -146,9 +146,9 @@ async function call(step: Act, { task, work, wanted, spec }: Action): Promise<Ob
   const { server, driver } = work;
   const change = changeOf(server);
   const refused = task.data.refusals ? `-${task.data.refusals}` : '';
-  // A machine that moves is turned off and on by the same task.
-  const away = wanted.host && step === 'off' ? '-away' : '';
-  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}${away}`;
+  // The same task has another call for the machine: it moves, or its change began before the operator turned it off.
+  const off = step === 'off' && (wanted.host || change?.endsOff) ? '-off' : '';
+  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}${off}`;
   if (step === 'move') {
     if (!driver.move) throw new DriverError('rejected', 'The engine cannot move machines.');
     return driver.move(keyOf(server), wanted.host!, task.aborted);

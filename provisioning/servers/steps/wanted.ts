@@ -37,6 +37,10 @@ const ONCE: Partial<Record<ServerChange['operation'], Once>> = {
   resize: 'resize',
 };
 
+/** A machine that ends off needs no restart before. */
+const onceOf = ({ operation, endsOff }: ServerChange): Once | undefined =>
+  endsOff && operation !== 'rebuild' ? undefined : ONCE[operation];
+
 /** The change that is in progress. A server that was deleted during a change still has it. */
 export const changeOf = ({ status, change }: Server): ServerChange | null =>
   CHANGING.has(status) || status === 'SUSPENDED' ? change : null;
@@ -78,11 +82,10 @@ export function wantedOf(
     size,
     image,
     exists: status === 'SUSPENDED' && !change ? null : status !== 'FAILED' && status !== 'DELETING',
-    power: ON.has(status) || isResumed ? 'on' : 'off',
+    power: (ON.has(status) || isResumed) && !change?.endsOff ? 'on' : 'off',
     host: relocation?.open ? relocation.to : null,
     // The engine has the last word on a machine of an order, even if an earlier call was lost.
-    once:
-      isOrder && created === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
+    once: isOrder && created === undefined ? 'create' : (change && change.id !== done && onceOf(change)) || null,
     remedy: remedyOf(server, task),
     proof: isOrder,
     late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),
