@@ -107,6 +107,6 @@ async function exhausted({ subject, data, step }: LeasedTask, tx: Transaction): 
   const status = server?.status;
   const isKept = server && (await giveUpRelocation(tx, server));
   if (status === 'RUNNING' || status === 'STOPPED') return isKept ? step : undefined;
-  if (status === 'SUSPENDED') await reportUnresumed(tx, server!, step);
+  if (status === 'SUSPENDED') await reportUnresumed(tx, server!);
   return server && (await abandon(tx, server, data)) ? UNDO : step;
 }
