@@ -1,8 +1,8 @@
 /** All transitions of the contract's table, and no others, made by requests and the steps of the worker. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { newId } from '../../../entities/ids.ts';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
-import { newId } from '../../../entities/ids.ts';
 import { resumeAffordable } from '../../../provisioning/servers/billing/resume.ts';
 import { suspend } from '../../../provisioning/servers/billing/suspend.ts';
 import { SERVER_LANE } from '../../../provisioning/servers/task.ts';

@@ -1,4 +1,4 @@
-/** A change fails while its engine is away, and the customer asks for another before the worker has undone the first. */
+/** A change fails while its engine is away. The customer asks for another before the worker has undone it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MachineKey } from '../../../provisioning/servers/drivers/driver.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
