@@ -59,10 +59,6 @@ export const PROPOSAL_LIFECYCLE: Lifecycle<Proposal, ProposalState> = {
   transitions: TRANSITIONS,
 };
 
-/** The sum, without signs, that the operator $1 moved in the last 24 hours without an approval. */
-export const SUM_PASSED = statement({ passedMicros: column.bigint() })`
-  select coalesce(sum(abs(amount_micros)), 0)::bigint as passed_micros from proposal
-    where proposer_id = $1 and state = 'WITHIN_LIMIT' and created_at > now() - interval '24 hours'`;
 /** The oldest $1 proposals that wait, also expired ones. */
 export const LIST_OPEN_PROPOSALS = statement(Proposal.columns)`
   select ${columnsOf(Proposal)} from proposal where state = 'OPEN' order by id limit $1`;
@@ -73,11 +69,21 @@ export const LIST_OVER_PROPOSALS = statement({ id: column.key() })`
 export const IS_PROPOSAL_OPEN = statement({ open: column.boolean() })`
   select exists (select from proposal where id = $1 and state = 'OPEN' and expires_at > now()) as open`;
 
-/** An operator approves so many days after an owner gave the operator a role or a way in. */
+/** For so many days an operator is new, after an owner gave a role or a way in. */
 const POWER_DAYS = 7;
-/** The last such act on the operator $1, while it is younger, and the end of the wait. New recovery codes are no such act. */
+/** The acts that make an operator new. New recovery codes are no such act. */
+const NEW_POWER_SQL = `account_id = '${OPERATOR_ACCOUNT}' and type = 'operator.updated'
+      and created_at > now() - interval '${POWER_DAYS} days' and data->>'renewed' is distinct from 'recovery_codes'`;
+/** The last such act on the operator $1, and the end of the wait. */
 export const FIND_NEW_POWER = statement({ at: column.timestamp(), until: column.timestamp() })`
   select created_at as at, created_at + interval '${POWER_DAYS} days' as until from event
-    where account_id = '${OPERATOR_ACCOUNT}' and subject = $1 and type = 'operator.updated'
-      and created_at > now() - interval '${POWER_DAYS} days' and data->>'renewed' is distinct from 'recovery_codes'
-    order by id desc limit 1`;
+    where subject = $1 and ${NEW_POWER_SQL} order by id desc limit 1`;
+/**
+ * The sum, without signs, that the operator $1 moved in the last 24 hours without an approval. All new operators count
+ * together, because an owner can make many.
+ */
+export const SUM_PASSED = statement({ passedMicros: column.bigint() })`
+  with new_operator as (select subject from event where ${NEW_POWER_SQL})
+  select coalesce(sum(abs(amount_micros)), 0)::bigint as passed_micros from proposal
+    where state = 'WITHIN_LIMIT' and created_at > now() - interval '24 hours'
+      and (proposer_id = $1 or ($1 in (select subject from new_operator) and proposer_id in (select subject from new_operator)))`;

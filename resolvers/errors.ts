@@ -26,14 +26,23 @@ export function found<T>(thing: T | undefined | null | false, detail?: string): 
 
 /** ` Did you mean name?`, or an empty text if no candidate is similar. */
 export function suggestion(name: string, candidates: readonly string[]): string {
+  const near = nearest(name, candidates);
+  return near === undefined ? '' : ` Did you mean ${near}?`;
+}
+
+/** The candidate that begins like a word, or else has the fewest other letters. Undefined: none is similar. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const sought = word.toLowerCase();
+  const begun = candidates.find((candidate) => sought.length > 2 && candidate.toLowerCase().startsWith(sought));
+  if (begun) return begun;
   let best: string | undefined;
-  let least = Math.max(2, Math.floor(name.length * 0.4)) + 1;
+  let least = Math.max(word.length > 4 ? 2 : 1, Math.floor(word.length * 0.4)) + 1;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - name.length) >= least) continue;
-    const distance = levenshtein(name.toLowerCase(), candidate);
+    if (Math.abs(candidate.length - word.length) >= least) continue;
+    const distance = levenshtein(sought, candidate.toLowerCase());
     if (distance < least) [best, least] = [candidate, distance];
   }
-  return best === undefined ? '' : ` Did you mean ${best}?`;
+  return best;
 }
 
 /** The number of inserted, deleted and changed letters between two words. */

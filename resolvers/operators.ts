@@ -125,7 +125,10 @@ export const setOperatorRole = (
   seen?: OperatorRole | null,
 ): Promise<Operator> =>
   change(context, id, { role }, async (tx) => {
-    requireSeen('the role', found(await find(tx, Operator, { id })).role, seen);
+    const present = found(await find(tx, Operator, { id }));
+    requireSeen('the role', present.role, seen);
+    // Its event would keep the operator from approving for days.
+    if (present.role === role) throw invalid('role', 'The operator has this role already.');
     if (!mayCall(role, 'owner')) await disableWebhooks(tx, context, id);
     await endSessions(tx, id);
     return found(await SET_ROLE.first(tx, [id, role]));

@@ -24,6 +24,9 @@ export type SshKey = RowOf<typeof SshKey>;
 /** A condition: the key has not expired. The worker deletes an expired one a moment later. */
 export const IS_USABLE_SSH_KEY = '(expires_at is null or expires_at > now())';
 
+/** The ids and names of the keys of the account $1. */
+export const NAME_SSH_KEYS = statement({ code: column.text(), name: column.text() })`
+  select id as code, name from ssh_key where account_id = $1 and ${IS_USABLE_SSH_KEY} order by id`;
 /** The seconds until the key $1 expires; null: it never does. */
 export const FIND_SSH_KEY_SECONDS = statement({ seconds: nullable(column.real()) })`
   select extract(epoch from expires_at - now())::float8 as seconds from ssh_key where id = $1`;

@@ -92,24 +92,27 @@ const orderSql = (head: string, starts: string, first: number): string => `
   select ${columnsOf(Server, 'ordered')}, ${WEBHOOK_IDS_SQL} from ordered`;
 const ORDERED = { ...Server.columns, webhookIds: column.textArray() };
 
+/** The SSH keys $11 still stand: the end of a credential may have deleted one since the order read them. */
+const HAS_KEYS = `not exists (select from unnest($11::text[]) wanted (id) where not exists (
+  select from ssh_key where ssh_key.id = wanted.id and ssh_key.account_id = $1 and ${IS_USABLE_SSH_KEY}))`;
 const IS_UNSUSPENDED = 'not exists (select from account where account.id = $1 and suspended_at is not null)';
 /** $19 the number of servers that the account may have, $20 and $21 the `Spender`. $22 the credential that must be open, or null. */
 const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
 /**
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, is
- * suspended, has too many servers, or finds no capacity. Or the credential has ended.
+ * suspended, has too many servers, or finds no capacity. Or the credential or an SSH key has ended.
  */
 export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1', image: '$10' })},
-  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ${IS_UNSUSPENDED} and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
+  ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ${IS_UNSUSPENDED} and ${HAS_KEYS} and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
     `${startTaskSql('ordered', TASK, 'host')},`,
     AFTER_TASK,
   )}`;
 /** Writes an order whose payment is still to come. It holds no money and claims no capacity. No row: the account is suspended. */
 export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
   ${orderSql(
-    `paid as (select $1::text as account_id, $2::bigint, $3::text where ${IS_UNSUSPENDED}),
+    `paid as (select $1::text as account_id, $2::bigint, $3::text where ${IS_UNSUSPENDED} and ${HAS_KEYS}),
   room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host, null::text as engine)`,
     '',
     19,

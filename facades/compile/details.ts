@@ -1,12 +1,13 @@
 /**
  * Reports the errors of an input, field by field. It runs only after GraphQL has refused the input, and validates it against
- * the public JSON Schema. No message repeats a value, because a value may be a secret.
+ * the public JSON Schema. A message repeats the value, unless the field may have a secret.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError, suggestion } from '../../schema/index.ts';
+import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError } from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { meant } from './near-names.ts';
 
 /** The most errors of an answer. */
 export const ERRORS_MAX = 50;
@@ -18,7 +19,7 @@ export function checker(schema: JsonSchema, root = ''): (value: unknown) => Fiel
     validate ??= ajv().compile(schema);
     if (validate(new Reading().of(schema, value))) return [];
     const reported = validate.errors!.filter(isOutermost).slice(0, ERRORS_MAX);
-    const errors = reported.map((error) => fieldError(error, root));
+    const errors = reported.map((error) => fieldError(error, root)).sort(unknownFirst);
     return [...new Map(errors.map((error) => [`${error.field} ${error.code}`, error])).values()];
   };
 }
@@ -114,7 +115,7 @@ const KEYWORDS: Readonly<Record<string, readonly [code: string, message: string]
   const: ['not_allowed', 'has a value that is not allowed'],
 };
 
-function fieldError({ keyword, instancePath, params, parentSchema }: ErrorObject, root: string): FieldError {
+function fieldError({ keyword, instancePath, params, parentSchema, data }: ErrorObject, root: string): FieldError {
   const steps = instancePath
     .split('/')
     .slice(1)
@@ -129,7 +130,24 @@ function fieldError({ keyword, instancePath, params, parentSchema }: ErrorObject
   const [code, message] = KEYWORDS[keyword] ?? ['wrong_format', `has the wrong format${expectation(schema)}`];
   const limit = typeof params.limit === 'number' ? params.limit : undefined;
   const scalarsCode = (schema['x-error'] as Record<string, string> | undefined)?.[keyword];
-  return errorOf(pathTo(), scalarsCode ?? code, completed(message, keyword, schema, limit), limit);
+  const sent = sentOf(pathTo(), data);
+  return errorOf(pathTo(), scalarsCode ?? code, sent + completed(message, keyword, schema, limit), limit);
+}
+
+/** An unknown field is often the reason why another one is missing. */
+const unknownFirst = (one: FieldError, other: FieldError): number =>
+  Number(other.code === 'unknown_field') - Number(one.code === 'unknown_field');
+
+const MAY_BE_SECRET = /password|secret|token|key|totp|recovery|user_data|proof|(^|\.)code$/;
+/** A longer value is cut. */
+const SENT_MAX = 40;
+
+/** The refused value and a space; empty for values with parts, and for secrets. */
+function sentOf(field: string, value: unknown): string {
+  if (!['string', 'number', 'boolean'].includes(typeof value) || !field || MAY_BE_SECRET.test(field)) return '';
+  const text = String(value);
+  const shown = text.length > SENT_MAX ? `${text.slice(0, SENT_MAX)}…` : text;
+  return typeof value === 'string' ? `"${shown}" ` : `${shown} `;
 }
 
 /** The expected form in the words of the scalar. The description of the field says only its purpose. */
@@ -149,7 +167,7 @@ function completed(message: string, keyword: string, schema: JsonSchema, limit: 
 const unknownField = (field: string, name: string, { properties }: JsonSchema): FieldError => ({
   field,
   code: 'unknown_field',
-  message: `There is no field ${field}.${suggestion(name, Object.keys(properties as object))}`,
+  message: `There is no field ${field}.${meant(name, Object.keys(properties as object))}`,
 });
 
 const errorOf = (field: string, code: string, predicate: string, limit?: number): FieldError => ({

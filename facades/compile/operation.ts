@@ -77,6 +77,8 @@ export interface Operation extends Fragments {
   input: Input | undefined;
   answer: Answer;
   http: Http | undefined;
+  /** The name of the operation that lists what the path names. */
+  listedBy?: string;
   tool: Tool | undefined;
   resource: Resource | undefined;
 }

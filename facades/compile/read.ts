@@ -67,7 +67,12 @@ function readFolder(schema: GraphQLSchema, folder: string): Operation[] {
     }
   });
   refuse([...problems, ...clashes(operations)]);
-  return operations;
+  const lists = new Map(operations.flatMap(({ name, http }) => (http?.method === 'GET' ? [[http.path, name]] : [])));
+  return operations.map((operation) => {
+    const [above] = operation.http?.path.split('/{') ?? [];
+    const listedBy = operation.http?.path !== above && lists.get(above!);
+    return listedBy ? { ...operation, listedBy } : operation;
+  });
 }
 
 function documents(folder: string): DocumentNode[] {

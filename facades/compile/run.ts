@@ -14,6 +14,7 @@ import {
   type Context,
   type CredentialEnd,
   type CredentialWatch,
+  ERRORS,
   type FieldError,
   requireActive,
   type Viewer,
@@ -23,6 +24,9 @@ import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
 import { type Run, sharing } from './sharing.ts';
+
+/** A longer id is cut. */
+const SHOWN_MAX = 40;
 
 export type Values = Record<string, unknown>;
 export type { Run };
@@ -83,12 +87,27 @@ export function runner(operation: Operation, refuse: Refuse): Run {
     const variables = toVariables(values, body);
     const { data, errors } = await execute(variables, context);
     if (data === undefined) throw refuse(values, body, () => graphqlErrors(operation, variables));
-    if (errors) throw errors.find(apiErrorOf) ?? errors[0]!;
+    if (errors) throw named(operation, values, errors.find(apiErrorOf) ?? errors[0]!);
     const result = answerIn(data as Values);
-    if (result === null || result === undefined) throw new ApiError('not_found');
+    if (result === null || result === undefined) throw noSuch(operation, values);
     const mapped = toApi ? toApi(result) : result;
     return answer.page ? wholePage(mapped) : mapped;
   });
+}
+
+/** The error, with the id of a thing that does not exist. */
+function named(operation: Operation, values: Values, error: GraphQLError): Error {
+  const { code, message } = apiErrorOf(error) ?? {};
+  return code === 'not_found' && message === ERRORS.not_found[1] ? noSuch(operation, values) : error;
+}
+
+/** The refusal of an id. It names the operation that lists those that exist. */
+export function noSuch({ parameters, listedBy }: Operation, values: Values): ApiError {
+  const id = parameters.findLast((parameter) => parameter.in === 'path');
+  if (!id) return new ApiError('not_found');
+  const shown = String(values[id.variable] ?? '').slice(0, SHOWN_MAX);
+  const where = listedBy ? ` See {${listedBy}}.` : '';
+  return new ApiError('not_found', `There is no ${id.name} "${shown}".${where}`);
 }
 
 type Execute = (variables: Values, context: Context) => ExecutionResult | Promise<ExecutionResult>;

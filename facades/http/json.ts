@@ -22,11 +22,18 @@ export function readJson(bytes: Buffer): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
-  } catch {
-    throw new ApiError('malformed_json');
+  } catch (error) {
+    throw new ApiError('malformed_json', `The body is not valid JSON${placeOf(error as Error)}.`);
   }
   if (checkJson(value) !== members) throw new ApiError('malformed_json', 'The body has the same member twice.');
   return value;
+}
+
+/** ` at line 1 column 5`, or an empty text, from the message of the engine, which also has parts of the text. */
+function placeOf({ message }: Error): string {
+  const [, place] = /\((line \d+ column \d+)\)/.exec(message) ?? [];
+  if (place) return ` at ${place}`;
+  return message.startsWith('Unexpected end') ? ': it ends too early' : '';
 }
 
 /** @throws ApiError malformed_json */

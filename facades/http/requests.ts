@@ -1,11 +1,12 @@
 /** Reads the input of a request: parameters in the path, the query and the headers, and the body. */
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
-import { ApiError, type ErrorCode, type FieldError, suggestion } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, type FieldError } from '../../schema/index.ts';
 import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake } from '../compile/names.ts';
+import { meant } from '../compile/near-names.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
 import type { Caller, Values } from '../compile/run.ts';
@@ -46,7 +47,7 @@ export function unknownParameters(query: object, names: readonly string[]): ApiE
   const unknown = Object.keys(query).filter((name) => !names.includes(name));
   const errors = unknown.slice(0, ERRORS_MAX).map((name): FieldError => {
     const field = name.toWellFormed().replaceAll('\0', '�').slice(0, 200);
-    const message = `There is no query parameter ${field}.${suggestion(field, names)}`;
+    const message = `There is no query parameter ${field}.${meant(field, names)}`;
     return { field, code: 'unknown_field', message };
   });
   return refusal(errors, 'invalid_query');

@@ -6,7 +6,7 @@ import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
 import { type CredentialUse, changeOf, dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
-import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import { type Caller, type ContextOf, noSuch, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { FORM_TYPE, readForm, STYLES } from '../compile/styles.ts';
 import { CSV_TYPE, csvFormat, wantsCsv } from '../formats/csv.ts';
 import { LINES, LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from '../formats/json-lines.ts';
@@ -173,7 +173,8 @@ export function cached(
 }
 
 /** Makes the error of an input: 404 for the path, 400 for the query and headers, 422 for the body. */
-function refuser({ parameters, input, http }: Operation): Refuse {
+function refuser(operation: Operation): Refuse {
+  const { parameters, input, http } = operation;
   const { refusal: code } = STYLES[http!.style];
   const checks = parameters.map((parameter) => ({ parameter, check: parameterChecker(parameter) }));
   const checkBody = input && checker(inputSchema(input.type));
@@ -191,8 +192,14 @@ function refuser({ parameters, input, http }: Operation): Refuse {
     if (!Object.values(errors).some(({ length }) => length))
       for (const error of fallback()) errors[locationOf(error)].push(error);
     if (code) return refusal(Object.values(errors).flat(), code);
-    if (errors.path.length) return new ApiError('not_found');
-    if (errors.query.length) return refusal(errors.query, 'invalid_query');
+    if (errors.path.length) return noSuch(operation, values);
+    // A list in a query has no numbers: `status=a,b`.
+    const query = errors.query.map((error) => ({
+      ...error,
+      field: error.field.replace(/\.\d+$/, ''),
+      message: error.message.replace(/^(\w+)\.\d+ /, '$1 '),
+    }));
+    if (query.length) return refusal(query, 'invalid_query');
     return errors.header.length ? refusal(errors.header, 'invalid_header') : refusal(errors.body);
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The schemas of results in tools/list. Models pay for the list at every step, so the schemas leave out types and limits,
- * which OpenAPI has. Each shape stands once: a schema with a title alone has the shape of the first one with that title.
+ * The schemas of results in tools/list. Models pay for the list at every step, so a schema has the names of members in its
+ * description. Their types are in OpenAPI. Each shape stands once: other schemas have its title alone.
  */
 import type { Tool } from '@modelcontextprotocol/server';
 import { answerSchema, type JsonSchema } from '../compile/json-schema.ts';
@@ -14,7 +14,7 @@ export function outputSchemasOf(operations: readonly Operation[]): ReadonlyMap<s
   const shapes = new Map<string, Members>();
   const schemaOf = (operation: Operation): [string, OutputSchema] => {
     const answer = answerSchema(operation, (title, make) => ({ title, ...make() }));
-    return [operation.tool!.name, { type: 'object', ...lightened(answer, shapes) }];
+    return [operation.tool!.name, { type: 'object', description: shapeOf(answer, shapes) }];
   };
   // The tools that show a thing come first, so that those that change it add only what they add.
   const isQuery = ({ kind }: Operation) => kind === 'query';
@@ -22,28 +22,26 @@ export function outputSchemasOf(operations: readonly Operation[]): ReadonlyMap<s
   return new Map([...operations.filter(isQuery), ...mutations].map(schemaOf));
 }
 
-/** The names of a schema, without the members of a shape that an earlier schema has. */
-function lightened({ title, items, properties, anyOf }: JsonSchema, shapes: Map<string, Members>): JsonSchema {
-  if (anyOf) return eitherOf(anyOf as JsonSchema[], shapes);
-  if (items) return listOf(lightened(items as JsonSchema, shapes));
-  if (!properties) return {};
+/** `Server: hostname, failure (code, message)` at first, and `Server, refunded_usd` later. Empty: a value without parts. */
+function shapeOf({ title, items, properties, anyOf }: JsonSchema, shapes: Map<string, Members>): string {
+  if (anyOf) return distinct((anyOf as JsonSchema[]).map((variant) => shapeOf(variant, shapes))).join(' or ');
+  if (items) return shapeOf(items as JsonSchema, shapes);
+  if (!properties) return '';
   const members = properties as Members;
   const [known, shape] = largestWithin(members, shapes);
   const added = Object.entries(members).filter(([name]) => !(name in shape));
   if (typeof title === 'string' && added.length) shapes.set(title, members);
-  const shown = known ?? (title as string | undefined);
-  const light = added.map(([name, schema]) => [name, lightened(schema, shapes)]);
-  return { ...(shown && { title: shown }), ...(added.length && { properties: Object.fromEntries(light) }) };
+  const names = added.map(([name, schema]) => memberOf(name, schema, shapes)).join(', ');
+  if (known) return names ? `${known}, ${names}` : known;
+  return title ? `${title}: ${names}` : names;
 }
 
-const isEmpty = (schema: JsonSchema) => Object.keys(schema).length === 0;
-
-const listOf = (items: JsonSchema): JsonSchema => (isEmpty(items) ? {} : { type: 'array', items });
-
-function eitherOf(variants: JsonSchema[], shapes: Map<string, Members>): JsonSchema {
-  const [only, ...others] = variants.map((variant) => lightened(variant, shapes)).filter((schema) => !isEmpty(schema));
-  return others.length ? { anyOf: [only, ...others] } : (only ?? {});
+function memberOf(name: string, schema: JsonSchema, shapes: Map<string, Members>): string {
+  const shape = shapeOf(schema, shapes);
+  return `${name}${schema.items ? '[]' : ''}${shape && ` (${shape})`}`;
 }
+
+const distinct = (shapes: string[]): string[] => [...new Set(shapes.filter(Boolean))];
 
 /** The shape with the most members of those that the members include. */
 function largestWithin(members: Members, shapes: ReadonlyMap<string, Members>): [string | undefined, Members] {

@@ -29,7 +29,7 @@ export const INSTRUCTIONS = `Hosting without identity verification, paid in coin
 5. wait_for_server until it is running. It answers after a while in any case: call it again.
 6. update_server changes a server. cancel_server deletes it, and refunds the rest of the month.
 Amounts are in US dollars. Errors have code, detail and retryable, which says whether the same call may succeed later.
-An output schema with a title alone has the shape of the other one with that title.`;
+An output schema with a title alone, such as Server, has the members of the one that lists them.`;
 const TTL_MS = 300_000;
 
 export function serverFactory(parts: McpParts): McpServerFactory {

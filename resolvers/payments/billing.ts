@@ -56,8 +56,9 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
     return amountMicros;
   },
   attempts: (attempt) =>
-    attempt(async (tx, orderNumber, { txId, paidOutMicros }) => {
-      const topUp = await insertPaidTopUp(tx, context, orderNumber, amountMicros);
+    attempt(async (tx, orderNumber, { txId, paidOutMicros, isOld }) => {
+      const bonusTiers = isOld ? [] : await presentTiers(tx);
+      const topUp = await insertPaidTopUp(tx, context, { orderNumber, amountMicros, bonusTiers });
       if (txId === undefined) return topUp;
       await context.provisioning.servers.retrySuspended(tx, topUp.accountId);
       return confirmPaidTopUp(tx, topUp, txId, paidOutMicros);
@@ -68,15 +69,13 @@ const saleOf = (context: Context, amountMicros: bigint): Sale<TopUp> => ({
 async function insertPaidTopUp(
   tx: Transaction,
   context: Context,
-  orderNumber: string,
-  amountMicros: bigint,
+  { orderNumber, amountMicros, bonusTiers }: Pick<TopUp, 'orderNumber' | 'amountMicros' | 'bonusTiers'>,
 ): Promise<TopUp> {
   const { coin, network, networkV1, payTo } = context.provisioning.payments.x402!.terms;
   return insertTopUp(tx, context, {
-    orderNumber,
+    ...{ orderNumber, amountMicros, bonusTiers },
     status: 'CONFIRMING',
     mode: 'X402',
-    amountMicros,
     crypto: coin,
     network: networkV1 ?? network,
     amountCrypto: formatUnits(amountMicros, 6),
@@ -89,14 +88,14 @@ async function insertPaidTopUp(
 async function insertTopUp(
   tx: Transaction,
   context: Context,
-  topUp: Partial<TopUp> & { orderNumber: string; amountMicros: bigint },
+  topUp: Partial<TopUp> & Pick<TopUp, 'orderNumber' | 'amountMicros' | 'bonusTiers'>,
 ): Promise<TopUp> {
   const [accountId, id] = [accountOf(context), newId('top')];
-  const { orderNumber, amountMicros } = topUp;
+  const { orderNumber, amountMicros, bonusTiers } = topUp;
   const nothing = { receivedCrypto: '0', confirmations: 0, creditedMicros: 0n };
-  const bonusTiers = await presentTiers(tx);
-  const bonus = { bonusTiers, bonusMicros: bonusMicros(bonusTiers, amountMicros) };
-  await insert(tx, TopUp, { id, accountId, credentialId: actorOf(context).id, ...bonus, ...nothing, ...topUp });
+  const bonus = bonusMicros(bonusTiers, amountMicros);
+  const values = { ...nothing, ...topUp, bonusMicros: bonus };
+  await insert(tx, TopUp, { id, accountId, credentialId: actorOf(context).id, ...values });
   await record(tx, accountId, orderNumber, { type: 'topup.created', actor: actorOf(context) });
   tx.changed({ kind: 'topUp', accountId, id: orderNumber });
   return (await find(tx, TopUp, { id }))!;
@@ -163,10 +162,9 @@ async function openInTurn(
     await lockOwnAccount(tx, context);
     await refuseTooMany(context, tx);
     const topUp = await insertTopUp(tx, context, {
-      orderNumber,
+      ...{ orderNumber, amountMicros, bonusTiers: await presentTiers(tx) },
       status: 'PENDING',
       mode: 'CRYPTO',
-      amountMicros,
       crypto: coin.code,
       network: coin.network,
       amountCrypto: invoice.amountCrypto,

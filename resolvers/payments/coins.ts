@@ -6,6 +6,7 @@ import type { Coin } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { recordByOperator } from '../record.ts';
 import { requireSeen } from '../seen.ts';
+import { unknownValue } from '../unknown.ts';
 
 /**
  * A coin of a driver. It is available with a rate and a current chain, unless the operator has switched it off.
@@ -27,8 +28,9 @@ export async function listCoins({ db, provisioning }: Context): Promise<CoinView
 
 /** @throws ApiError unknown_coin */
 export async function findCoin(context: Context, wanted: string): Promise<CoinView> {
-  const coin = (await listCoins(context)).find(({ code }) => code === wanted);
-  if (!coin) throw new ApiError('unknown_coin');
+  const coins = await listCoins(context);
+  const coin = coins.find(({ code }) => code === wanted);
+  if (!coin) throw unknownValue('unknown_coin', 'crypto', wanted, coins);
   return coin;
 }
 

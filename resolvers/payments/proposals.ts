@@ -14,6 +14,7 @@ import {
   Proposal,
 } from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
+import { FIRST_OWNER } from '../accounts/auth/credential.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
@@ -55,14 +56,20 @@ export async function approveProposal(context: Context, id: string): Promise<Pro
   if (proposal.state !== 'OPEN') throw decided(proposal);
   if (proposal.proposerId === context.viewer?.credentialId)
     throw new ApiError('insufficient_scope', 'You proposed it, so another operator approves it.');
-  await refuseNewPower(context);
+  await refuseNewPower(context, proposal);
   const work = await workOf(context, proposal);
   return decide(context, proposal, 'APPROVED', work);
 }
 
-/** An owner could otherwise make a second self, and approve with it at once. @throws ApiError insufficient_scope */
-async function refuseNewPower({ db, viewer }: Context): Promise<void> {
-  const given = await FIND_NEW_POWER.first(db, [viewer!.credentialId]);
+/** An owner could otherwise make a second self, and propose or approve with it at once. @throws ApiError insufficient_scope */
+async function refuseNewPower({ db, viewer }: Context, { proposerId, proposerName }: Proposal): Promise<void> {
+  const approverId = viewer!.credentialId;
+  if (approverId !== FIRST_OWNER.credentialId && (await FIND_NEW_POWER.first(db, [proposerId])))
+    throw new ApiError(
+      'insufficient_scope',
+      `An owner added or changed ${proposerName} in the last days. Only the token in DATA_DIR approves what a new operator proposes.`,
+    );
+  const given = await FIND_NEW_POWER.first(db, [approverId]);
   if (given)
     throw new ApiError(
       'insufficient_scope',

@@ -36,6 +36,8 @@ interface Paid {
   signedMicros: bigint;
   /** The part of a known payment that payouts have taken. */
   paidOutMicros: bigint;
+  /** Whether the balance had the money long before this request. */
+  isOld: boolean;
 }
 /** Makes the server or top-up, under the lock of the account. */
 export type Fulfil<T> = (tx: Transaction, orderNumber: string, paid: Paid) => Promise<T>;

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
+import { databaseTime } from '../../entities/database/clock.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, type ErrorCode, type ErrorExtras } from '../../entities/errors.ts';
@@ -40,6 +41,8 @@ import type { Fulfil, Sale } from './sale.ts';
 /** The time that a request waits for another with the same payment. */
 const WAIT_MS = 25_000;
 const POLL_MS = 50;
+/** A payment that is older, and in the balance, gets no bonus of today. A repeated request after a failure comes sooner. */
+const OLD_MS = 3_600_000;
 
 /** The error with a challenge for the price, which tells how to pay by x402. */
 export function withChallenge(
@@ -238,7 +241,8 @@ async function fulfil<T>(
   const orderNumber = newOrderNumber(sale.kind);
   const signedMicros = BigInt(row.units);
   if (txId !== undefined) await postAll(tx, [creditPosting({ ...row, orderNumber }, signedMicros)]);
-  const answer = await make(tx, orderNumber, { txId, signedMicros, paidOutMicros: row.paidOutMicros });
+  const isOld = isInBalance(row) && (await databaseTime(tx)).getTime() - row.seenAt.getTime() > OLD_MS;
+  const answer = await make(tx, orderNumber, { txId, signedMicros, paidOutMicros: row.paidOutMicros, isOld });
   const text = serialize(answer).toString('base64');
   const sealedAnswer = SEALED_ANSWER.seal(context.vault, text, row.id, secretOf(payment));
   await answerPayment(tx, row, { orderNumber, sealedAnswer, txId, sentTxId });

@@ -4,6 +4,8 @@ import type { Queryable } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { type OrderFacts, READ_ORDER_FACTS } from '../../entities/servers/order.ts';
+import { accountOf, type Context } from '../context.ts';
+import { unknownItem, unknownSshKey } from '../unknown.ts';
 
 export interface ServerOrder {
   serviceCode: string;
@@ -50,29 +52,36 @@ export const priceOf = ({ priceMonthMicros, setupFeeMicros }: NonNullable<Facts[
   BigInt(priceMonthMicros) + BigInt(setupFeeMicros);
 
 /** The tier, the region and the SSH keys of an order. @throws ApiError the reason of a refusal */
-export function check(order: ServerOrder, facts: Facts, serversMax: number, evenSo?: 'also without stock') {
+export async function check(
+  db: Queryable,
+  context: Context,
+  order: ServerOrder,
+  facts: Facts,
+  evenSo?: 'also without stock',
+) {
   const { tier, keys } = facts;
-  if (!tier) throw new ApiError('unknown_service_code');
-  if (!facts.imageOffered) throw new ApiError('unknown_os');
+  const { serviceCode, os, sshKeyIds, region: wanted } = order;
+  if (!tier) throw await unknownItem(db, 'unknown_service_code', serviceCode);
+  if (!facts.imageOffered) throw await unknownItem(db, 'unknown_os', os);
   const known = new Set(keys.map(({ id }) => id));
-  if (order.sshKeyIds?.some((id) => !known.has(id))) throw new ApiError('unknown_ssh_key');
+  if (sshKeyIds?.some((id) => !known.has(id))) throw await unknownSshKey(db, accountOf(context), sshKeyIds);
+  if (wanted && !facts.bastions.includes(wanted)) throw await unknownItem(db, 'unknown_region', wanted);
   const region = chooseRegion(order, facts, evenSo);
   const priceMicros = priceOf(tier);
   if (order.maxPriceMicros != null && priceMicros > order.maxPriceMicros) {
     const sentence = `The price is ${usdFromMicros(priceMicros)} USD.`;
     throw new ApiError('price_exceeds_max', sentence, { requiredMicros: priceMicros });
   }
-  if (facts.servers >= serversMax)
+  if (facts.servers >= context.limits.servers)
     throw new ApiError(
       'server_limit_reached',
-      `The account has ${facts.servers} of ${serversMax} servers. Delete one first.`,
+      `The account has ${facts.servers} of ${context.limits.servers} servers. Delete one first by {DeleteServer}.`,
     );
   return { tier, region, keys };
 }
 
 /** The region of the order, or else the first with stock. */
-function chooseRegion({ region }: ServerOrder, { regions, bastions }: Facts, evenSo?: 'also without stock'): string {
-  if (region && !bastions.includes(region)) throw new ApiError('unknown_region');
+function chooseRegion({ region }: ServerOrder, { regions }: Facts, evenSo?: 'also without stock'): string {
   const availableRegions = regions.filter(hasRoom).map(({ code }) => code);
   const chosen = availableRegions.find((code) => !region || code === region);
   if (!chosen && evenSo && (region || regions[0])) return region ?? regions[0]!.code;

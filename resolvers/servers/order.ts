@@ -104,7 +104,7 @@ function saleOf(context: Context, order: DecidedOrder): Sale<OrderedServer> {
     input: order,
     check: async () => {
       const facts = await readFacts(context.db, accountId, order);
-      const { tier, region } = check(order, facts, context.limits.servers);
+      const { tier, region } = await check(context.db, context, order, facts);
       const priceMicros = priceOf(tier);
       await requireSpendable(context.db, context, priceMicros);
       // The payment would pay the debt, and not the order.
@@ -152,7 +152,7 @@ async function place(
 ): Promise<OrderedServer> {
   const accountId = accountOf(context);
   const regions = facts.regions.filter(({ code }) => !full.has(code));
-  const { tier, region, keys } = check(order, { ...facts, regions }, context.limits.servers);
+  const { tier, region, keys } = await check(tx, context, order, { ...facts, regions });
   const rootPassword = order.rootPassword ?? (keys.length ? null : newMachinePassword());
   const priceMicros = priceOf(tier);
   if (signedMicros !== undefined && priceMicros > signedMicros) throw risen(priceMicros, signedMicros);

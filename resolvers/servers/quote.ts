@@ -19,7 +19,7 @@ export interface Quote {
 export async function quoteServer(context: Context, order: ServerOrder): Promise<Quote> {
   renewalOf(context, order.autoRenew);
   const facts = await readFacts(context.db, accountOf(context), order);
-  const { tier, region } = check(order, facts, context.limits.servers, 'also without stock');
+  const { tier, region } = await check(context.db, context, order, facts, 'also without stock');
   const { balanceMicros } = facts;
   const totalMicros = priceOf(tier);
   const stock = facts.regions.find(({ code }) => code === region);

@@ -4,6 +4,7 @@ import { ApiError } from '../../entities/errors.ts';
 import { newMachinePassword } from '../../entities/secrets.ts';
 import { READ_REBUILD_FACTS } from '../../entities/servers/order.ts';
 import type { Server, ServerChange } from '../../entities/servers/server.ts';
+import { unknownItem, unknownSshKey } from '../unknown.ts';
 import type { Operation } from './operation.ts';
 
 export interface Rebuild {
@@ -19,10 +20,10 @@ export async function planRebuild(tx: Transaction, server: Server, asked: Operat
   const { accountId, orderNumber, os } = server;
   const facts = await READ_REBUILD_FACTS.first(tx, [accountId, asked.os ?? null, asked.sshKeyIds ?? [], orderNumber]);
   const { imageOffered, hasImage, keys } = facts!;
-  if (!imageOffered) throw new ApiError('unknown_os');
+  if (!imageOffered) throw await unknownItem(tx, 'unknown_os', asked.os!);
   if (!hasImage)
     throw new ApiError('unknown_os', `The engine of this server has no image ${asked.os ?? os}. Choose another one.`);
-  if (keys.length < (asked.sshKeyIds?.length ?? 0)) throw new ApiError('unknown_ssh_key');
+  if (keys.length < (asked.sshKeyIds?.length ?? 0)) throw await unknownSshKey(tx, accountId, asked.sshKeyIds!);
   const [sshKeyIds, sshPublicKeys] = asked.sshKeyIds
     ? [keys.map(({ id }) => id), keys.map(({ publicKey }) => publicKey)]
     : [server.sshKeyIds, server.sshPublicKeys];

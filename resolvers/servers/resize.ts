@@ -9,6 +9,7 @@ import type { Server } from '../../entities/servers/server.ts';
 import { beginResize, type Resize } from '../../provisioning/index.ts';
 import { refuseRenewals, requireSpendable, spenderOf } from '../accounts/auth/spend-limit.ts';
 import type { Context } from '../context.ts';
+import { unknownItem } from '../unknown.ts';
 import { insufficientBalance } from './order.ts';
 
 type Tier = NonNullable<Awaited<ReturnType<typeof FIND_TIER.first>>>;
@@ -16,7 +17,7 @@ type Tier = NonNullable<Awaited<ReturnType<typeof FIND_TIER.first>>>;
 /** @throws ApiError unknown_service_code */
 export async function findTier(tx: Transaction, code: string): Promise<Tier> {
   const tier = await FIND_TIER.first(tx, [code]);
-  if (!tier?.offered) throw new ApiError('unknown_service_code');
+  if (!tier?.offered) throw await unknownItem(tx, 'unknown_service_code', code);
   return tier;
 }
 

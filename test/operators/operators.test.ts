@@ -199,6 +199,15 @@ describe('The token of an operator', () => {
     expect(JSON.stringify((await operator(SET, { id })).errors)).toContain('changed the role meanwhile');
   });
 
+  it('is told nothing new when an owner gives the same role again', async () => {
+    const { id } = await add('same', 'BILLING');
+    const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: BILLING) { role } }';
+    expect(JSON.stringify((await operator(SET, { id })).errors)).toContain('has this role already');
+    const { data } = await operator('{ operatorEvents(limit: 200) { data { subject data } } }');
+    const events = data.operatorEvents.data.filter(({ subject }: { subject: string }) => subject === id);
+    expect(events).toHaveLength(1);
+  });
+
   it('gets a new role at once, and is stored as a digest alone', async () => {
     const { id, token, call } = await add('rol', 'OWNER');
     const SET = 'mutation ($id: ID!) { setOperatorRole(id: $id, role: READ_ONLY) { role } }';

@@ -46,6 +46,34 @@ beforeAll(async () => {
   bea = await add('bea');
 });
 
+describe('New operators', () => {
+  it('have one limit together, however many an owner adds', async () => {
+    const [eve, { id: accountId, balance }] = [await add('eve', 'OWNER'), await newAccount()];
+    const codes = [];
+    for (const name of ['eve-1', 'eve-2', 'eve-3'])
+      codes.push(codeOf(await adjust(await add(name, 'BILLING', 0), accountId, 60, name)));
+    expect(codes).toEqual([undefined, 'approval_needed', 'approval_needed']);
+    expect(codeOf(await adjust(eve, accountId, 100, 'own'))).toBeUndefined();
+    expect(await balance()).toBe(160);
+  });
+
+  it('propose nothing that the owner who added them may approve', async () => {
+    const [kay, { id: accountId, balance }] = [await add('kay', 'OWNER'), await newAccount()];
+    expect(codeOf(await adjust(await add('second-self', 'BILLING', 0), accountId, 900, 'proposed by a new one'))).toBe(
+      'approval_needed',
+    );
+    const { id } = await proposalOf(accountId);
+    const refused = await approve(kay, id);
+    expect([codeOf(refused), refused.errors[0].message]).toEqual([
+      'insufficient_scope',
+      expect.stringContaining('Only the token in DATA_DIR approves'),
+    ]);
+    expect(await balance()).toBe(0);
+    expect((await approve(operator, id)).data.approveProposal.state).toBe('APPROVED');
+    expect(await balance()).toBe(900);
+  });
+});
+
 describe('An adjustment above the limit', () => {
   it('waits until another operator has approved it, and moves once', async () => {
     const { id: accountId, balance } = await newAccount();

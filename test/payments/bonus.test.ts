@@ -1,5 +1,6 @@
 /** Bonuses and payouts, and a tiny payment to the address of a top-up whose bonus the account has already. */
-import { expect, it } from 'vitest';
+import { decodePaymentSignatureHeader } from '@x402/core/http';
+import { expect, it, onTestFinished } from 'vitest';
 import * as column from '../../entities/database/column.ts';
 import { statement } from '../../entities/database/statement.ts';
 import { newId } from '../../entities/ids.ts';
@@ -7,8 +8,13 @@ import { proveBooks } from '../../entities/payments/books.ts';
 import { available, post, REVENUE } from '../../entities/payments/ledger.ts';
 import { payableMicros } from '../../entities/payments/payable.ts';
 import { OVERDRAWN_ACCOUNTS_SQL } from '../../entities/payments/solvency.ts';
+import { accountOf } from '../../resolvers/context.ts';
 import { adjustBalance } from '../../resolvers/payments/adjustments.ts';
+import { createTopUp } from '../../resolvers/payments/billing.ts';
+import { setBonusTiers } from '../../resolvers/payments/bonus.ts';
 import { cancel, refundInCoin } from '../../resolvers/payments/payouts.ts';
+import { openTown } from '../flows/money/town.ts';
+import { work } from '../flows/money/worker.ts';
 import { HALF, openSyncedShop } from './chains/synced-shop.ts';
 
 const { shop, chain, sync, open } = await openSyncedShop();
@@ -130,4 +136,33 @@ it('A payment that comes back brings the bonus that its top-up lost by it before
   ]);
   expect(topUps).toEqual([{ bonusMicros: 60_000_000n, creditedMicros: 1_060_000_000n }]);
   expect((await proveBooks(db)).firstFault).toBeNull();
+});
+
+it('A payment by x402 that the balance has had for a year earns no bonus of today', async () => {
+  const { shop: town, contexts, coins } = await openTown(onTestFinished);
+  const context = contexts[0]!;
+  await setBonusTiers(context, []);
+  const amountUsd = 100_000_000n;
+  const asked = await createTopUp(context, { amountUsd }, { mode: 'X402' }).catch((error) => error);
+  const signature = coins.sign(asked, `0x${'1'.padStart(40, '0')}`, 300, false);
+  const request = () =>
+    createTopUp({ ...context, requestId: newId('req'), signal: AbortSignal.abort() }, { amountUsd }, { signature });
+  // The wallet refuses the transfer of the service. Then its owner submits the same authorization.
+  coins.mood = 'refuses';
+  await expect(request()).rejects.toMatchObject({ code: 'payment_rejected' });
+  coins.mood = 'settles';
+  const { authorization, signature: signed } = decodePaymentSignatureHeader(signature).payload as never as {
+    authorization: Parameters<typeof coins.settle>[0];
+    signature: string;
+  };
+  await coins.settle({ ...authorization, value: BigInt(authorization.value) }, signed);
+  await work(town);
+  coins.secure();
+  await work(town);
+  expect(await town.balance(accountOf(context))).toBe(100_000_000n);
+  await town.db.query(`update payment set seen_at = seen_at - interval '1 year'`);
+  await setBonusTiers(context, [{ minMicros: 30_000_000n, bonusPercent: 50 }]);
+  expect(await request()).toMatchObject({ status: 'CONFIRMED', bonusMicros: 0n });
+  expect(await town.balance(accountOf(context))).toBe(100_000_000n);
+  expect((await proveBooks(town.db)).firstFault).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** The errors of an input cost little, however many there are. */
+/** The errors of an input: they cost little, however many there are, and they keep secrets. */
 import { expect, it } from 'vitest';
 import { checker } from '../../../facades/compile/details.ts';
 
@@ -49,4 +49,22 @@ it.each<[string, object, number]>([
   expect(check(value)).toHaveLength(errors);
   const text = JSON.stringify(value);
   expect(least(() => check(value))).toBeLessThan(2 * least(() => JSON.parse(text)) + 0.1);
+});
+
+it('An error never repeats the value of a field that may have a secret', () => {
+  const names = [
+    'root_password',
+    'totp_code',
+    'refresh_token',
+    'client_secret',
+    'public_key',
+    'user_data',
+    'login_token',
+  ];
+  const short = { type: 'string', minLength: 50 };
+  const checked = checker({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, short])) });
+  const errors = checked(Object.fromEntries(names.map((name) => [name, 'hunter2'])));
+  expect(errors.map(({ message }) => message)).toEqual(
+    names.map((name) => `${name} must have at least 50 characters.`),
+  );
 });

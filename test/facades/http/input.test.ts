@@ -122,16 +122,34 @@ describe('An invalid field is 422', () => {
     ['a value of a label', { labels: { ok: 1 } }, { field: 'labels.ok', code: 'wrong_type' }],
     ['more than two decimals', { amount_usd: 30.001 }, { field: 'amount_usd' }],
   ])('%s', async (_, body, error) => {
-    const { status, body: answer, text } = await send(body);
+    const { status, body: answer } = await send(body);
     expect([status, answer.code]).toEqual([422, 'validation_failed']);
     expect(answer.errors).toEqual([expect.objectContaining(error)]);
-    expect(text).not.toContain(SECRET);
-    expect(text).not.toMatch(/30\.001|3000000000/);
+  });
+
+  it('is repeated in the error, cut if it is long, unless it has parts', async () => {
+    const messageOf = async (body: object) => (await send(body)).body.errors[0].message;
+    expect(await messageOf({ color: 'blue' })).toBe('color "blue" must be one of red, dark_blue.');
+    expect(await messageOf({ inner: { count: 1.5 } })).toBe('inner.count 1.5 must be an integer.');
+    expect(await messageOf({ region: 'x'.repeat(50) })).toBe(
+      `region "${'x'.repeat(40)}…" must have at most 32 characters.`,
+    );
+    expect(await messageOf({ free_text: [SECRET] })).toBe('free_text must be a string.');
   });
 
   it.each([
-    ['a time', { made_at: 'tomorrow' }, 'made_at', /^made_at has the wrong format\. .*RFC 3339.* Example: 2026-/],
-    ['an email', { email: SECRET }, 'email', /^email has the wrong format\. Expected: An email address\. Example: /],
+    [
+      'a time',
+      { made_at: 'tomorrow' },
+      'made_at',
+      /^made_at "tomorrow" has the wrong format\. .*RFC 3339.* Example: 2026-/,
+    ],
+    [
+      'an email',
+      { email: SECRET },
+      'email',
+      /^email ".*" has the wrong format\. Expected: An email address\. Example: /,
+    ],
     ['a name of a label', { labels: { 'NOT ok': 'v' } }, 'labels.NOT ok', /is not an allowed name\. .*lower-case keys/],
   ])('names the expected form of %s, not the purpose of the field', async (_, body, field, sentence) => {
     const { body: answer } = await send(body);
@@ -155,7 +173,7 @@ describe('An invalid field is 422', () => {
   it('has the code of its scalar if it is the only error', async () => {
     expect((await send({ amount_usd: 29 })).body).toMatchObject({
       code: 'amount_too_low',
-      detail: 'amount_usd must be at least 30.',
+      detail: 'amount_usd 29 must be at least 30.',
       errors: [{ field: 'amount_usd', code: 'amount_too_low', limit: 30 }],
     });
     expect((await send({ amount_usd: 10_001 })).body.code).toBe('amount_too_high');
@@ -193,7 +211,7 @@ describe('An invalid parameter', () => {
     ['limit=ten', { field: 'limit', code: 'wrong_type' }],
     ['limit=', { field: 'limit', code: 'wrong_type' }],
     ['limit=1&limit=2', { field: 'limit', code: 'wrong_type' }],
-    ['color=RED', { field: 'color.0', code: 'not_allowed' }],
+    ['color=RED', { field: 'color', code: 'not_allowed' }],
     ['heavy=yes', { field: 'heavy', code: 'wrong_type' }],
     [
       'limt=1',
@@ -214,7 +232,7 @@ describe('An invalid parameter', () => {
     }
     const { body } = await post('{}', { 'x-mode': 'blue' });
     expect(body.errors).toEqual([
-      { field: 'X-Mode', code: 'not_allowed', message: 'X-Mode must be one of red, dark_blue.' },
+      { field: 'X-Mode', code: 'not_allowed', message: 'X-Mode "blue" must be one of red, dark_blue.' },
     ]);
   });
 

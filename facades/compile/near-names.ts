@@ -1,0 +1,47 @@
+/** The field that a caller means by a name that does not exist: another host's word for it, or the nearest spelling. */
+import { nearest } from '../../schema/index.ts';
+
+/** The words of other hosts and libraries for our fields. */
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  hostname: ['name', 'server_name', 'display_name', 'label', 'fqdn'],
+  service_code: ['server_type', 'type', 'size', 'plan', 'flavor', 'tier', 'product', 'package', 'instance_type'],
+  region: ['location', 'datacenter', 'data_center', 'zone', 'bastion', 'city', 'site'],
+  os: ['image', 'image_id', 'os_id', 'operating_system', 'template', 'distribution', 'distro'],
+  ssh_key_ids: ['ssh_keys', 'ssh_key', 'ssh_key_id', 'sshkey_id', 'key_ids', 'keys', 'authorized_keys'],
+  user_data: ['userdata', 'cloud_init', 'cloud_config', 'startup_script', 'script'],
+  labels: ['tags', 'metadata'],
+  root_password: ['password', 'root_pass', 'rootpass'],
+  auto_renew: ['renew', 'autorenew', 'recurring'],
+  max_price_usd: ['max_price', 'price_limit'],
+  dry_run: ['preview', 'simulate'],
+  delete_protection: ['protection', 'protected', 'termination_protection', 'lock'],
+  reverse_dns: ['rdns', 'ptr', 'dns_ptr'],
+  power_state: ['power', 'state', 'status', 'power_status'],
+  action: ['operation', 'command'],
+  amount_usd: ['amount', 'usd', 'value'],
+  crypto: ['coin', 'currency', 'asset', 'payment_method'],
+  public_key: ['key', 'ssh_key', 'sshkey', 'pubkey'],
+  scope: ['scopes', 'permissions', 'permission', 'role', 'access'],
+  expires_at: ['expires', 'expiry', 'expiration', 'valid_until'],
+  ip_allowlist: ['allowed_ips', 'ips', 'cidrs', 'whitelist', 'allowlist'],
+  event_filter: ['event', 'event_types', 'topics'],
+  url: ['endpoint', 'target', 'callback_url', 'webhook_url'],
+  email: ['username', 'user', 'login', 'mail'],
+  new_password: ['password'],
+  totp_code: ['otp', 'code', 'mfa', 'two_factor_code'],
+  body: ['text', 'message', 'content'],
+  limit: ['per_page', 'page_size', 'size', 'count', 'first', 'max'],
+  cursor: ['page', 'offset', 'after', 'next', 'next_cursor', 'starting_after', 'page_token'],
+  label_selector: ['labels', 'label', 'tags', 'tag_name'],
+  since: ['from', 'start', 'after'],
+  until: ['to', 'end', 'before'],
+  from: ['since', 'start', 'start_date'],
+  to: ['until', 'end', 'end_date'],
+};
+
+/** ` Did you mean name?`, or an empty text if no field is meant. */
+export function meant(name: string, fields: readonly string[]): string {
+  const word = name.toLowerCase().replaceAll('-', '_');
+  const near = fields.find((field) => WORDS[field]?.includes(word)) ?? nearest(name, fields);
+  return near === undefined ? '' : ` Did you mean ${near}?`;
+}
