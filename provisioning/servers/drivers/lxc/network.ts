@@ -98,6 +98,22 @@ export function nicOf(own: MachineNetwork, network: Network, speed: Speed): Reco
 export const cannotPolice = (error: unknown): boolean =>
   error instanceof EngineError && /tc filter .* police /.test(error.message);
 
+/** Milliseconds until the driver tries a member again: its operator may have loaded the module. */
+const UNPOLICED_MS = 600_000;
+
+/** The members whose kernels lack that module, by a start that failed for it. A single engine is the member `none`. */
+export class Unpoliced {
+  readonly #until = new Map<string, number>();
+
+  polices = (member: string): boolean => (this.#until.get(member) ?? 0) <= Date.now();
+
+  note(member: string): void {
+    if (this.polices(member))
+      console.error(`Machines on the member ${member} send without limit. Run there: modprobe act_police`);
+    this.#until.set(member, Date.now() + UNPOLICED_MS);
+  }
+}
+
 /** The name of our rules on the engine. */
 const RULES = 'freehold';
 /** The setting of the project by which the operator says which network keeps machines apart. */
