@@ -40,6 +40,8 @@ export type ServerChange = {
   id: string;
   /** The status that a failed change restores. */
   from: 'RUNNING' | 'STOPPED';
+  /** The operator turns the server off, so it is STOPPED when its change ends or fails. */
+  endsOff?: true;
 } & (
   | { operation: 'start' | 'stop' | 'reboot' | 'reset' }
   | { operation: 'rebuild'; os: string; sshKeyIds: string[]; sshPublicKeys: string[] }
@@ -103,6 +105,8 @@ export const Server = entity('server', {
   keptOff: defaulting(column.boolean(), 'false'),
   failureCode: nullable(column.text()),
   failureMessage: nullable(column.text()),
+  /** The call that undoes a failed change, until a worker has done it. Later changes leave it. Null: none. */
+  remedy: nullable(column.oneOf('rebuild', 'resize')),
   /** The last words of the engine about a failed call, for the operator. */
   trouble: nullable(column.text()),
   troubleAt: nullable(column.timestamp()),
@@ -131,7 +135,7 @@ export const KEPT_HOLD_SQL = `price_month_micros + setup_fee_micros - coalesce((
   select amount_micros from transfer where external_key = 'capture:' || server.order_number), 0)`;
 
 /** The columns that answers show: all but large ones, secrets that only drivers need, and those for the operator. */
-const { sshPublicKeys, userData, rootPassword, trouble, troubleAt, ...shown } = Server.columns;
+const { sshPublicKeys, userData, rootPassword, remedy, trouble, troubleAt, ...shown } = Server.columns;
 const USED = { trafficUsedBytes: nullable(column.bigint()) };
 export const SHOWN_SERVER = { ...shown, ...USED };
 /** A server as answers show it. A row that comes from a change lacks the traffic. */
@@ -139,7 +143,7 @@ export type ShownServer = Row<typeof shown> & Partial<Row<typeof USED>>;
 export const SHOWN_COLUMNS = `${columnsOf(
   Server,
   'server',
-  Object.keys({ sshPublicKeys, userData, rootPassword, trouble, troubleAt }),
+  Object.keys({ sshPublicKeys, userData, rootPassword, remedy, trouble, troubleAt }),
 )}, ${TRAFFIC_USED_SQL} as traffic_used_bytes`;
 
 /**
@@ -164,7 +168,7 @@ export const SERVER_LIFECYCLE: ToldLifecycle<Server, ServerStatus> = {
     STOPPED: ['STARTING', 'REBUILDING', 'RESIZING', 'SUSPENDED', 'DELETING'],
     STARTING: ['RUNNING', 'STOPPED', 'DELETING'],
     STOPPING: ['STOPPED', 'RUNNING', 'DELETING'],
-    REBOOTING: ['RUNNING', 'DELETING'],
+    REBOOTING: ['RUNNING', 'STOPPED', 'DELETING'],
     REBUILDING: ['RUNNING', 'STOPPED', 'DELETING'],
     RESIZING: ['STOPPED', 'DELETING'],
     SUSPENDED: ['RUNNING', 'STOPPED', 'DELETING'],

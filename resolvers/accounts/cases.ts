@@ -131,14 +131,15 @@ async function presentServer(tx: Transaction, orderNumber: string): Promise<Serv
   return present;
 }
 
-/** @returns whether the server was on, or would come on after a suspension */
+/** @returns whether the server was on, or would come on after its change or a suspension */
 async function powerOff(tx: Transaction, context: Context, { orderNumber }: AbuseCase): Promise<boolean> {
   await presentServer(tx, orderNumber);
   const server = await lockServer(tx, context, orderNumber);
   const { status } = server;
   // Its machine may have come on by itself.
   if (status === 'STOPPED') await context.provisioning.servers.reconcile(tx, server);
-  if (status === 'STOPPED' || status === 'STOPPING' || status === 'SUSPENDED') return keepOff(tx, context, server);
+  // Customers can keep a server busy for ever.
+  if (server.change || status === 'STOPPED' || status === 'SUSPENDED') return keepOff(tx, context, server);
   await changeServer(tx, context, orderNumber, { powerState: 'OFF' });
   return true;
 }

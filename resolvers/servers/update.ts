@@ -88,10 +88,14 @@ export async function changeServer(
   return { server: moved, chargedMicros, rootPassword };
 }
 
-/** Keeps a server off that the end of a suspension would turn on. @returns whether it would */
+/** Keeps a server off that the end of its change or of a suspension would turn on. @returns whether it would */
 export async function keepOff(tx: Transaction, context: Context, server: Server): Promise<boolean> {
-  if (server.status === 'SUSPENDED' && server.change) throw new ApiError('server_busy');
-  return (await write(tx, context, server, staysOff(server))) !== server;
+  const { status, change } = server;
+  const leadsOff = status === 'SUSPENDED' ? change?.from === 'STOPPED' : status === 'STOPPING' || status === 'RESIZING';
+  const comesOn = change && !change.endsOff && !leadsOff;
+  const set = { ...staysOff(server), ...(comesOn && { change: { ...change, endsOff: true as const } }) };
+  if (comesOn) await context.provisioning.servers.reconcile(tx, server);
+  return (await write(tx, context, server, set)) !== server;
 }
 
 /** The columns of a server that an explicit stop changes, so that no end of a suspension turns it on. */

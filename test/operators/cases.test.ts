@@ -202,7 +202,7 @@ describe('An operator', () => {
   it('leaves nothing of a measure that is refused', async () => {
     const account = await customer();
     const id = await opened(account);
-    await db.query(`update server set status = 'REBUILDING' where order_number = $1`, [account.number]);
+    await db.query(`update server set status = 'PROVISIONING' where order_number = $1`, [account.number]);
     expect((await take(id, 'POWER_OFF')).errors[0].extensions.code).toBe('server_busy');
     expect([await eventsOf(id), await inbox(account)]).toMatchObject([[{}], [{}]]);
   });

@@ -8,6 +8,12 @@ import { Meter, MONTH } from './meter.ts';
 /** Megabits a second of a machine above its traffic, unless its tier says otherwise. */
 export const SLOW_MBPS = 10;
 
+/**
+ * States of machines that are on, or come on as they are. A rebuild makes another one, with its right speed. Customers can keep
+ * a server out of RUNNING for ever.
+ */
+const IS_ON = `status in ('RUNNING', 'STARTING', 'STOPPING', 'REBOOTING')`;
+
 /** A meter with its server and its tier. The limit is the traffic of the tier, and of the TB that were paid. */
 const METERED_SQL = `
   meter join server using (order_number) join catalog_item on code = service_code
@@ -62,7 +68,7 @@ export const FIND_WRONG_SPEEDS = statement({ order: column.text(), generation: c
     cross join lateral (select ${IS_LIMITED_SQL} as is_limited) as by_case
     cross join lateral (
       select case when is_limited then ${LIMITED_MBPS} when is_over then slow_mbps else tier_mbps end as wanted_mbps) as wanted
-  where server.kind = $1 and server.engine is not distinct from $2 and status = 'RUNNING' and port_mbps <> wanted_mbps
+  where server.kind = $1 and server.engine is not distinct from $2 and ${IS_ON} and port_mbps <> wanted_mbps
     and (is_limited or is_over or port_mbps in (slow_mbps, ${LIMITED_MBPS}))`;
 
 /** Whether the server $1 is slow, because its traffic is used up; no row without a reading. */

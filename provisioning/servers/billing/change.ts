@@ -26,10 +26,15 @@ export async function completeChange(tx: Transaction, server: Server, set: Parti
   const isUpdate = operation === 'rebuild' || operation === 'resize';
   const more = { data: { operation }, ...(isUpdate && { event: 'server.updated' as const }) };
   const price = operation === 'resize' ? RESIZED_PRICE : {};
-  const well = { ...set, ...price, ...ENDED, failureCode: null, failureMessage: null };
-  const { updatedAt } = await move(tx, server, ENDS[operation].status, well, more);
+  const well = { ...set, ...price, ...ENDED, remedy: null, failureCode: null, failureMessage: null };
+  const status = change.endsOff ? 'STOPPED' : ENDS[operation].status;
+  const { updatedAt } = await move(tx, server, status, well, more);
   if (change.operation === 'resize') await completeResize(tx, server, change, updatedAt);
 }
+
+/** A machine that an earlier change left half-made must exist before it has a size. */
+const remedyOf = (operation: Operation, { remedy }: Server): Server['remedy'] =>
+  operation === 'rebuild' ? 'rebuild' : (remedy ?? (operation === 'resize' ? 'resize' : null));
 
 /** Returns a server to its state before a change that failed, with the reason and its money. The worker then mends the machine. */
 export async function undoChange(tx: Transaction, server: Server): Promise<Server> {
@@ -37,8 +42,9 @@ export async function undoChange(tx: Transaction, server: Server): Promise<Serve
   const operation = change.operation as Operation;
   const lost = operation === 'rebuild' ? ' Its data may be gone.' : '';
   const failureMessage = `The server could not be ${ENDS[operation].done}.${lost} You were not charged for it. Try again later.`;
-  const set = { ...ENDED, failureCode: `${operation}_failed`, failureMessage };
-  const stable = await move(tx, server, change.from, set, { event: 'server.action_failed', data: { operation } });
+  const set = { ...ENDED, remedy: remedyOf(operation, server), failureCode: `${operation}_failed`, failureMessage };
+  const to = change.endsOff ? 'STOPPED' : change.from;
+  const stable = await move(tx, server, to, set, { event: 'server.action_failed', data: { operation } });
   if (change.operation === 'resize') await undoResize(tx, server, change);
   return stable;
 }

@@ -21,7 +21,7 @@ import type { Server, ServerChange } from '../../../entities/servers/server.ts';
 import { type NewTask, startTask } from '../../../entities/tasks/start.ts';
 import { done, type LeasedTask, type Outcome } from '../../tasks/tasks.ts';
 import { move } from '../move.ts';
-import { serverTask, UNDO } from '../task.ts';
+import { serverTask } from '../task.ts';
 import { byDueTime, byOrderNumber, chooseAffordable } from './charge.ts';
 import { releaseChange, transferHeld } from './hold.ts';
 
@@ -83,8 +83,9 @@ export async function endResumes(tx: Transaction, accountId: string): Promise<Se
 /** Ends the resumption when the engine reports the machine as wanted. The engine's word suffices: a customer who closes the SSH port would have the machine without paying. */
 export async function completeResume(tx: Transaction, server: Server, change: Resume): Promise<void> {
   const set = { change: null, suspendedAt: null, suspendedFrom: null, paidUntil: PAID_UNTIL };
-  const well = { failureCode: null, failureMessage: null };
-  const moved = await move(tx, server, change.from, { ...set, ...well }, { data: { operation: 'resume' } });
+  const well = { remedy: null, failureCode: null, failureMessage: null };
+  const to = change.endsOff ? 'STOPPED' : change.from;
+  const moved = await move(tx, server, to, { ...set, ...well }, { data: { operation: 'resume' } });
   await transferHeld(tx, server, change, 'capture', { periodFrom: moved.updatedAt, periodTo: moved.paidUntil });
   await record(tx, server.accountId, server.orderNumber, {
     type: 'server.renewed',
@@ -101,13 +102,12 @@ const FAILED = {
 
 /**
  * Records once that a server does not resume. The worker keeps trying, because its month is held.
- * @param step the step of its task; the failure of a change stays while the worker undoes the change by it
  */
-export async function reportUnresumed(tx: Transaction, server: Server, step: string): Promise<void> {
+export async function reportUnresumed(tx: Transaction, server: Server): Promise<void> {
   const { accountId, orderNumber, change } = server;
   if (change?.operation !== 'resume' || change.reported) return;
   await BEGIN_CHANGE.all(tx, [orderNumber, JSON.stringify({ ...change, reported: true } satisfies Resume)]);
-  if (step !== UNDO) await NOTE_FAILURE.all(tx, [orderNumber, FAILED.code, FAILED.message]);
+  await NOTE_FAILURE.all(tx, [orderNumber, FAILED.code, FAILED.message]);
   await record(tx, accountId, orderNumber, {
     type: 'server.action_failed',
     actor: SYSTEM,

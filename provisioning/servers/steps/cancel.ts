@@ -8,6 +8,7 @@ import { Task } from '../../../entities/tasks/task.ts';
 import { SERVER_LANE, SERVER_PROCESS, UNDO } from '../task.ts';
 import { abandon } from './outcome.ts';
 import { release } from './remove.ts';
+import { forgetRemedy } from './settle.ts';
 
 /**
  * Cancels the task of a server. An order fails and is refunded, and a change is undone. For a machine that is to be removed,
@@ -28,6 +29,7 @@ export async function cancelServer(tx: Transaction, orderNumber: string): Promis
     await closeJobsOfGone(tx, orderNumber);
     await release(tx, server);
   }
+  await forgetRemedy(tx, server);
   await remove(tx, Task, { subject: orderNumber });
   return true;
 }

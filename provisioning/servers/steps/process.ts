@@ -88,7 +88,10 @@ const underLock = (server: Server, outcome: Outcome): Outcome => ({
     outcome.commit &&
     (async (tx) => {
       const locked = await LOCK_SERVER.first(tx, [server.orderNumber]);
-      const isSame = locked?.status === server.status && locked.change?.id === server.change?.id;
+      const isSame =
+        locked?.status === server.status &&
+        locked.change?.id === server.change?.id &&
+        locked.change?.endsOff === server.change?.endsOff;
       if (!isSame) throw new Conflict(`${server.orderNumber} has changed meanwhile.`);
       await outcome.commit!(tx);
     }),
@@ -104,6 +107,6 @@ async function exhausted({ subject, data, step }: LeasedTask, tx: Transaction): 
   const status = server?.status;
   const isKept = server && (await giveUpRelocation(tx, server));
   if (status === 'RUNNING' || status === 'STOPPED') return isKept ? step : undefined;
-  if (status === 'SUSPENDED') await reportUnresumed(tx, server!, step);
+  if (status === 'SUSPENDED') await reportUnresumed(tx, server!);
   return server && (await abandon(tx, server, data)) ? UNDO : step;
 }

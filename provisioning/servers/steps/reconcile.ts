@@ -146,9 +146,11 @@ async function call(step: Act, { task, work, wanted, spec }: Action): Promise<Ob
   const { server, driver } = work;
   const change = changeOf(server);
   const refused = task.data.refusals ? `-${task.data.refusals}` : '';
-  // A machine that moves is turned off and on by the same task.
-  const away = wanted.host && step === 'off' ? '-away' : '';
-  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}${away}`;
+  // One task may also move the machine, turn it off for the operator, or undo an earlier change.
+  const isOther =
+    step === 'off' ? wanted.host || change?.endsOff : step === wanted.remedy && step !== change?.operation;
+  const other = isOther ? `-${step}` : '';
+  const id = `${change?.id ?? `mend-${task.id}-${task.createdAt.getTime()}`}${refused}${other}`;
   if (step === 'move') {
     if (!driver.move) throw new DriverError('rejected', 'The engine cannot move machines.');
     return driver.move(keyOf(server), wanted.host!, task.aborted);

@@ -1,9 +1,10 @@
 /** The end of the work on a machine that is as wanted. It delivers an order, or ends a change or a suspension. */
 
+import { update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { held, post, REVENUE } from '../../../entities/payments/ledger.ts';
 import { PAID_UNTIL } from '../../../entities/servers/renewal.ts';
-import { CHANGING, ERASED, type Server } from '../../../entities/servers/server.ts';
+import { CHANGING, ERASED, Server } from '../../../entities/servers/server.ts';
 import { done, type Outcome } from '../../tasks/tasks.ts';
 import { completeChange } from '../billing/change.ts';
 import { completeResume } from '../billing/resume.ts';
@@ -20,7 +21,18 @@ export function settle({ server, relocation, driver }: Work, { host }: Pick<Obse
   if (CHANGING.has(status)) return done({ commit: (tx) => completeChange(tx, server, changedBy(change)) });
   if (status === 'SUSPENDED' && change?.operation === 'resume')
     return done({ commit: (tx) => completeResume(tx, server, change) });
-  return done({ commit: relocation && ((tx) => endRelocation(tx, server, relocation, host, driver.name)) });
+  if (!relocation && !server.remedy) return done();
+  return done({
+    commit: async (tx) => {
+      await forgetRemedy(tx, server);
+      if (relocation) await endRelocation(tx, server, relocation, host, driver.name);
+    },
+  });
+}
+
+/** Notes that nothing is left to undo. */
+export async function forgetRemedy(tx: Transaction, { orderNumber, remedy }: Server): Promise<void> {
+  if (remedy) await update(tx, Server, { orderNumber }, { remedy: null });
 }
 
 /** Captures the money of an order. The first month begins. */

@@ -3,7 +3,6 @@ import { CHANGING, type Server, type ServerChange, type ServerStatus } from '../
 import type { LeasedTask } from '../../tasks/tasks.ts';
 import type { MachineSpec, Power } from '../drivers/driver.ts';
 import type { Relocation } from '../placement/relocation.ts';
-import { UNDO } from '../task.ts';
 
 /** A call that a driver carries out once for each change, so its effect cannot be observed. */
 export type Once = 'create' | 'restart' | 'reset' | 'rebuild' | 'resize';
@@ -37,6 +36,10 @@ const ONCE: Partial<Record<ServerChange['operation'], Once>> = {
   resize: 'resize',
 };
 
+/** A machine that ends off needs no restart before. */
+const onceOf = ({ operation, endsOff }: ServerChange): Once | undefined =>
+  endsOff && operation !== 'rebuild' ? undefined : ONCE[operation];
+
 /** The change that is in progress. A server that was deleted during a change still has it. */
 export const changeOf = ({ status, change }: Server): ServerChange | null =>
   CHANGING.has(status) || status === 'SUSPENDED' ? change : null;
@@ -50,13 +53,9 @@ export function changedBy(change: ServerChange | null): Partial<Server> {
   return { os, sshKeyIds, sshPublicKeys };
 }
 
-/** The calls that undo changes, by the failure of the change. */
-const UNDOES: Record<string, Wanted['remedy']> = { rebuild_failed: 'rebuild', resize_failed: 'resize' };
-
-function remedyOf({ status, failureCode }: Server, { step }: Pick<LeasedTask, 'step'>): Wanted['remedy'] {
+function remedyOf({ status, remedy }: Server): Wanted['remedy'] {
   if (status === 'PROVISIONING') return 'create';
-  if (status === 'REBUILDING') return 'rebuild';
-  return (step === UNDO && UNDOES[failureCode ?? '']) || null;
+  return status === 'REBUILDING' ? 'rebuild' : remedy;
 }
 
 /**
@@ -66,7 +65,7 @@ function remedyOf({ status, failureCode }: Server, { step }: Pick<LeasedTask, 's
 export function wantedOf(
   server: Server,
   { size, image }: MachineSpec,
-  task: Pick<LeasedTask, 'data' | 'now' | 'step'>,
+  task: Pick<LeasedTask, 'data' | 'now'>,
   relocation?: Relocation,
 ): Wanted {
   const { status, generation } = server;
@@ -78,12 +77,11 @@ export function wantedOf(
     size,
     image,
     exists: status === 'SUSPENDED' && !change ? null : status !== 'FAILED' && status !== 'DELETING',
-    power: ON.has(status) || isResumed ? 'on' : 'off',
+    power: (ON.has(status) || isResumed) && !change?.endsOff ? 'on' : 'off',
     host: relocation?.open ? relocation.to : null,
     // The engine has the last word on a machine of an order, even if an earlier call was lost.
-    once:
-      isOrder && created === undefined ? 'create' : (change && change.id !== done && ONCE[change.operation]) || null,
-    remedy: remedyOf(server, task),
+    once: isOrder && created === undefined ? 'create' : (change && change.id !== done && onceOf(change)) || null,
+    remedy: remedyOf(server),
     proof: isOrder,
     late: isOrder && typeof proofBy === 'string' && Date.parse(proofBy) <= task.now().getTime(),
     givenUp: isOrder && givenUp === generation,

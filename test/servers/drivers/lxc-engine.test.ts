@@ -258,28 +258,3 @@ it.each(['off', 'restart'] as const)('A machine that another call turned off mea
   const driver = new LxcDriver({ endpoints: [{ socketPath }], ...place, probe: async () => true });
   expect(await driver.power(spec, want, 'change-1', NEVER)).toMatchObject({ power: want === 'off' ? 'off' : 'on' });
 });
-
-it("On an engine's own bridge, no machine sends or gets anything by IPv6, whose addresses the books do not know", async () => {
-  const acls: { egress: object[]; ingress: object[] }[] = [];
-  const config = { 'ipv4.address': '10.79.0.1/24', 'ipv6.address': 'fd42:79::1/64' };
-  const answers: Record<string, unknown> = {
-    'GET /1.0': { auth: 'trusted', environment: { server: 'lxd', server_clustered: false, server_name: 'n1' } },
-    'GET /1.0/projects/freehold': { config: {} },
-    'GET /1.0/networks/lxdbr0': { managed: true, config },
-    'GET /1.0/networks': [],
-    'PATCH /1.0/networks/lxdbr0': {},
-  };
-  const socketPath = await listen((request, response, body) => {
-    if (request === 'POST /1.0/network-acls') acls.push(JSON.parse(body));
-    const isKnown = request in answers || request === 'POST /1.0/network-acls';
-    response.end(
-      JSON.stringify(isKnown ? { type: 'sync', metadata: answers[request] } : { type: 'error', error_code: 404 }),
-    );
-  });
-  const place = { project: 'freehold', pool: 'p', network: 'lxdbr0', nameservers: [] };
-  expect(await new LxcDriver({ endpoints: [{ socketPath }], ...place }).reachable('zrh', NEVER)).toBe(true);
-  const reject = { action: 'reject', state: 'enabled' };
-  expect(acls).toHaveLength(1);
-  expect(acls[0]!.egress).toContainEqual({ ...reject, destination: '::/0' });
-  expect(acls[0]!.ingress).toEqual([{ ...reject, source: '::/0' }]);
-});

@@ -242,6 +242,13 @@ describe('A reading', () => {
     ]);
   });
 
+  it('comes from each machine that is on, also from one whose root set its state by the guest API', () => {
+    for (const status of ['Ready', 'Frozen', 'Stopping'])
+      expect(readingOf({ ...instance, status })).toMatchObject([{ order, sentBytes: 700, cpuNs: 5 }]);
+    const { state: _, ...unread } = instance;
+    expect(readingOf({ ...unread, status: 'Ready' })).toMatchObject([{ order, isUnread: true }]);
+  });
+
   it('finds the card under any name, and counts each card with the same other end', () => {
     expect(network({ eth0: fake, other: card })?.sentBytes).toBe(700);
     const alike = { host_name: 'veth1', counters: { ...counters, bytes_sent: 5000 } };
@@ -262,7 +269,9 @@ describe('A reading', () => {
   it('leaves out machines that are off, unfinished, being replaced, or on a silent member', () => {
     const config = (more: object) => ({ ...instance, config: { ...instance.config, ...more } });
     const others = [
-      { ...instance, status: 'Stopped' },
+      { ...instance, status: 'Stopped', state: { ...instance.state, pid: 0 } },
+      { ...instance, status: 'Stopped', state: undefined },
+      { ...instance, status: 'Stopping', state: { ...instance.state, pid: -1 } },
       { ...instance, status: 'Error', state: null },
       config({ 'user.freehold-ready': '' }),
       config({ 'user.freehold-parked': '{}' }),

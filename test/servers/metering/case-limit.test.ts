@@ -76,6 +76,15 @@ describe('A machine with a limited network', () => {
     expect(await speeds()).toEqual(['1', '10']);
   });
 
+  it.each([
+    ['reboots', { action: 'REBOOT' }],
+    ['stops', { powerState: 'OFF' }],
+  ] as const)('is limited while it %s', async (_, update) => {
+    await limited();
+    await updateServer(contextOf(shop, accountId), order, update);
+    expect(await speeds()).toEqual(['1']);
+  });
+
   it('comes limited out of a rebuild', async () => {
     await limited();
     await updateServer(contextOf(shop, accountId), order, { action: 'REBUILD' });

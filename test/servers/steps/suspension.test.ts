@@ -215,7 +215,10 @@ describe('A server that resumes', () => {
 
   it('keeps the undo of its rebuild, although it could not be turned on in time', async () => {
     const { account, order } = await suspended();
-    await shop.db.query(`update server set failure_code = 'rebuild_failed' where order_number = $1`, [order]);
+    await shop.db.query(
+      `update server set failure_code = 'rebuild_failed', remedy = 'rebuild' where order_number = $1`,
+      [order],
+    );
     const observe = driver.observe.bind(driver);
     let [reachable, restored] = [false, false];
     driver.observe = async (...given) => ({ ...(await observe(...given)), ...(!restored && { phase: 'incomplete' }) });

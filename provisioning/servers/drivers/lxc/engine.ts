@@ -20,11 +20,12 @@ import {
   MARK,
   namesOf,
   type Place,
+  powerOf,
   presentOf,
 } from './instance.ts';
 import { HOST_COUNTERS, ROOT, rootOf, TRAITS } from './limits.ts';
 import { InstanceLists } from './list.ts';
-import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened } from './network.ts';
+import { cannotPolice, EGRESS, isLoose, NIC, ratesOf, tightened, Unpoliced } from './network.ts';
 import { isBusy, removeInstance } from './remove.ts';
 
 /** Seconds that a system has to shut down before the engine cuts its power. */
@@ -46,8 +47,7 @@ export class LxcEngine {
   readonly lists: InstanceLists;
   readonly facts: EngineFacts;
   readonly images: LxcImages;
-  /** Until a start fails for it, the kernel is taken to limit what machines send. */
-  #polices = true;
+  readonly #unpoliced = new Unpoliced();
 
   constructor(client: LxcClient, options: EngineOptions) {
     this.#client = client;
@@ -68,9 +68,10 @@ export class LxcEngine {
     return hostsOf(this.#client, await this.facts.read(signal), this.#options.pool, signal);
   }
 
-  async #place(signal: AbortSignal): Promise<Place> {
-    const { network } = await this.facts.read(signal);
-    return { ...this.#options, network, polices: this.#polices };
+  async #place({ host }: MachineSpec, signal: AbortSignal): Promise<Place> {
+    const { network, clustered } = await this.facts.read(signal);
+    const polices = this.#unpoliced.polices((clustered && host) || 'none');
+    return { ...this.#options, network, polices };
   }
 
   /** The machine's instance; undefined if none has our mark. */
@@ -165,7 +166,7 @@ export class LxcEngine {
   async make(spec: MachineSpec, name: string, marks: Record<string, string>, signal: AbortSignal): Promise<void> {
     const { clustered } = await this.facts.read(signal);
     const target = clustered && spec.host ? `?target=${encodeURIComponent(spec.host)}` : '';
-    const made = instanceOf(spec, await this.#place(signal));
+    const made = instanceOf(spec, await this.#place(spec, signal));
     const body = { ...made, name, config: { ...made.config, ...marks } };
     await this.#client.call('POST', `/1.0/instances${target}`, body, signal).catch(async (error) => {
       if (target && error instanceof DriverError && error.code === 'unreachable')
@@ -206,8 +207,8 @@ export class LxcEngine {
     const start = () => this.#turn(name, 'on', { action: 'start', timeout: -1 }, signal);
     await start().catch(async (error) => {
       if (!cannotPolice(error)) throw error;
-      this.#polices = false;
-      const { devices } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+      const { devices, location } = await this.#client.get<Instance>(`/1.0/instances/${name}`, signal);
+      this.#unpoliced.note(location);
       const { [EGRESS]: _, ...nic } = devices![NIC]!;
       await this.mark(name, {}, signal, { [NIC]: nic });
       await start();
@@ -231,8 +232,7 @@ export class LxcEngine {
       .catch(again)
       .catch(async (error) => {
         signal.throwIfAborted();
-        const { status } = answering(await this.#client.get<Instance>(path, signal));
-        if ((status === 'Stopped' ? 'off' : 'on') !== power) throw error;
+        if (powerOf(answering(await this.#client.get<Instance>(path, signal))) !== power) throw error;
       });
   }
 
@@ -247,9 +247,9 @@ export class LxcEngine {
   }
 
   /** The disk and the network card of a machine after a resize. The card keeps its addresses. */
-  resized({ size, traits = TRAITS }: MachineSpec, { devices }: Instance): NonNullable<Instance['devices']> {
+  resized({ size, traits = TRAITS }: MachineSpec, { devices, location }: Instance): NonNullable<Instance['devices']> {
     const nic = devices?.[NIC];
-    const rates = ratesOf({ portMbps: traits.portMbps, polices: this.#polices });
+    const rates = ratesOf({ portMbps: traits.portMbps, polices: this.#unpoliced.polices(location) });
     return { [ROOT]: rootOf(size, this.#options.pool), ...(nic && { [NIC]: { ...tightened(nic), ...rates } }) };
   }
 

@@ -17,7 +17,7 @@ export interface Instance {
   name: string;
   /** `container` or `virtual-machine`. */
   type?: string;
-  /** `Running`, `Stopped`, …; `Error` if its member does not answer, or its virtual machine hangs or has failed. */
+  /** `Running`, `Ready`, `Stopped`, …; `Error` if its member does not answer, or its virtual machine hangs or has failed. */
   status: string;
   /** Its member; `none` outside of clusters. */
   location: string;
@@ -130,11 +130,14 @@ export function observationOf(instance: Instance, key: MachineKey, serverName: s
     detail: config?.[MARK.stuck] ? `${status}, cannot be removed` : status,
   };
   if (isSilent(instance)) return { ...seen, phase: 'unknown' };
-  const power: Power = status === 'Stopped' ? 'off' : 'on';
+  const power = powerOf(instance);
   const [size, image] = [sizeOf(instance), config?.[MARK.image]];
   const phase = isReady(instance) ? ('present' as const) : ('incomplete' as const);
   return { ...seen, power, phase, ...(size && { size }), ...(image && { image }) };
 }
+
+/** Root in a container can choose the word for one that is on, so only `Stopped` counts. */
+export const powerOf = ({ status }: Pick<Instance, 'status'>): Power => (status === 'Stopped' ? 'off' : 'on');
 
 /** Whether its member does not answer. A member that answers reports our mark, also of a virtual machine that hangs. */
 const isSilent = ({ status, config }: Instance): boolean => status === 'Error' && !config?.[MARK.order];

@@ -1,13 +1,13 @@
 /** The counters of instances, as the engine shows them with their state, and the speed of their network cards. */
 import type { Reading } from '../driver.ts';
-import { type Instance, isReady, keyOf } from './instance.ts';
+import { type Instance, isReady, keyOf, powerOf } from './instance.ts';
 import { EGRESS, NIC, ratesOf } from './network.ts';
 
 /** `GET /1.0/instances?recursion=2`. */
 export interface StatedInstance extends Instance {
   /** Null: its member does not answer. Missing: it is too long for an answer. */
   state?: {
-    /** Of its init, or of the emulator; 0 if it is off. */
+    /** Of its init, or of the emulator; 0 or less if it has none. */
     pid: number;
     cpu?: { usage: number };
     memory?: { usage: number };
@@ -30,10 +30,10 @@ const UNREAD = {
 
 /** The reading of a finished machine that is on. */
 export function readingOf(instance: StatedInstance): Reading[] {
-  const { name, status, location, state, devices } = instance;
-  if (status !== 'Running' || !isReady(instance)) return [];
+  const { name, location, state, devices } = instance;
+  if (powerOf(instance) === 'off' || !isReady(instance)) return [];
   if (state === undefined) return [{ ...keyOf(instance)!, ...UNREAD }];
-  if (!state?.pid) return [];
+  if (!state || state.pid <= 0) return [];
   const cards = cardsOf(instance);
   const sum = (counter: keyof Interface['counters']) =>
     cards.length ? cards.reduce((total, { counters }) => total + counters[counter], 0) : null;

@@ -2,6 +2,7 @@
  * The network of the machines, in which each is apart. The engine filters every network card. On its own bridge it also
  * follows rules. They close the ways to the host, to other machines, and to mail servers.
  */
+import { networkInterfaces } from 'node:os';
 import type { MachineNetwork } from '../driver.ts';
 import { type Engine, EngineError, type LxcClient } from './client.ts';
 
@@ -96,6 +97,22 @@ export function nicOf(own: MachineNetwork, network: Network, speed: Speed): Reco
 /** Whether the engine failed because its kernel lacks the module that limits what a machine sends. */
 export const cannotPolice = (error: unknown): boolean =>
   error instanceof EngineError && /tc filter .* police /.test(error.message);
+
+/** Milliseconds until the driver tries a member again: its operator may have loaded the module. */
+const UNPOLICED_MS = 600_000;
+
+/** The members whose kernels lack that module, by a start that failed for it. A single engine is the member `none`. */
+export class Unpoliced {
+  readonly #until = new Map<string, number>();
+
+  polices = (member: string): boolean => (this.#until.get(member) ?? 0) <= Date.now();
+
+  note(member: string): void {
+    if (this.polices(member))
+      console.error(`Machines on the member ${member} send without limit. Run there: modprobe act_police`);
+    this.#until.set(member, Date.now() + UNPOLICED_MS);
+  }
+}
 
 /** The name of our rules on the engine. */
 const RULES = 'freehold';
@@ -198,20 +215,30 @@ function around(bridge: string): string {
     .join(',');
 }
 
-/** All addresses of the host, and those by which the members of its cluster reach each other. */
+/**
+ * All addresses of the host, and those by which the members of its cluster reach each other. A member tells no address of
+ * another one.
+ */
 async function hostAddresses({ client, clustered }: Engine, signal: AbortSignal): Promise<string[]> {
   const get = <T>(path: string) => client.get<T>(path, signal, 'default');
-  const links = await get<{ name: string; type: string }[]>('/1.0/networks?recursion=1');
+  const links = await get<{ name: string }[]>('/1.0/networks?recursion=1');
   const states = await Promise.all(
-    links
-      .filter(({ type }) => type !== 'loopback')
-      .map(({ name }) => get<{ addresses: { address: string; scope: string }[] | null }>(`${pathOf(name)}/state`)),
+    links.map(({ name }) => get<{ addresses: { address: string; scope: string }[] | null }>(`${pathOf(name)}/state`)),
   );
   const members = clustered ? await get<{ url: string }[]>('/1.0/cluster/members?recursion=1') : [];
   return [
     ...states
       .flatMap(({ addresses }) => addresses ?? [])
       .flatMap(({ address, scope }) => (scope === 'global' ? [address] : [])),
+    ...ownAddresses(),
     ...members.map(({ url }) => new URL(url).hostname.replace(/^\[|\]$/g, '')),
   ];
 }
+
+/** The addresses of this host, whose socket the driver uses. Incus does not list some of its cards, such as tunnels. */
+const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    // Those with a scope work on one link only. The engine tells those of the loopback.
+    .filter(({ internal, scopeid }) => !internal && !scopeid)
+    .map(({ address }) => address);

@@ -5,7 +5,7 @@
  */
 import type { Power } from '../driver.ts';
 import type { LxcEngine } from './engine.ts';
-import { type Instance, isParked, MARK } from './instance.ts';
+import { type Instance, isParked, MARK, powerOf } from './instance.ts';
 import { NIC, withoutIpv6 } from './network.ts';
 
 /** The state of a predecessor before its rebuild. */
@@ -29,14 +29,10 @@ export function predecessorIn(instances: readonly Instance[], change?: string): 
 }
 
 /** Turns a machine off for a change, and frees its addresses. */
-export async function park(
-  engine: LxcEngine,
-  { name, status, devices }: Instance,
-  change: string,
-  signal: AbortSignal,
-): Promise<void> {
+export async function park(engine: LxcEngine, old: Instance, change: string, signal: AbortSignal): Promise<void> {
+  const { name, devices } = old;
   const nic = devices![NIC]!;
-  const former: Former = { change, power: status === 'Stopped' ? 'off' : 'on', nic };
+  const former: Former = { change, power: powerOf(old), nic };
   await engine.mark(name, { [MARK.parked]: JSON.stringify(former) }, signal);
   if (former.power === 'on') await engine.stop(name, false, signal);
   await engine.mark(name, {}, signal, { [NIC]: without(nic) });
