@@ -30,7 +30,10 @@ export function suggestion(name: string, candidates: readonly string[]): string 
   return near === undefined ? '' : ` Did you mean ${near}?`;
 }
 
-/** The candidate that begins like a word, or else has the fewest other letters. Undefined: none is similar. */
+/**
+ * The candidate that begins with a word, or else has the fewest other letters. At last, one whose first part begins the word.
+ * Undefined: none is similar.
+ */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const sought = word.toLowerCase();
   const begun = candidates.find((candidate) => sought.length > 2 && candidate.toLowerCase().startsWith(sought));
@@ -42,7 +45,10 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     const distance = levenshtein(sought, candidate.toLowerCase());
     if (distance < least) [best, least] = [candidate, distance];
   }
-  return best;
+  return (
+    best ??
+    candidates.find((candidate) => /^\w{3,}(?=-)/.exec(candidate)?.[0] && sought.startsWith(candidate.split('-')[0]!))
+  );
 }
 
 /** The number of inserted, deleted and changed letters between two words. */

@@ -21,7 +21,8 @@ type UnknownCode = Extract<ErrorCode, `unknown_${string}`>;
 export function unknownValue(code: UnknownCode, field: string, value: string, known: readonly Known[]): ApiError {
   const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
   const codes = known.map((one) => one.code);
-  const byName = known.find(({ name }) => name?.toLowerCase() === value.toLowerCase())?.code;
+  const sought = value.toLowerCase();
+  const byName = known.find(({ name }) => name && sought.startsWith(name.toLowerCase()))?.code;
   const near = byName ?? nearest(value, codes);
   const all = codes.length > 0 && codes.length <= LISTED_MAX ? ` There are ${codes.join(', ')}.` : '';
   const message = `There is no ${field} "${shown}".${near ? ` Did you mean ${near}?` : all}`;

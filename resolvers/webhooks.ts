@@ -94,7 +94,7 @@ export async function createWebhook(
 
 function unknownEvent(pattern: string): ApiError {
   const name = pattern.slice(0, 64);
-  const message = `There is no event "${name}".${suggestion(name, EVENT_PATTERNS)}`;
+  const message = `There is no event "${name}" for event_filter.${suggestion(name, EVENT_PATTERNS)}`;
   return new ApiError(
     'unknown_event',
     `${message} A filter contains names of events such as server.running, groups such as server.*, or *.`,

@@ -23,6 +23,7 @@ import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
+import { lostPaths } from './paths.ts';
 import { serveInOrder } from './pipelining.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
@@ -46,7 +47,6 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   downloads?: string;
 }
 
-const NO_SUCH_PATH = 'There is no such path. See /docs.';
 const KIB = 1024;
 const BODY_MAX = 128 * KIB;
 /** Node's limit leaves no request to answer, so `refuseLargeHead` has a lower one. */
@@ -73,6 +73,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   } = options;
   const errorResponse = errorResponder(publicUrl, onError, restTerms(operations));
   const send = errorSender(errorResponse);
+  const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
     logger: false,
@@ -104,7 +105,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    const fault = headFault(request.raw) ?? (request.is404 ? new ApiError('not_found', NO_SUCH_PATH) : undefined);
+    const fault = headFault(request.raw) ?? (request.is404 ? new ApiError('not_found', lost(request.url)) : undefined);
     if (!fault) return done();
     admitPublic(request, reply).then(() => done(fault), done);
   });
@@ -140,8 +141,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
       done(error as Error, undefined);
     }
   });
-  app.setNotFoundHandler(() => {
-    throw new ApiError('not_found', NO_SUCH_PATH);
+  app.setNotFoundHandler(({ url }) => {
+    throw new ApiError('not_found', lost(url));
   });
   docs(app, admitPublic, restTerms(operations));
   downloads(app, { ...options, admit });

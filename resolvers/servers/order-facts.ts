@@ -69,7 +69,8 @@ export async function check(
   const region = chooseRegion(order, facts, evenSo);
   const priceMicros = priceOf(tier);
   if (order.maxPriceMicros != null && priceMicros > order.maxPriceMicros) {
-    const sentence = `The price is ${usdFromMicros(priceMicros)} USD.`;
+    const [price, most] = [priceMicros, order.maxPriceMicros].map(usdFromMicros);
+    const sentence = `The price is ${price} USD, and max_price_usd ${most}.`;
     throw new ApiError('price_exceeds_max', sentence, { requiredMicros: priceMicros });
   }
   if (facts.servers >= context.limits.servers)

@@ -77,7 +77,9 @@ describe('A webhook', () => {
       url: 'https://example.com/',
       event_filter: ['server.*', 'server.runing'],
     });
-    expect(body.errors[0].message).toBe('There is no event "server.runing". Did you mean server.running?');
+    expect(body.errors[0].message).toBe(
+      'There is no event "server.runing" for event_filter. Did you mean server.running?',
+    );
     expect(body.detail).toContain(body.errors[0].message);
   });
 
