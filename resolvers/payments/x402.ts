@@ -120,7 +120,7 @@ async function reserve(
   beforeOutsideCall();
   // Verifies and reads in the background, because refusals of the credential and of the sale come first.
   const refused = new AbortController();
-  const verifying = x402.verification.verify(payment, buyer, AbortSignal.any([context.signal, refused.signal]));
+  const verifying = x402.verification.verify(payment, buyer, refused.signal);
   verifying.catch(() => {});
   const amountMicros = await openPriceOf(context, sale).catch((error) => {
     refused.abort();

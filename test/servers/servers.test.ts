@@ -180,8 +180,8 @@ describe('Reading servers', () => {
     for (const path of paths) {
       const { status, body } = await mine.rest('GET', `/v1/servers/${path}`);
       expect([path, status]).toEqual([path, 404]);
-      // The detail repeats the number.
-      bodies.push({ ...body, request_id: '', detail: body.detail.replace(/".*"/, '""') });
+      // The detail repeats a number that is short enough to be one.
+      bodies.push({ ...body, request_id: '', detail: '' });
     }
     for (const body of bodies) expect(body).toEqual(bodies[0]);
     expect((await mine.rest('DELETE', `/v1/servers/${order_number}`)).status).toBe(404);

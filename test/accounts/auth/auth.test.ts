@@ -177,9 +177,11 @@ describe('API keys', () => {
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const { body } = await theirs.rest('POST', '/v1/auth/api-keys', { name: 'theirs', scope: 'read' });
     const foreign = await mine.rest('DELETE', `/v1/auth/api-keys/${body.key_id}`);
-    const unknown = await mine.rest('DELETE', `/v1/auth/api-keys/${body.key_id.slice(0, -1)}0`);
+    const id = `${body.key_id.slice(0, -1)}0`;
+    const unknown = await mine.rest('DELETE', `/v1/auth/api-keys/${id}`);
     expect(foreign.status).toBe(404);
-    expect({ ...foreign.body, request_id: '' }).toEqual({ ...unknown.body, request_id: '' });
+    const detail = unknown.body.detail.replace(id, body.key_id);
+    expect({ ...foreign.body, request_id: '' }).toEqual({ ...unknown.body, request_id: '', detail });
     expect((await mine.rest('GET', '/v1/auth/api-keys')).body.data).toEqual([]);
   });
 });
