@@ -119,16 +119,16 @@ describe('A stranger who guesses the key of an authenticated request', () => {
 });
 
 describe('A guess at the password with the idempotency key of a kept answer', () => {
-  it.each([
-    ['POST /v1/auth/totp/setup', 'password', {}],
-    ['POST /v1/auth/password', 'current_password', { new_password: 'another heron on it' }],
-  ])('of %s counts as any other', async (endpoint, field, more) => {
-    const { rest } = await registered();
-    const [method, path] = endpoint.split(' ') as [string, string];
-    const guess = (password: string) => rest(method, path, { [field]: password, ...more }, KEY);
-    expect((await guess(PASSWORD)).status).toBe(200);
-    expect(isReplayed(await guess(PASSWORD))).toBe(true);
-    for (let i = 0; i < 10; i++) expect((await guess(`guess ${i}`)).body.code).toBe('wrong_password');
-    expect((await guess('guess 10')).body.code).toBe('login_throttled');
-  });
+  it.each([['POST /v1/auth/password', 'current_password', { new_password: 'another heron on it' }]])(
+    'of %s counts as any other',
+    async (endpoint, field, more) => {
+      const { rest } = await registered();
+      const [method, path] = endpoint.split(' ') as [string, string];
+      const guess = (password: string) => rest(method, path, { [field]: password, ...more }, KEY);
+      expect((await guess(PASSWORD)).status).toBe(200);
+      expect(isReplayed(await guess(PASSWORD))).toBe(true);
+      for (let i = 0; i < 10; i++) expect((await guess(`guess ${i}`)).body.code).toBe('wrong_password');
+      expect((await guess('guess 10')).body.code).toBe('login_throttled');
+    },
+  );
 });
