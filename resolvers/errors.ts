@@ -24,11 +24,15 @@ export function found<T>(thing: T | undefined | null | false, detail?: string): 
   return thing;
 }
 
-/** ` Did you mean name?`, or an empty text if no candidate is similar. */
-export function suggestion(name: string, candidates: readonly string[]): string {
-  const near = nearest(name, candidates);
-  return near === undefined ? '' : ` Did you mean ${near}?`;
-}
+/** ` Did you mean name?`, or an empty text without a name. */
+export const suggestion = (name: string | undefined): string => (name === undefined ? '' : ` Did you mean ${name}?`);
+
+/** A longer value is cut in an error. */
+const SHOWN_MAX = 40;
+
+/** The beginning of a value, as errors repeat it. */
+export const shortened = (value: string): string =>
+  value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
 
 /**
  * The candidate that begins with a word, or else has the fewest other letters. At last, one whose first part begins the word.

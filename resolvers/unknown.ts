@@ -3,12 +3,10 @@ import { NAME_SSH_KEYS } from '../entities/accounts/ssh-key.ts';
 import { LIST_ITEMS } from '../entities/catalog.ts';
 import type { Queryable } from '../entities/database/transaction.ts';
 import { ApiError, ERRORS, type ErrorCode } from '../entities/errors.ts';
-import { nearest } from './errors.ts';
+import { nearest, shortened, suggestion } from './errors.ts';
 
 /** So few values can stand in an error. */
 const LISTED_MAX = 10;
-/** A longer value is cut. */
-const SHOWN_MAX = 40;
 
 /** A value that exists, and its name for people. */
 interface Known {
@@ -19,13 +17,12 @@ type UnknownCode = Extract<ErrorCode, `unknown_${string}`>;
 
 /** @param field the field of the input, in the words of the API */
 export function unknownValue(code: UnknownCode, field: string, value: string, known: readonly Known[]): ApiError {
-  const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
   const codes = known.map((one) => one.code);
   const sought = value.toLowerCase();
   const byName = known.find(({ name }) => name && sought.startsWith(name.toLowerCase()))?.code;
   const near = byName ?? nearest(value, codes);
   const all = codes.length > 0 && codes.length <= LISTED_MAX ? ` There are ${codes.join(', ')}.` : '';
-  const message = `There is no ${field} "${shown}".${near ? ` Did you mean ${near}?` : all}`;
+  const message = `There is no ${field} "${shortened(value)}".${near ? suggestion(near) : all}`;
   const [, where] = /(See .*)$/.exec(ERRORS[code][1]) ?? [];
   return new ApiError(code, where ? `${message} ${where}` : message, { errors: [{ field, code, message }] });
 }

@@ -26,7 +26,7 @@ import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { lockOwnAccount, requireOpen, type WhileSuspended } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context, requireAccount } from './context.ts';
-import { found, limitReached, suggestion } from './errors.ts';
+import { found, limitReached, nearest, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
@@ -94,7 +94,7 @@ export async function createWebhook(
 
 function unknownEvent(pattern: string): ApiError {
   const name = pattern.slice(0, 64);
-  const message = `There is no event "${name}" for event_filter.${suggestion(name, EVENT_PATTERNS)}`;
+  const message = `There is no event "${name}" for event_filter.${suggestion(nearest(name, EVENT_PATTERNS))}`;
   return new ApiError(
     'unknown_event',
     `${message} A filter contains names of events such as server.running, groups such as server.*, or *.`,

@@ -4,7 +4,7 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError } from '../../schema/index.ts';
+import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError, shortened } from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { meant } from './synonyms.ts';
@@ -138,16 +138,15 @@ function fieldError({ keyword, instancePath, params, parentSchema, data }: Error
 const unknownFirst = (one: FieldError, other: FieldError): number =>
   Number(other.code === 'unknown_field') - Number(one.code === 'unknown_field');
 
-const MAY_BE_SECRET = /password|secret|token|key|totp|recovery|user_data|proof|(^|\.)code$/;
-/** A longer value is cut. */
-const SENT_MAX = 40;
+const MAY_BE_SECRET = /password|secret|token|key|totp|recovery|user_data|proof|payment|signature|(^|\.)code$/i;
+/** A URL with a user and a password. */
+const HAS_CREDENTIALS = /:\/\/[^/]*@/;
 
 /** The refused value and a space; empty for values with parts, and for secrets. */
 function sentOf(field: string, value: unknown): string {
   if (!['string', 'number', 'boolean'].includes(typeof value) || !field || MAY_BE_SECRET.test(field)) return '';
-  const text = String(value);
-  const shown = text.length > SENT_MAX ? `${text.slice(0, SENT_MAX)}…` : text;
-  return typeof value === 'string' ? `"${shown}" ` : `${shown} `;
+  if (typeof value !== 'string') return `${value} `;
+  return HAS_CREDENTIALS.test(value) ? '' : `"${shortened(value)}" `;
 }
 
 /** The expected form in the words of the scalar. The description of the field says only its purpose. */

@@ -17,6 +17,7 @@ import {
   ERRORS,
   type FieldError,
   requireActive,
+  shortened,
   type Viewer,
 } from '../../schema/index.ts';
 import { aliasing, inputMapper, isRecord } from './inputs.ts';
@@ -24,9 +25,6 @@ import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
 import { type Run, sharing } from './sharing.ts';
-
-/** A longer id is cut. */
-const SHOWN_MAX = 40;
 
 export type Values = Record<string, unknown>;
 export type { Run };
@@ -105,7 +103,7 @@ function named(operation: Operation, values: Values, error: GraphQLError): Error
 export function noSuch({ parameters, listedBy }: Operation, values: Values): ApiError {
   const id = parameters.findLast((parameter) => parameter.in === 'path');
   if (!id) return new ApiError('not_found');
-  const shown = String(values[id.variable] ?? '').slice(0, SHOWN_MAX);
+  const shown = shortened(String(values[id.variable] ?? ''));
   const where = listedBy ? ` See {${listedBy}}.` : '';
   return new ApiError('not_found', `There is no ${id.name} "${shown}".${where}`);
 }

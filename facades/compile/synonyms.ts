@@ -1,5 +1,5 @@
 /** The field that a caller means by another host's word, or by a near spelling. */
-import { nearest } from '../../schema/index.ts';
+import { nearest, suggestion } from '../../schema/index.ts';
 
 /** The words of other hosts and libraries for our fields. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
@@ -42,6 +42,5 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 /** ` Did you mean name?`, or an empty text if no field is meant. */
 export function meant(name: string, fields: readonly string[]): string {
   const word = name.toLowerCase().replaceAll('-', '_');
-  const near = fields.find((field) => WORDS[field]?.includes(word)) ?? nearest(name, fields);
-  return near === undefined ? '' : ` Did you mean ${near}?`;
+  return suggestion(fields.find((field) => WORDS[field]?.includes(word)) ?? nearest(name, fields));
 }

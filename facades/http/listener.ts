@@ -71,7 +71,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     connectionLimits,
     operations = readOperations(schema),
   } = options;
-  const errorResponse = errorResponder(publicUrl, onError, restTerms(operations));
+  const terms = restTerms(operations);
+  const errorResponse = errorResponder(publicUrl, onError, terms);
   const send = errorSender(errorResponse);
   const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
@@ -144,7 +145,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(({ url }) => {
     throw new ApiError('not_found', lost(url));
   });
-  docs(app, admitPublic, restTerms(operations));
+  docs(app, admitPublic, terms);
   downloads(app, { ...options, admit });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });

@@ -1,5 +1,5 @@
 /** The endpoint that a caller means by another host's path, by one without /v1, or by a near spelling. */
-import { nearest } from '../../schema/index.ts';
+import { nearest, suggestion } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 
 /** The first words of paths of other hosts, by ours. */
@@ -22,16 +22,23 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   '/v1/transparency/canary': ['canary'],
 };
 /** Other hosts have paths for these acts. Here, a field of one request does them. */
-const ACTS: Readonly<Record<string, string>> = {
-  ...{ reboot: 'action "reboot"', reset: 'action "reset"', rebuild: 'action "rebuild"', reinstall: 'action "rebuild"' },
-  ...{
-    start: 'power_state "on"',
-    poweron: 'power_state "on"',
-    stop: 'power_state "off"',
-    poweroff: 'power_state "off"',
-  },
-  ...{ shutdown: 'power_state "off"', resize: 'a larger service_code', actions: 'action or power_state' },
-};
+const ACTS = new Map(
+  Object.entries({
+    ...{
+      reboot: 'action "reboot"',
+      reset: 'action "reset"',
+      rebuild: 'action "rebuild"',
+      reinstall: 'action "rebuild"',
+    },
+    ...{
+      start: 'power_state "on"',
+      poweron: 'power_state "on"',
+      stop: 'power_state "off"',
+      poweroff: 'power_state "off"',
+    },
+    ...{ shutdown: 'power_state "off"', resize: 'a larger service_code', actions: 'action or power_state' },
+  }),
+);
 /** A longer path is no near spelling. */
 const LENGTH_MAX = 80;
 
@@ -41,12 +48,13 @@ export function lostPaths(operations: readonly Operation[]): (url: string) => st
   return (url) => {
     const path = url.split('?')[0]!.toLowerCase().replaceAll('_', '-').slice(0, LENGTH_MAX);
     const [first = '', ...more] = path.split('/').filter((word) => word && !/^(api|v\d)$/.test(word));
-    const act = ACTS[more.at(-1)?.replaceAll('-', '') ?? ''] ?? (more[1] === 'actions' ? ACTS.actions : undefined);
+    const act =
+      ACTS.get(more.at(-1)?.replaceAll('-', '') ?? '') ?? (more[1] === 'actions' ? ACTS.get('actions') : undefined);
     const known = Object.keys(WORDS).find((ours) => WORDS[ours]!.includes(first) || ours === `/v1/${first}`);
     if (known === '/v1/servers' && more.length > 1 && act)
       return `There is no such path. Send PATCH /v1/servers/{order_number} with ${act}.`;
     const whole = `/v1/${[first, ...more].join('/')}`;
     const near = paths.find((one) => one === whole) ?? known ?? nearest(whole, paths);
-    return `There is no such path.${near ? ` Did you mean ${near}?` : ''} See /docs.`;
+    return `There is no such path.${suggestion(near)} See /docs.`;
   };
 }

@@ -22,10 +22,9 @@ export class ToolLists {
     this.#byName = new Map(tools.map((tool) => [tool.operation.tool!.name, tool]));
     const outputs = outputSchemasOf(tools.map(({ operation }) => operation));
     this.#definitions = tools.map((tool) => {
-      const { operation, args } = tool;
-      const output = outputs.get(operation.tool!.name);
-      const [withoutToken, withToken] = [false, true].map((shown) => definitionOf(operation, args, output, shown));
-      return { tool, withoutToken: withoutToken!, withToken: withToken! };
+      const output = outputs.get(tool.operation.tool!.name);
+      const definition = (withToken: boolean) => definitionOf(tool.operation, tool.args, output, withToken);
+      return { tool, withoutToken: definition(false), withToken: definition(true) };
     });
   }
 

@@ -196,7 +196,7 @@ async function place(
       : []),
     ...recordParameters({ type: 'server.created', actor: actorOf(context), data: { status: 'PENDING' } }),
   ]);
-  // The balance suffices, and is locked. So the account is suspended, the credential has ended, or capacity or the limit of servers is missing.
+  // The balance suffices, and is locked. So the account is suspended, a credential or key has ended, or capacity or the limit of servers is missing.
   if (!ordered) {
     await (from === 'balance' ? requireOpen(tx, context) : requireUnsuspended(tx, context));
     throw new NoRoom(region);

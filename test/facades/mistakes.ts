@@ -162,6 +162,7 @@ export const PATHS: readonly (readonly [method: string, path: string, ...says: s
   ),
   ['POST', '/v1/servers/1/actions/poweroff', 'PATCH /v1/servers/{order_number}', 'power_state "off"'],
   ['POST', '/v1/servers/1/start', 'power_state "on"'],
+  ['POST', '/v1/servers/1/constructor', 'There is no such path. Did you mean /v1/servers?'],
   ['GET', '/v1/regions', '/v1/catalog/bastions'],
   ['GET', '/v1/locations', '/v1/catalog/bastions'],
   ['GET', '/v1/images', '/v1/catalog/images'],

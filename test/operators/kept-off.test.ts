@@ -1,28 +1,17 @@
 /** An operator turns a server off whose customer keeps it busy with changes. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newId } from '../../entities/ids.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { takeMeasure } from '../../resolvers/accounts/cases.ts';
-import { orderServer } from '../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../resolvers/servers/update.ts';
-import { finish, openFaultyShop } from '../setup/customer-shop.ts';
+import { finish, openCase, openFaultyServer } from '../setup/customer-shop.ts';
 
-const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
-const NEVER = new AbortController().signal;
-
-async function openCase() {
-  const shop = await openFaultyShop(onTestFinished, { fundsMicros: 100_000_000n, log: () => {} });
-  const order = (await orderServer(shop.context, ORDER)).server.orderNumber;
-  await finish(shop, order, 'RUNNING');
-  const id = newId('case');
-  await shop.db.query(
-    `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
-    values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans us.', now() + interval '1 day')`,
-    [id, shop.accountId, order],
-  );
+/** Opens a case against a server that runs. */
+async function openWithServer() {
+  const { shop, order, machine } = await openFaultyServer(onTestFinished);
+  const id = await openCase(shop, order);
   const change = (update: ServerUpdate) => updateServer(shop.context, order, update);
   const powerOff = () => takeMeasure(shop.context, id, 'POWER_OFF', 'It scans.');
-  const power = async () => (await shop.driver.observe({ order, generation: 1 }, NEVER)).power;
+  const power = async () => (await machine()).power;
   const measures = async () => (await shop.events(id)).filter((type) => type === 'case.measure_taken').length;
   return { shop, order, change, powerOff, power, measures };
 }
@@ -34,7 +23,7 @@ describe('The measure POWER_OFF of an open case', () => {
     ['is rebuilt', { action: 'REBUILD' }],
     ['starts', { powerState: 'ON' }],
   ] as const)('turns a server off that %s, and holds its customer back until then', async (_, update) => {
-    const { shop, order, change, powerOff, power, measures } = await openCase();
+    const { shop, order, change, powerOff, power, measures } = await openWithServer();
     if ('powerState' in update) {
       await change({ powerState: 'OFF' });
       await finish(shop, order, 'STOPPED');
@@ -51,7 +40,7 @@ describe('The measure POWER_OFF of an open case', () => {
   });
 
   it('turns a server off during a reboot that a worker carries out at that moment', async () => {
-    const { shop, order, change, powerOff, power } = await openCase();
+    const { shop, order, change, powerOff, power } = await openWithServer();
     await change({ action: 'REBOOT' });
     const restart = shop.driver.power.bind(shop.driver);
     let asked = false;
@@ -66,7 +55,7 @@ describe('The measure POWER_OFF of an open case', () => {
   });
 
   it('turns a server off whose change fails', async () => {
-    const { shop, order, change, powerOff, power } = await openCase();
+    const { shop, order, change, powerOff, power } = await openWithServer();
     shop.faulty.fault = (call) => (call === 'rebuild' ? { kind: 'fail', code: 'rejected' } : undefined);
     await change({ action: 'REBUILD' });
     await powerOff();
@@ -75,7 +64,7 @@ describe('The measure POWER_OFF of an open case', () => {
   });
 
   it('keeps a server off whose month is paid at that moment', async () => {
-    const { shop, order, powerOff, power } = await openCase();
+    const { shop, order, powerOff, power } = await openWithServer();
     await shop.db.query(`update server set paid_until = now(), auto_renew = false where order_number = $1`, [order]);
     await shop.tick(RENEWAL_PROCESS);
     await finish(shop, order, 'SUSPENDED');

@@ -1,7 +1,9 @@
 /** A shop with a customer who has money, and with running workers. */
+import { newId } from '../../entities/ids.ts';
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import type { Worker } from '../../provisioning/tasks/worker.ts';
 import type { Context } from '../../resolvers/context.ts';
+import { orderServer } from '../../resolvers/servers/order.ts';
 import { FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import type { RefusingDriver } from '../servers/drivers/refusing-driver.ts';
 import { eventually } from './freehold.ts';
@@ -40,6 +42,27 @@ export async function openFaultyShop(onEnd: OnEnd, options: Parameters<typeof op
     return faulty;
   };
   return { ...(await openCustomerShop(onEnd, { ...options, wrap })), faulty };
+}
+
+/** Opens a faulty shop with a server that runs. */
+export async function openFaultyServer(onEnd: OnEnd) {
+  const shop = await openFaultyShop(onEnd, { fundsMicros: 100_000_000n, log: () => {} });
+  const ordered = await orderServer(shop.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
+  const key = { order: ordered.server.orderNumber, generation: 1 };
+  await finish(shop, key.order, 'RUNNING');
+  const machine = () => shop.driver.observe(key, new AbortController().signal);
+  return { shop, order: key.order, key, machine };
+}
+
+/** Opens a case against a server. @returns the id of the case */
+export async function openCase({ db, accountId }: Pick<CustomerShop, 'db' | 'accountId'>, order: string) {
+  const id = newId('case');
+  await db.query(
+    `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
+      values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans us.', now() + interval '1 day')`,
+    [id, accountId, order],
+  );
+  return id;
 }
 
 /** Starts a worker that stops with the test. Its leases end soon after it is stopped in a step. */

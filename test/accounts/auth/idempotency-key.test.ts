@@ -3,6 +3,7 @@ import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
+import { totpCode } from '../../setup/totp.ts';
 
 const { anonymous, publicUrl } = await startFreehold({ ROLES: 'api' });
 const KEY = { 'idempotency-key': '1' };
@@ -118,17 +119,22 @@ describe('A stranger who guesses the key of an authenticated request', () => {
   });
 });
 
-describe('A guess at the password with the idempotency key of a kept answer', () => {
-  it.each([['POST /v1/auth/password', 'current_password', { new_password: 'another heron on it' }]])(
-    'of %s counts as any other',
-    async (endpoint, field, more) => {
-      const { rest } = await registered();
-      const [method, path] = endpoint.split(' ') as [string, string];
-      const guess = (password: string) => rest(method, path, { [field]: password, ...more }, KEY);
-      expect((await guess(PASSWORD)).status).toBe(200);
-      expect(isReplayed(await guess(PASSWORD))).toBe(true);
-      for (let i = 0; i < 10; i++) expect((await guess(`guess ${i}`)).body.code).toBe('wrong_password');
-      expect((await guess('guess 10')).body.code).toBe('login_throttled');
-    },
-  );
+it('A guess at the password with the idempotency key of a kept answer counts as any other', async () => {
+  const { rest } = await registered();
+  const change = { new_password: 'another heron on it' };
+  const guess = (password: string) => rest('POST', '/v1/auth/password', { current_password: password, ...change }, KEY);
+  expect((await guess(PASSWORD)).status).toBe(200);
+  expect(isReplayed(await guess(PASSWORD))).toBe(true);
+  for (let i = 0; i < 10; i++) expect((await guess(`guess ${i}`)).body.code).toBe('wrong_password');
+  expect((await guess('guess 10')).body.code).toBe('login_throttled');
+});
+
+it('A second factor takes no idempotency key, so no kept answer shows its seed or its recovery codes', async () => {
+  const { rest } = await registered();
+  const setUp = () => rest('POST', '/v1/auth/totp/setup', { password: PASSWORD }, KEY);
+  const [first, second] = [await setUp(), await setUp()];
+  expect([isReplayed(second), second.body.secret === first.body.secret]).toEqual([false, false]);
+  const enable = () => rest('POST', '/v1/auth/totp/enable', { totp_code: totpCode(second.body.secret) }, KEY);
+  expect((await enable()).status).toBe(200);
+  expect((await enable()).body.code).toBe('totp_already_enabled');
 });

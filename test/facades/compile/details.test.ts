@@ -60,10 +60,14 @@ it('An error never repeats the value of a field that may have a secret', () => {
     'public_key',
     'user_data',
     'login_token',
+    'Idempotency-Key',
+    'PAYMENT-SIGNATURE',
   ];
   const short = { type: 'string', minLength: 50 };
   const checked = checker({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, short])) });
   const errors = checked(Object.fromEntries(names.map((name) => [name, 'hunter2'])));
+  const [url] = checker({ properties: { url: short } })({ url: 'https://me:hunter2@example.org' });
+  expect(url!.message).toBe('url must have at least 50 characters.');
   expect(errors.map(({ message }) => message)).toEqual(
     names.map((name) => `${name} must have at least 50 characters.`),
   );

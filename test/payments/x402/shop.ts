@@ -123,3 +123,14 @@ export async function reconcile({ db, provisioning }: X402Shop, status: 'FINAL' 
   });
   await worker.stop();
 }
+
+/** Lets verifications wait until `verify`. `verifying` has the payers of those that have begun. */
+export function holdVerifications({ chain }: { chain: MoodyX402 }) {
+  const { promise: verified, resolve: verify } = Promise.withResolvers<undefined>();
+  const verifying: string[] = [];
+  chain.verify = ({ from }) => {
+    verifying.push(from);
+    return verified;
+  };
+  return { verifying, verify };
+}

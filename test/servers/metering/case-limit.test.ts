@@ -1,9 +1,9 @@
 /** An open case of abuse can limit the network of a machine. The machine keeps running. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { newId } from '../../../entities/ids.ts';
 import { closeCase, takeMeasure } from '../../../resolvers/accounts/cases.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { openCase } from '../../setup/customer-shop.ts';
 import { contextOf } from '../../setup/shop.ts';
 import { openMeteredShop, TB, TIER_TB } from './meter-shop.ts';
 
@@ -26,15 +26,7 @@ async function limited(): Promise<string> {
   await limit(id);
   return id;
 }
-async function opened(): Promise<string> {
-  const id = newId('case');
-  await db.query(
-    `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
-    values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans us.', now() + interval '1 day')`,
-    [id, accountId, order],
-  );
-  return id;
-}
+const opened = () => openCase({ db, accountId }, order);
 const limit = (id: string) => takeMeasure(contextOf(shop, accountId), id, 'LIMIT_NETWORK', 'It scans.');
 const close = (id: string) => closeCase(contextOf(shop, accountId), id, 'Solved');
 /** The changes of speed after some minutes, without the order number. */

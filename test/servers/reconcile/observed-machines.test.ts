@@ -11,6 +11,7 @@ import { serverTask } from '../../../provisioning/servers/task.ts';
 import { suspendAccount } from '../../../resolvers/accounts/account.ts';
 import { takeMeasure } from '../../../resolvers/accounts/cases.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { openCase } from '../../setup/customer-shop.ts';
 import { contextOf, HOUR_MS, openShop, type Shop } from '../../setup/shop.ts';
 
 /** Cannot reach the machines of some orders, such as those with a broken BMC. */
@@ -121,12 +122,6 @@ describe('The machine of a stopped server that comes on by itself', () => {
   const STOPPED = { ...PAID, status: 'STOPPED' } as const;
   const wake = (order: string) => driver.power({ order, generation: 1 }, 'on', newId('chg'), signal);
   const powerOf = async (order: string) => (await seen(order)).power;
-  const openCase = (order: string) =>
-    db.query<{ id: string }>(
-      `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
-        values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans.', now() + interval '1 day') returning id`,
-      [newId('case'), accountId, order],
-    );
 
   it('is turned off while its account is suspended with its servers', async () => {
     const order = await shop.server(accountId, STOPPED);
@@ -147,13 +142,13 @@ describe('The machine of a stopped server that comes on by itself', () => {
 
   it('is turned off while a complaint about it is open, and by a measure at once', async () => {
     const [accused, other] = [await shop.server(accountId, STOPPED), await shop.server(accountId, STOPPED)];
-    const [opened] = await openCase(accused);
+    const id = await openCase({ db, accountId }, accused);
     for (const order of [accused, other]) await wake(order);
     await look();
     await shop.work();
     expect([await powerOf(accused), await powerOf(other)]).toEqual(['off', 'on']);
     await wake(accused);
-    await takeMeasure(contextOf(shop, accountId), opened!.id, 'POWER_OFF', 'It still scans.');
+    await takeMeasure(contextOf(shop, accountId), id, 'POWER_OFF', 'It still scans.');
     await shop.work();
     expect(await powerOf(accused)).toBe('off');
   });

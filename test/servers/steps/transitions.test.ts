@@ -1,6 +1,5 @@
 /** All transitions of the contract's table, and no others, made by requests and the steps of the worker. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { newId } from '../../../entities/ids.ts';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/billing/resume.ts';
@@ -11,7 +10,7 @@ import type { Context } from '../../../resolvers/context.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../../resolvers/servers/update.ts';
-import { openCustomerShop } from '../../setup/customer-shop.ts';
+import { openCase, openCustomerShop } from '../../setup/customer-shop.ts';
 import { LIMITS } from '../../setup/shop.ts';
 import type { RefusedCall } from '../drivers/refusing-driver.ts';
 
@@ -60,12 +59,7 @@ const [reboot, reset, rebuild] = (['REBOOT', 'RESET', 'REBUILD'] as const).map((
 const resize = patch({ serviceCode: 'vps-2' });
 const remove: Act = (orderNumber) => deleteServer(context, orderNumber);
 const complained: Act = async (orderNumber) => {
-  const id = newId('case');
-  await shop.db.query(
-    `insert into abuse_case (id, account_id, order_number, source, address, occurred_at, body, deadline)
-    values ($1, $2, $3, $1, '192.0.2.7', now(), 'It scans us.', now() + interval '1 day')`,
-    [id, shop.accountId, orderNumber],
-  );
+  const id = await openCase(shop, orderNumber);
   await takeMeasure(context, id, 'POWER_OFF', 'It scans.');
 };
 const unpaid: Act = async (orderNumber) => {

@@ -1,18 +1,11 @@
 /** A change fails while its engine is away. The customer asks for another before the worker has undone it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MachineKey } from '../../../provisioning/servers/drivers/driver.ts';
-import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { finish, openFaultyShop } from '../../setup/customer-shop.ts';
-
-const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
-const NEVER = new AbortController().signal;
+import { finish, openFaultyServer } from '../../setup/customer-shop.ts';
 
 async function openServer() {
-  const shop = await openFaultyShop(onTestFinished, { fundsMicros: 100_000_000n, log: () => {} });
-  const order = (await orderServer(shop.context, ORDER)).server.orderNumber;
-  await finish(shop, order, 'RUNNING');
-  const machine = () => shop.driver.observe({ order, generation: 1 }, NEVER);
+  const { shop, order, machine } = await openFaultyServer(onTestFinished);
   /** Works once, by the deadline of the task if it is over. */
   const work = async (isLate = false) => {
     await shop.db.query('update task set run_at = now() where subject = $1', [order]);

@@ -3,25 +3,19 @@ import { expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { DriverError, type MachineKey } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
-import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { finish, openFaultyShop, traces } from '../../setup/customer-shop.ts';
+import { finish, openFaultyServer, traces } from '../../setup/customer-shop.ts';
 
-const ORDER = { serviceCode: 'vps-1', os: 'debian-13', labels: {}, autoRenew: true };
 const NEVER = new AbortController().signal;
 
 async function openServer() {
-  const shop = await openFaultyShop(onTestFinished, { fundsMicros: 100_000_000n, log: () => {} });
-  const order = (await orderServer(shop.context, ORDER)).server.orderNumber;
-  await finish(shop, order, 'RUNNING');
-  const key = { order, generation: 1 };
-  const machine = () => shop.driver.observe(key, NEVER);
+  const { shop, ...server } = await openFaultyServer(onTestFinished);
   const findings = async () => {
     await shop.tick(OBSERVER_PROCESS);
     const open = await shop.db.query<{ kind: string }>('select kind from finding where resolved_at is null order by 1');
     return open.map(({ kind }) => kind);
   };
-  return { shop, order, key, machine, findings };
+  return { shop, ...server, findings };
 }
 
 it('A machine that shut itself down is turned on when the customer asks for it', async () => {

@@ -70,7 +70,7 @@ export class LxcEngine {
 
   async #place({ host }: MachineSpec, signal: AbortSignal): Promise<Place> {
     const { network, clustered } = await this.facts.read(signal);
-    const polices = this.#unpoliced.polices((clustered && host) || 'none');
+    const polices = this.#unpoliced.polices(clustered ? host : undefined);
     return { ...this.#options, network, polices };
   }
 

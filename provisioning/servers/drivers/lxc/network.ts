@@ -105,9 +105,10 @@ const UNPOLICED_MS = 600_000;
 export class Unpoliced {
   readonly #until = new Map<string, number>();
 
-  polices = (member: string): boolean => (this.#until.get(member) ?? 0) <= Date.now();
+  polices = (member: string | null | undefined): boolean => (this.#until.get(member || 'none') ?? 0) <= Date.now();
 
-  note(member: string): void {
+  note(location: string): void {
+    const member = location || 'none';
     if (this.polices(member))
       console.error(`Machines on the member ${member} send without limit. Run there: modprobe act_police`);
     this.#until.set(member, Date.now() + UNPOLICED_MS);

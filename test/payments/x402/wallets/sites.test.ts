@@ -7,7 +7,7 @@ import { orderServer } from '../../../../resolvers/servers/order.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { contextOf } from '../../../setup/shop.ts';
 import { newPayer } from '../clients.ts';
-import { openX402Shop, paymentFor, refusalOf } from '../shop.ts';
+import { holdVerifications, openX402Shop, paymentFor, refusalOf } from '../shop.ts';
 
 it('A neighbour gets a turn beside thirteen free accounts that always have more work', async () => {
   const limits = { places: 16, placesOfGroup: 2, placesOfSite: 2, waiting: 200, waitingOfGroup: 24, refusal: 'Wait.' };
@@ -43,12 +43,7 @@ it('A neighbour gets a turn beside thirteen free accounts that always have more 
 
 it('The refusal of a sale ends the wait of its payment for a verification', async () => {
   const shop = await openX402Shop(onTestFinished);
-  const { promise: verified, resolve: verify } = Promise.withResolvers<undefined>();
-  const verifying: string[] = [];
-  shop.chain.verify = ({ from }) => {
-    verifying.push(from);
-    return verified;
-  };
+  const { verifying, verify } = holdVerifications(shop);
   const newcomer = async () => ({ ...contextOf(shop, await shop.account(0n)), address: '198.51.100.7' });
   const topUp = { amountUsd: 30_000_000n };
   const pay = async () => {

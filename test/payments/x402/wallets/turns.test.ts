@@ -5,18 +5,13 @@ import { createTopUp } from '../../../../resolvers/payments/billing.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { contextOf } from '../../../setup/shop.ts';
 import { newPayer } from '../clients.ts';
-import { openX402Shop, paymentFor, refusalOf } from '../shop.ts';
+import { holdVerifications, openX402Shop, paymentFor, refusalOf } from '../shop.ts';
 
 const topUp = { amountUsd: 30_000_000n };
 
 it('A customer is verified at once while twenty free accounts wait for a slow node', async () => {
   const shop = await openX402Shop(onTestFinished);
-  const { promise: verified, resolve: verify } = Promise.withResolvers<undefined>();
-  const verifying: string[] = [];
-  shop.chain.verify = ({ from }) => {
-    verifying.push(from);
-    return verified;
-  };
+  const { verifying, verify } = holdVerifications(shop);
   const payBy = async (context: Context, payer = newPayer()) => {
     const challenge = await refusalOf(createTopUp(context, topUp, { mode: 'X402' }));
     const payment = await paymentFor(challenge, payer);
