@@ -200,11 +200,14 @@ export function leastTerms(quoted: BonusTerms, present: readonly KeptBonusTier[]
   return earnedMicros(terms, paidMicros) < earnedMicros(quoted, paidMicros) ? terms : quoted;
 }
 
-/** Locks the top-up $1. Returns it, and the sum of its payments in the balance, less the parts that payouts took. */
+/**
+ * Locks the top-up $1. Returns it, and the sum of its payments in the balance, less the parts that payouts took. Payments that
+ * came after its confirmation earn nothing of its bonus.
+ */
 export const LOCK_PAID_TOP_UP = statement({ ...TopUp.columns, paidMicros: column.bigint() })`
   with locked as (select * from top_up where order_number = $1 for update)
   select ${columnsOf(TopUp, 'locked')}, (
       select coalesce(sum(${STAYING}), 0) from payment
       where payment.order_number = $1 and (coin = crypto or payment.mode = 'X402')
-        and ${isCredited})::bigint as paid_micros
+        and ${isCredited} and (locked.confirmed_at is null or payment.seen_at <= locked.confirmed_at))::bigint as paid_micros
     from locked`;

@@ -1,7 +1,10 @@
 /** The bonus of a quote ends with the quote, as its rate does. Otherwise free top-ups would keep a promotion for years. */
 import { expect, it } from 'vitest';
+import { newId } from '../../../entities/ids.ts';
+import { proveBooks } from '../../../entities/payments/books.ts';
 import { cancelTopUp } from '../../../resolvers/payments/billing.ts';
 import { setBonusTiers } from '../../../resolvers/payments/bonus.ts';
+import { cancel, refundInCoin } from '../../../resolvers/payments/payouts.ts';
 import { HALF, openSyncedShop } from './synced-shop.ts';
 
 const { shop, chain, sync, open } = await openSyncedShop();
@@ -94,3 +97,39 @@ it('A payment that left the mempool, and comes a year later, earns no bonus that
   await sync();
   expect(await shop.balance(topUp.accountId)).toBe(50_000_000n);
 });
+
+it.each(['payout', 'cancelled payout'])(
+  'Late money to a top-up that was paid out earns no bonus that has ended, also after a %s',
+  async (how) => {
+    const [context] = await open();
+    await setBonusTiers(context, [{ minMicros: 500_000_000n, bonusPercent: 50 }]);
+    const [, { accountId, orderNumber, walletAddress }] = await open(1_000_000_000n);
+    const payOut = (amountUsd: bigint) =>
+      refundInCoin(context, {
+        address: 'customer',
+        reason: 'She asks',
+        coin: 'TST',
+        accountId,
+        amountUsd,
+        key: newId('req'),
+      });
+    chain.pay(walletAddress!, HALF * 20n);
+    chain.mine(101);
+    await sync();
+    await payOut(1_000_000_000n);
+    await db.query(
+      `with paid as (update payment set seen_at = seen_at - interval '1 year' where order_number = $1)
+        update top_up set created_at = created_at - interval '1 year', expires_at = expires_at - interval '1 year',
+          confirmed_at = confirmed_at - interval '1 year' where order_number = $1`,
+      [orderNumber],
+    );
+    await setBonusTiers(context, []);
+    chain.pay(walletAddress!, HALF * 20n);
+    chain.mine(101);
+    await sync();
+    const { id } = await payOut(1_000_000n);
+    if (how === 'cancelled payout') await cancel(context, id, 'She stays');
+    expect(await shop.balance(accountId)).toBe(how === 'payout' ? 999_000_000n : 1_000_000_000n);
+    expect((await proveBooks(db)).firstFault).toBeNull();
+  },
+);
