@@ -18,6 +18,7 @@ export interface TurnLimits {
 }
 
 interface Waiter {
+  rank: number;
   begin: (leave: () => void) => void;
   refuse: (error: ApiError) => void;
 }
@@ -45,10 +46,11 @@ export class Turns {
   /**
    * Does the work at the turn of its group.
    * @param signal ends the wait of a caller who has gone
+   * @param rank as for `enter`
    * @throws ApiError rate_limited if too much waits, unavailable at the signal, or the error of the work
    */
-  async run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const leave = await this.enter(group, signal);
+  async run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal, rank?: number): Promise<T> {
+    const leave = await this.enter(group, signal, rank);
     try {
       return await work();
     } finally {
@@ -59,20 +61,25 @@ export class Turns {
   /**
    * Waits for the turn of the group.
    * @param signal ends the wait of a caller who has gone
+   * @param rank work of a lower rank goes first within its group, and takes the place of a higher one where too much waits
    * @returns a function that leaves the place
    * @throws ApiError rate_limited if too much waits, or unavailable at the signal
    */
-  async enter(name: string, signal?: AbortSignal): Promise<() => void> {
+  async enter(name: string, signal?: AbortSignal, rank = 0): Promise<() => void> {
     if (signal?.aborted) throw gone();
     const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
-    if (group.waiters.length >= this.#limits.waitingOfGroup) throw this.#tooMany();
-    if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length + 1);
+    const isFull = group.waiters.length >= this.#limits.waitingOfGroup;
+    if ((isFull || this.#waiting >= this.#limits.waiting) && !this.#outrank(group, rank)) {
+      if (isFull) throw this.#tooMany();
+      this.#shorten(group.waiters.length + 1);
+    }
     this.#groups.set(name, group);
     this.#waiting++;
     const { promise, resolve: begin, reject: refuse } = Promise.withResolvers<() => void>();
-    const waiter = { begin, refuse };
-    group.waiters.push(waiter);
+    const waiter = { rank, begin, refuse };
+    const later = group.waiters.findIndex((other) => other.rank > rank);
+    group.waiters.splice(later < 0 ? group.waiters.length : later, 0, waiter);
     const forget = () => this.#forget(name, group, waiter);
     signal?.addEventListener('abort', forget, { once: true });
     return promise.finally(() => signal?.removeEventListener('abort', forget));
@@ -115,6 +122,16 @@ export class Turns {
     }
   }
 
+  /** Refuses the last work of a group if new work has a lower rank. @returns whether it did */
+  #outrank({ waiters }: Group, rank: number): boolean {
+    const last = waiters.at(-1);
+    if (!last || last.rank <= rank) return false;
+    waiters.pop();
+    this.#waiting--;
+    last.refuse(this.#tooMany());
+    return true;
+  }
+
   /**
    * Makes room for new work, which would make a queue so long. Refuses the last of the longest queue. Chance decides among
    * queues of the same length and the new work. So many groups can keep no other group out.
@@ -150,11 +167,18 @@ export interface Customer {
   hasPaid: boolean;
 }
 
+/** After so many other accounts, an account counts as new. */
+const REMEMBERED_MAX = 50_000;
+
 /**
  * Turns for calls to the outside, which every account may cause. Each account waits for its own work. Free accounts are easy to
- * make. So those of a site share turns, one after the other, and all have half of the places.
+ * make. So those of a site share turns, and all have half of the places. The account goes first whose last turn is the longest
+ * ago. So accounts of one site delay a neighbour by one turn each, however often they come.
  */
 export class CustomerTurns {
+  /** The number of the last turn of each free account, the oldest first. */
+  readonly #lastTurns = new Map<string, number>();
+  #turn = 0;
   readonly #accounts: Turns;
   readonly #free: Turns;
   readonly #sites: Turns;
@@ -175,6 +199,20 @@ export class CustomerTurns {
   run<T>({ accountId, address, hasPaid }: Customer, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const atTurn = () => this.#accounts.run(accountId, work, signal);
     if (hasPaid) return atTurn();
-    return this.#free.run(accountId, () => this.#sites.run(freeSiteOf(address ?? ''), atTurn, signal), signal);
+    const atSite = () => {
+      const begin = () => {
+        this.#remember(accountId);
+        return atTurn();
+      };
+      return this.#sites.run(freeSiteOf(address ?? ''), begin, signal, this.#lastTurns.get(accountId));
+    };
+    return this.#free.run(accountId, atSite, signal);
+  }
+
+  #remember(accountId: string): void {
+    this.#lastTurns.delete(accountId);
+    this.#lastTurns.set(accountId, ++this.#turn);
+    const [oldest] = this.#lastTurns.keys();
+    if (this.#lastTurns.size > REMEMBERED_MAX) this.#lastTurns.delete(oldest!);
   }
 }
