@@ -19,11 +19,13 @@ export interface TurnLimits {
 
 interface Waiter {
   rank: number;
+  arrival: number;
   begin: (leave: () => void) => void;
   refuse: (error: ApiError) => void;
 }
 interface Group {
   running: number;
+  turns: number;
   waiters: Waiter[];
 }
 
@@ -37,6 +39,7 @@ export class Turns {
   readonly #groups = new Map<string, Group>();
   #running = 0;
   #waiting = 0;
+  #arrivals = 0;
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
@@ -61,23 +64,21 @@ export class Turns {
   /**
    * Waits for the turn of the group.
    * @param signal ends the wait of a caller who has gone
-   * @param rank work of a lower rank goes first within its group, and takes the place of a higher one where too much waits
+   * @param rank work of a lower rank goes first within its group, and takes the place of a higher one where too much waits.
+   *   Each third turn goes by arrival
    * @returns a function that leaves the place
    * @throws ApiError rate_limited if too much waits, or unavailable at the signal
    */
   async enter(name: string, signal?: AbortSignal, rank = 0): Promise<() => void> {
     if (signal?.aborted) throw gone();
-    const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
+    const group = this.#groups.get(name) ?? { running: 0, turns: 0, waiters: [] };
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
-    const isFull = group.waiters.length >= this.#limits.waitingOfGroup;
-    if ((isFull || this.#waiting >= this.#limits.waiting) && !this.#outrank(group, rank)) {
-      if (isFull) throw this.#tooMany();
-      this.#shorten(group.waiters.length + 1);
-    }
+    if (group.waiters.length >= this.#limits.waitingOfGroup) this.#outrank(group, rank);
+    else if (this.#waiting >= this.#limits.waiting) this.#shorten(group, rank);
     this.#groups.set(name, group);
     this.#waiting++;
     const { promise, resolve: begin, reject: refuse } = Promise.withResolvers<() => void>();
-    const waiter = { rank, begin, refuse };
+    const waiter = { rank, arrival: ++this.#arrivals, begin, refuse };
     const later = group.waiters.findIndex((other) => other.rank > rank);
     group.waiters.splice(later < 0 ? group.waiters.length : later, 0, waiter);
     const forget = () => this.#forget(name, group, waiter);
@@ -117,31 +118,47 @@ export class Turns {
     for (const [name, group] of this.#groups) {
       if (!group.waiters.length || group.running >= this.#placesOfGroup) continue;
       this.#waiting--;
-      group.waiters.shift()!.begin(this.#begin(name, group));
+      this.#take(group).begin(this.#begin(name, group));
       return;
     }
   }
 
-  /** Refuses the last work of a group if new work has a lower rank. @returns whether it did */
-  #outrank({ waiters }: Group, rank: number): boolean {
-    const last = waiters.at(-1);
-    if (!last || last.rank <= rank) return false;
-    waiters.pop();
-    this.#waiting--;
-    last.refuse(this.#tooMany());
-    return true;
+  /** Takes work out of the queue of a group. Each third is the one that came first, so no rank waits for ever. */
+  #take(group: Group): Waiter {
+    const { waiters } = group;
+    const isOldest = ++group.turns % 3 === 0;
+    const oldest = isOldest ? Math.min(...waiters.map(({ arrival }) => arrival)) : undefined;
+    const index = isOldest ? waiters.findIndex(({ arrival }) => arrival === oldest) : 0;
+    return waiters.splice(index, 1)[0]!;
   }
 
   /**
-   * Makes room for new work, which would make a queue so long. Refuses the last of the longest queue. Chance decides among
-   * queues of the same length and the new work. So many groups can keep no other group out.
+   * Makes room for new work by refusing the last of its group.
+   * @throws ApiError rate_limited if the rank of the new work is not lower
+   */
+  #outrank({ waiters }: Group, rank: number): void {
+    const last = waiters.at(-1);
+    if (!last || last.rank <= rank) throw this.#tooMany();
+    waiters.pop();
+    this.#waiting--;
+    last.refuse(this.#tooMany());
+  }
+
+  /**
+   * Makes room for new work of a group. Refuses the last of the longest queue. Chance decides among queues of the same length
+   * and the new work. So many groups can keep no other group out.
    * @throws ApiError rate_limited if it refuses the new work
    */
-  #shorten(length: number): void {
+  #shorten(own: Group, rank: number): void {
+    const length = own.waiters.length + 1;
     const groups = [...this.#groups].filter(([, { waiters }]) => waiters.length);
     const most = Math.max(...groups.map(([, { waiters }]) => waiters.length));
+    if (most < length) {
+      this.#outrank(own, rank);
+      return;
+    }
     const longest = groups.filter(([, { waiters }]) => waiters.length === most);
-    const chosen = most >= length && longest[most > length ? 0 : randomInt(longest.length + 1)];
+    const chosen = longest[most > length ? 0 : randomInt(longest.length + 1)];
     if (!chosen) throw this.#tooMany();
     const [name, group] = chosen;
     group.waiters.pop()!.refuse(this.#tooMany());
