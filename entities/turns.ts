@@ -64,8 +64,8 @@ export class Turns {
   /**
    * Waits for the turn of the group.
    * @param signal ends the wait of a caller who has gone
-   * @param rank work of a lower rank goes first within its group, and takes the place of a higher one where too much waits.
-   *   Each third turn goes by arrival
+   * @param rank work of a lower rank goes first within its group. Where too much waits, it takes the place of a higher one. Each
+   *   third turn goes by arrival
    * @returns a function that leaves the place
    * @throws ApiError rate_limited if too much waits, or unavailable at the signal
    */

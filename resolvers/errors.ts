@@ -30,12 +30,12 @@ export const suggestion = (name: string | undefined): string => (name === undefi
 /** A longer value is cut in an error. */
 const SHOWN_MAX = 40;
 
-/** A secret of ours, after the part that tells its kind. People put a key where its id belongs. */
+/** A secret of this service, after the part that tells its kind. Callers put a key where its id belongs. */
 const SECRET = /(svc_[a-z]+_|whsec_)\w+/gi;
 /** The parts of a URL before and after its host, which may have a password or a token. */
 const AROUND_HOST = /:[/\\]{2}([^/\\?#]*@)?([^/\\?#]+)(.*)$/s;
 
-/** The beginning of a value, as errors repeat it. It has no secret of ours, and only the host of a URL. */
+/** The beginning of a value, as errors repeat it. It has no secret of this service, and only the host of a URL. */
 export function shortened(value: string): string {
   const shown = value
     .replace(SECRET, '$1…')

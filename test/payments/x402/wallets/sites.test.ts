@@ -47,7 +47,7 @@ it('A neighbour gets a turn beside thirteen free accounts that always have more 
   }
 });
 
-it('A neighbour gets a turn although 205 accounts of its site, which had one each, fill the queue again at once', async () => {
+it('A neighbour gets a turn although 205 accounts of its site refill the queue after their first turn', async () => {
   const { begun, running, work } = heldWork();
   const end = async () => {
     running.shift()!();
