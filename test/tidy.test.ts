@@ -125,7 +125,8 @@ describe('The house', () => {
   });
 
   it('keeps files to 300 lines', () => {
-    expect(sources.filter((file) => read(file).split('\n').length > 301)).toEqual([]);
+    const written = sources.filter((file) => !file.includes('/generated/'));
+    expect(written.filter((file) => read(file).split('\n').length > 301)).toEqual([]);
   });
 
   it('leaves no open marks and no disabled tests', () => {
