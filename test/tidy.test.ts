@@ -125,7 +125,7 @@ describe('The house', () => {
   });
 
   it('keeps files to 300 lines', () => {
-    const written = sources.filter((file) => !file.includes('/generated/'));
+    const written = sources.filter((file) => !/^\/\*\* .*Made by /.test(read(file)));
     expect(written.filter((file) => read(file).split('\n').length > 301)).toEqual([]);
   });
 

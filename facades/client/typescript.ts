@@ -8,7 +8,7 @@ import { type ClientOperation, type OpenApi, operationsOf } from './model.ts';
 import { nameOf, type Schema } from './schema.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/openapi.json');
-const FILE = join(import.meta.dirname, 'src/generated/api.ts');
+const FILE = join(import.meta.dirname, 'src/api.ts');
 
 const HEADER = `/** The types and endpoints of the API. Made by facades/client/typescript.ts from the OpenAPI document. */
 
@@ -37,7 +37,7 @@ export function typescriptOf(document: OpenApi): string {
   return [
     HEADER,
     ...schemas,
-    `/** What each operation takes and answers. */\nexport interface Operations {\n${types.join('\n')}\n}\n`,
+    `/** The input and the answer of each operation. */\nexport interface Operations {\n${types.join('\n')}\n}\n`,
     `/** How the SDK calls each operation. */\nexport const ENDPOINTS = {\n${operations.map(endpointOf).join('\n')}\n} as const;\n`,
   ].join('\n');
 }

@@ -13,7 +13,7 @@ type Filter<Name extends ListName> = Omit<Input<Name>, 'cursor'>;
 /**
  * A client of Freehold.
  * @example
- * const freehold = new Freehold({ url: 'https://example.org', apiKey: process.env.FREEHOLD_TOKEN });
+ * const freehold = new Freehold({ url: 'https://example.org', apiKey: 'svc_live_…' });
  * const server = await (await freehold.servers.order({ service_code: 'vps-1' })).ready();
  */
 export class Freehold {

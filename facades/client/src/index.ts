@@ -1,7 +1,7 @@
 /** The TypeScript SDK of Freehold, for Node 20 or newer, Deno and browsers. */
 export { type FieldFault, FreeholdError } from './errors.ts';
 export { Freehold } from './freehold.ts';
-export type * from './generated/api.ts';
+export type * from './api.ts';
 export { List } from './pages.ts';
 export type { Order, WaitOptions } from './servers.ts';
 export type { ConfirmationOptions } from './top-ups.ts';

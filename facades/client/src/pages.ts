@@ -1,4 +1,4 @@
-import type { Page } from './generated/api.ts';
+import type { Page } from './api.ts';
 
 /** A list. Iterate over its entries, or take one page after the other. Reads each page when it is needed. */
 export class List<T> implements AsyncIterable<T> {

@@ -1,5 +1,5 @@
 import { FreeholdError } from './errors.ts';
-import type { OrderedServer, Quote, Server } from './generated/api.ts';
+import type { OrderedServer, Quote, Server } from './api.ts';
 import { List } from './pages.ts';
 import type { CallOptions, Input, Transport } from './transport.ts';
 

@@ -1,4 +1,4 @@
-import type { TopUp } from './generated/api.ts';
+import type { TopUp } from './api.ts';
 import { List } from './pages.ts';
 import type { CallOptions, Input, Transport } from './transport.ts';
 
@@ -8,7 +8,7 @@ const POLL_MS = 2_000;
 
 export interface ConfirmationOptions {
   signal?: AbortSignal;
-  /** Gets each reading of the top-up: what arrived, and its confirmations. */
+  /** Gets each reading of the top-up, with its confirmations. */
   onChange?: (topUp: TopUp) => void;
 }
 
@@ -32,7 +32,7 @@ export class TopUps {
     return new List((cursor) => this.#transport.call('ListTopups', { ...filter, ...(cursor && { cursor }) }, options));
   }
 
-  /** Cancels a top-up that nobody has paid. */
+  /** Cancels an unpaid top-up. */
   cancel(orderNumber: string, options?: CallOptions): Promise<TopUp> {
     return this.#transport.call('CancelTopup', { order_number: orderNumber }, options);
   }

@@ -1,6 +1,6 @@
 /** Sends calls, and repeats those that did not reach the service. Needs only `fetch` and `crypto`. */
 import { FreeholdError } from './errors.ts';
-import { ENDPOINTS, type Operations } from './generated/api.ts';
+import { ENDPOINTS, type Operations } from './api.ts';
 
 export type OperationName = keyof typeof ENDPOINTS & keyof Operations;
 export type Input<Name extends OperationName> = Operations[Name]['input'];
@@ -27,12 +27,12 @@ export interface Options {
   pay?: (demand: PaymentDemand) => Promise<string | undefined>;
 }
 
-/** What one call may say. */
+/** The options of one call. */
 export interface CallOptions {
   signal?: AbortSignal;
   /** Makes a repetition of the call safe, also by another process. Default: a random one. */
   idempotencyKey?: string;
-  /** Asks to pay the call itself by x402, whatever the balance has. */
+  /** Asks to pay the call itself by x402, and leaves the balance alone. */
   payment?: 'x402';
 }
 

@@ -83,7 +83,7 @@ describe('A customer', () => {
     expect(await freehold.servers.list().all()).toEqual([]);
   });
 
-  it('calls whatever the SDK has no method for', async () => {
+  it('calls operations and paths without a method', async () => {
     const freehold = await client();
     expect(await freehold.call('ListSessions', { limit: 1 })).toMatchObject({ data: [{ current: true }] });
     expect(await freehold.api('GET', '/v1/account/balance')).toMatchObject({ balance_usd: 0 });
@@ -188,7 +188,7 @@ describe('A payment by x402', () => {
     expect(paid).toMatchObject({ mode: 'x402', status: 'confirmed' });
   });
 
-  it('that the signer refuses leaves the 402 as an error', async () => {
+  it('fails with the 402 if the signer refuses', async () => {
     const freehold = await client(0, { pay: async () => undefined });
     const refused = freehold.servers.order({ service_code: 'vps-1' });
     await expect(refused).rejects.toMatchObject({ status: 402, code: 'insufficient_balance' });

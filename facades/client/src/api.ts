@@ -1153,7 +1153,7 @@ export type WriteMessageInput = {
   subject: string;
 };
 
-/** What each operation takes and answers. */
+/** The input and the answer of each operation. */
 export interface Operations {
   /** Shows the account of the credential, with its limits */
   GetAccount: { input: Record<string, never>; answer: Account };
