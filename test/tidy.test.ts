@@ -16,6 +16,7 @@ const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
   [/^(config(-\w+)?|vitest\.config)\.ts$/, /^config-\w+\.ts$|^entities\/networks\.ts$/],
   // A separate, published program.
   [/^facades\/stdio\//, /^facades\/stdio\//],
+  [/^facades\/client\//, /^facades\/client\//],
   [/^facades\//, /^(facades\/|schema\/index\.ts$)/],
   [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money|networks)\.ts$/, /^entities\//],
   [/^resolvers\//, /^(resolvers|entities)\/|^provisioning\/index\.ts$/],
@@ -113,7 +114,8 @@ describe('The house', () => {
 
   it('reads the environment only in config.ts and in the separate stdio package', () => {
     const readers = sources.filter(
-      (file) => !/^(config\.ts|facades\/stdio\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
+      (file) =>
+        !/^(config\.ts|facades\/(stdio|downloads)\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
     );
     expect(readers).toEqual([]);
   });

@@ -6,17 +6,17 @@ import { validateManifest } from '@anthropic-ai/mcpb/node';
 import { unzipSync } from 'fflate';
 import { afterAll, describe, expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
-import { buildPackage } from '../../../facades/stdio/package.ts';
+import { buildPackages } from '../../../facades/downloads/build.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { neverEnds } from '../sample-api.ts';
 
 const publicUrl = 'https://freehold.example.org';
 const folder = newFolder();
 const built = join(folder, 'built');
-const checksums = buildPackage(built, publicUrl);
+const checksums = buildPackages(built, publicUrl);
 afterAll(() => removeFolder(folder));
 
-const NAMES = ['freehold-mcp-0.2.0.tgz', 'freehold-mcp-0.2.0.mcpb', 'server.json'];
+const NAMES = ['freehold-mcp-0.2.0.tgz', 'freehold-mcp-0.2.0.mcpb', 'server.json', 'freehold-0.1.0.tgz'];
 const [TARBALL, BUNDLE] = NAMES as [string, string, string];
 const json = (text: string | Uint8Array) => JSON.parse(Buffer.from(text).toString());
 
@@ -38,7 +38,7 @@ async function serve(downloads: string): Promise<string> {
 describe('The package', () => {
   it('has the same bytes when it is built again', () => {
     const again = join(folder, 'again');
-    expect(buildPackage(again, publicUrl)).toEqual(checksums);
+    expect(buildPackages(again, publicUrl)).toEqual(checksums);
     expect(readdirSync(again).sort()).toEqual([...NAMES, 'SHA256SUMS'].sort());
     for (const name of readdirSync(again))
       expect(readFileSync(join(again, name)).equals(readFileSync(join(built, name)))).toBe(true);

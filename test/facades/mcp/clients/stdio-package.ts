@@ -10,7 +10,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { onTestFinished } from 'vitest';
-import { buildPackage } from '../../../../facades/stdio/package.ts';
+import { buildPackages } from '../../../../facades/downloads/build.ts';
 import { newFolder, removeFolder } from '../../../setup/spawn.ts';
 import { type Agent, type AgentOptions, agentOf, capabilities, INFO } from '../agents.ts';
 
@@ -26,7 +26,7 @@ export function installed(): string {
   process.once('exit', () => removeFolder(folder));
   const built = join(folder, 'built');
   const empty = join(folder, 'empty');
-  buildPackage(built, 'http://localhost:3000');
+  buildPackages(built, 'http://localhost:3000');
   mkdirSync(empty);
   writeFileSync(join(empty, 'package.json'), '{}');
   const tarball = join(built, 'freehold-mcp-0.2.0.tgz');

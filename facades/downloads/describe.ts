@@ -1,10 +1,8 @@
 /** Descriptions of the package for hosts that install bundles, and for the MCP registry. */
+import type { Own } from './archive.ts';
 
-/** Members of package.json that the descriptions repeat. */
-export interface Own {
-  name: string;
-  version: string;
-  license: string;
+/** The package.json of the stdio package. */
+export interface StdioPackage extends Own {
   mcpName: string;
 }
 
@@ -19,7 +17,7 @@ const READONLY = 'Offer only tools that change nothing.';
 const setting = (name: string) => `\${user_config.${name}}`;
 
 /** Returns manifest.json of the bundle (MCPB 0.3). */
-export const manifestOf = ({ name, version, license }: Own, publicUrl: string, entry: string) => ({
+export const manifestOf = ({ name, version, license }: StdioPackage, publicUrl: string, entry: string) => ({
   manifest_version: '0.3',
   name,
   display_name: 'Freehold',
@@ -61,7 +59,11 @@ export const manifestOf = ({ name, version, license }: Own, publicUrl: string, e
 });
 
 /** Returns server.json of the MCP registry. It names each file by its download URL and its SHA-256. */
-export function serverJsonOf({ name, version, mcpName }: Own, publicUrl: string, sums: { tgz: string; mcpb: string }) {
+export function serverJsonOf(
+  { name, version, mcpName }: StdioPackage,
+  publicUrl: string,
+  sums: { tgz: string; mcpb: string },
+) {
   const transport = { type: 'stdio' };
   const environmentVariables = [
     { name: 'FREEHOLD_URL', description: 'Where Freehold is.', isRequired: true, default: publicUrl },
