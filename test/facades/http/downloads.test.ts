@@ -16,7 +16,13 @@ const built = join(folder, 'built');
 const checksums = buildPackages(built, publicUrl);
 afterAll(() => removeFolder(folder));
 
-const NAMES = ['freehold-mcp-0.2.0.tgz', 'freehold-mcp-0.2.0.mcpb', 'server.json', 'freehold-0.1.0.tgz'];
+const NAMES = [
+  'freehold-mcp-0.2.0.tgz',
+  'freehold-mcp-0.2.0.mcpb',
+  'server.json',
+  'freehold-0.1.0.tgz',
+  'freehold-cli-0.1.0.tgz',
+];
 const [TARBALL, BUNDLE] = NAMES as [string, string, string];
 const json = (text: string | Uint8Array) => JSON.parse(Buffer.from(text).toString());
 
@@ -56,6 +62,12 @@ describe('The package', () => {
     expect(json(readFileSync('package.json')).devDependencies).toMatchObject(own.devDependencies);
     expect(read('THIRD-PARTY-LICENSES')).toContain('@modelcontextprotocol/client 2.4.0 (Apache-2.0)');
     expect(read('dist/freehold-mcp.js')).not.toContain(process.cwd());
+  });
+
+  it('of the command line runs from its archive without a network', () => {
+    const args = ['--yes', '--offline', join(built, 'freehold-cli-0.1.0.tgz'), '--version'];
+    const env = { ...process.env, npm_config_cache: join(folder, 'npm') };
+    expect(execFileSync('npx', args, { encoding: 'utf8', env })).toBe('0.1.0\n');
   });
 
   it('has a bundle that MCP hosts can install, and marks the API key as secret', async () => {
