@@ -65,9 +65,9 @@ describe('The package', () => {
   });
 
   it('of the command line runs from its archive without a network', () => {
-    const args = ['--yes', '--offline', join(built, 'freehold-cli-0.1.0.tgz'), '--version'];
+    const args = ['--yes', '--offline', './freehold-cli-0.1.0.tgz', '--version'];
     const env = { ...process.env, npm_config_cache: join(folder, 'npm') };
-    expect(execFileSync('npx', args, { encoding: 'utf8', env })).toBe('0.1.0\n');
+    expect(execFileSync('npx', args, { cwd: built, encoding: 'utf8', env })).toBe('0.1.0\n');
   });
 
   it('has a bundle that MCP hosts can install, and marks the API key as secret', async () => {
