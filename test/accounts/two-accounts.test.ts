@@ -53,13 +53,15 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   const sshKeys = await Promise.all(SSH_KEYS.map((public_key) => make('/v1/ssh-keys', { public_key })));
   const order = (service_code: string) => make('/v1/servers', { service_code });
   const servers = [await order('vps-1'), await order('vps-2')];
-  const keys = [1, 2].map(() => make('/v1/auth/api-keys', { name: 'k', scope: 'read' }));
+  const key = () => make('/v1/auth/api-keys', { name: 'k', scope: 'read' });
+  const keys = [await key(), await key()];
   await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
     await eventually(async () => (await account.rest('GET', `/v1/servers/${order_number}`)).body.status === 'running');
-  const [, message] = [1, 2].map(() => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' }));
+  const write = () => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
+  const messages = [await write(), await write()];
   const { data } = await eventually(async () => {
     const { data } = await account.graphql('{ webhookDeliveries { data { id status } } }');
     return (
@@ -73,9 +75,9 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   return {
     ...account,
     ids: {
-      ...{ server: servers[1].order_number, topup: topup.order_number, key: (await keys[1]!).key_id },
+      ...{ server: servers[1].order_number, topup: topup.order_number, key: keys[1].key_id },
       ...{ session: session.token_id, sshKey: sshKeys[1].id, webhook: hooks[1].id, delivery: data[0].id },
-      ...{ client: client.client_id, account: account.id, message: (await message!).id },
+      ...{ client: client.client_id, account: account.id, message: messages[1].id },
     },
   };
 }
