@@ -9,6 +9,7 @@ import {
   choice,
   count,
   endpoints,
+  features,
   flag,
   listenerHere,
   networks,
@@ -92,6 +93,11 @@ const VARIABLES = {
   },
   Processes: {
     ROLES: variable(roles, 'api,worker', 'The roles of this process. Any number of each may share a database.'),
+    FEATURES: variable(
+      features,
+      '',
+      'Announced endpoints that this installation serves: `account-update` (`PATCH /v1/account`) and `recovery` (`POST /v1/auth/recover`).',
+    ),
     POLL_SECONDS: variable(
       number(0.01, 60, 'seconds'),
       '0.5',

@@ -8,7 +8,7 @@ import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts'
 import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
-import { readOperations } from './facades/compile/read.ts';
+import { readOperations, withFeatures } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
 import { resourceExamples } from './facades/openapi/examples.ts';
@@ -63,7 +63,7 @@ async function compose(
   mkdirSync(config.dataDir, { recursive: true });
   const operatorToken = operatorTokenOf(config);
   // The database may still be starting, so the parts that do not need it come first.
-  const operations = readOperations(schema);
+  const operations = withFeatures(readOperations(schema), config.features);
   const render = resourceRenderer(operations);
   if (config.roles.has('api')) {
     operations.forEach(compiled);

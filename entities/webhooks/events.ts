@@ -155,6 +155,16 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
     description: 'The operator gave the account a new password. All sessions ended.',
   },
   'account.totp_reset': { ...ACCOUNT, description: 'The operator turned the second factor off. All sessions ended.' },
+  'account.updated': {
+    ...ACCOUNT,
+    description: 'The email, the PGP key, the recovery codes or the days of balance.low changed (`data.changed`).',
+    data: { changed: ['email'] },
+  },
+  'account.recovered': {
+    ...ACCOUNT,
+    description: 'Somebody set a new password with a recovery code or the PGP key (`data.by`). All sessions ended.',
+    data: { by: 'code', sessionsRevoked: 2 },
+  },
   'account.suspended': { ...ACCOUNT, description: 'The operator suspended the account.' },
   'account.resumed': { ...ACCOUNT, description: 'The operator ended the suspension of the account.' },
   'account.limits_changed': { ...ACCOUNT, description: 'The operator changed the limits of the account.' },
