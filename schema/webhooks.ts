@@ -112,7 +112,7 @@ const WebhookEventType = objectType<ListedEvent>(
   'A type of event that a webhook can receive.',
   (t) => ({
     type: t.exposeString('type', { description: 'Its name for event_filter, such as server.running.' }),
-    description: t.exposeString('description', { description: 'What happened.' }),
+    description: t.exposeString('description', { description: 'The change, as a sentence.' }),
     example: t.expose('example', { type: 'JSON', description: 'The body of a message, with example values.' }),
   }),
 );

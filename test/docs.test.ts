@@ -63,7 +63,7 @@ describe('The documentation', () => {
   it('prints the events that customers can hear', async () => {
     const page = 'docs/use/webhooks.md';
     const rows = Object.entries(TOLD_EVENTS).map(([type, { description }]) => `| \`${type}\` | ${description} |`);
-    const table = ['| event | what happened |', '|---|---|', ...rows].join('\n');
+    const table = ['| event | meaning |', '|---|---|', ...rows].join('\n');
     const printed = read(page).replace(/^\| event \|.*/ms, () => `${table}\n`);
     await expect(printed).toMatchFileSnapshot(`../${page}`);
   });

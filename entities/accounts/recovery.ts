@@ -13,7 +13,7 @@ entity('recovery_code', {
 
 entity('recovery_challenge', {
   id: column.key(),
-  /** Null: no account with a PGP key has the email, so nobody can answer. */
+  /** Null: no account with a PGP key has the email, so every answer is wrong. */
   accountId: nullable(column.text()),
   /** The email, by which the throttle counts. */
   name: column.text(),
@@ -35,7 +35,7 @@ export const USE_RECOVERY_CODE = statement({ accountId: column.text() })`
 /** Deletes the codes of the account $1. */
 export const DELETE_RECOVERY_CODES = statement({})`delete from recovery_code where account_id = $1`;
 
-/** Keeps the challenge $1 of the account $2 (null: of nobody) and the email $3, with the digest $4, for $5 seconds. */
+/** Keeps the challenge $1 of the account $2 (null: of none) for $5 seconds. $3 its email, $4 the digest of its answer. */
 export const ADD_CHALLENGE = statement({})`
   insert into recovery_challenge (id, account_id, name, digest, expires_at)
   values ($1, $2, $3, $4, now() + make_interval(secs => $5))`;

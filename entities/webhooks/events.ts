@@ -3,7 +3,7 @@ import type { EventType } from '../history/event.ts';
 
 /** An event, as a customer learns of it. */
 export interface ToldEvent {
-  /** What happened, as a sentence to the customer. */
+  /** The change, as a sentence to the customer. */
   description: string;
   /** The members of the resource that differ from its example. */
   object?: Readonly<Record<string, unknown>>;
@@ -99,7 +99,10 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
   'ssh_key.created': { description: 'You added an SSH key.' },
   'ssh_key.deleted': { description: 'You deleted an SSH key.' },
   'oauth_client.created': { ...CLIENT, description: 'An OAuth client registered.' },
-  'oauth_client.removed': { ...CLIENT, description: 'An OAuth client was deleted, or removed because nobody used it.' },
+  'oauth_client.removed': {
+    ...CLIENT,
+    description: 'You deleted an OAuth client, or the service removed an unused one.',
+  },
   'oauth_client.secret_rotated': {
     ...CLIENT,
     description: 'An OAuth client got a new secret. `data.reason`: from the operator.',

@@ -65,7 +65,7 @@ const resourceOf = (type: string): string => {
   const noun = type.split('.')[0]!;
   return noun === 'status' ? 'incident' : noun;
 };
-/** Whether the row of the resource is deleted. That of a server stays. */
+/** Whether the row of the resource is deleted. A server keeps its row. */
 const isGone = (type: string): boolean => type.endsWith('.deleted') && resourceOf(type) !== 'server';
 
 /** Names a resource that is deleted, that REST does not show, or that is too large. */

@@ -8,8 +8,8 @@ import { openBalance } from '../../entities/payments/ledger.ts';
 import type { Context } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { hashPassword, refuseWeakPassword } from './auth/password.ts';
-import { replaceRecoveryCodes } from './auth/recover.ts';
 import { type LoggedIn, openSession } from './auth/session.ts';
+import { replaceRecoveryCodes } from './recovery/recover.ts';
 import { admitRegistration, admitUnproven } from './registration.ts';
 
 export interface Registration {

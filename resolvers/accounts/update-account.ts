@@ -8,10 +8,10 @@ import { actorOf, type Context, requireFeature } from '../context.ts';
 import { invalid } from '../errors.ts';
 import { findAccount, lockedOwnAccount } from './account.ts';
 import { requirePassword } from './auth/change-password.ts';
-import { readPgpKey } from './auth/pgp.ts';
-import { replaceRecoveryCodes } from './auth/recover.ts';
 import { proofOf } from './auth/scope.ts';
 import { useSecondFactor } from './auth/second-factor.ts';
+import { readPgpKey } from './recovery/pgp.ts';
+import { replaceRecoveryCodes } from './recovery/recover.ts';
 
 export interface AccountChange {
   email?: string | null | undefined;

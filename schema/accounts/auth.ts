@@ -68,7 +68,7 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
     type: 'ProofOfWork',
     description: 'After proof_of_work_required (SHA-256). Onion services always ask.',
   }),
-  recoveryCodes: t.boolean({ description: 'True: the answer has codes that replace a lost password.' }),
+  recoveryCodes: t.boolean({ description: 'True: answers codes that replace a lost password.' }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({
   email: t.field({ type: 'Email', required: true }),

@@ -1,6 +1,7 @@
 /** Changes of an account, and its recovery. An installation serves both only with the features of its configuration. */
-import { type Recovered, recover } from '../../resolvers/accounts/auth/recover.ts';
+
 import type { TokenPair } from '../../resolvers/accounts/auth/session.ts';
+import { type Recovered, recover } from '../../resolvers/accounts/recovery/recover.ts';
 import { type AccountChanged, updateAccount } from '../../resolvers/accounts/update-account.ts';
 import { builder, inputType, objectType } from '../builder.ts';
 import { AccountType } from './account.ts';

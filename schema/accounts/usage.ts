@@ -29,7 +29,7 @@ const UsageType = objectType<Usage>('Usage', 'The changes of the balance in a ra
   totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The sum of the whole range, not only of the page.' }),
   spentUsd: t.expose('spentMicros', {
     type: 'Usd',
-    description: 'What the range cost: orders, renewals and traffic, less refunds. Negative if more was refunded.',
+    description: 'The cost of the range: orders, renewals and traffic, less refunds. Negative if refunds were more.',
   }),
   toppedUpUsd: t.expose('toppedUpMicros', { type: 'Usd', description: 'The top-ups and bonuses of the range.' }),
   adjustedUsd: t.expose('adjustedMicros', {

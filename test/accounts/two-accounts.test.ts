@@ -53,15 +53,15 @@ async function withEverything(): Promise<TestAccount & { ids: Record<Thing, stri
   const sshKeys = await Promise.all(SSH_KEYS.map((public_key) => make('/v1/ssh-keys', { public_key })));
   const order = (service_code: string) => make('/v1/servers', { service_code });
   const servers = [await order('vps-1'), await order('vps-2')];
-  const key = () => make('/v1/auth/api-keys', { name: 'k', scope: 'read' });
-  const keys = [await key(), await key()];
+  const [keyPath, newKey] = ['/v1/auth/api-keys', { name: 'k', scope: 'read' }] as const;
+  const keys = [await make(keyPath, newKey), await make(keyPath, newKey)];
   await newClient({ scope: 'read' }, account.rest);
   const client = await newClient({ scope: 'read', grant_types: ['client_credentials', 'refresh_token'] }, account.rest);
   await tokenOf(client);
   for (const { order_number } of servers)
     await eventually(async () => (await account.rest('GET', `/v1/servers/${order_number}`)).body.status === 'running');
-  const write = () => make('/v1/account/messages', { subject: 'Why?', body: 'It is off.' });
-  const messages = [await write(), await write()];
+  const letter = { subject: 'Why?', body: 'It is off.' };
+  const messages = [await make('/v1/account/messages', letter), await make('/v1/account/messages', letter)];
   const { data } = await eventually(async () => {
     const { data } = await account.graphql('{ webhookDeliveries { data { id status } } }');
     return (
@@ -116,19 +116,14 @@ const same = (answer: unknown, id = 'no id'): unknown => JSON.parse(textOf(answe
 
 /** The kind of thing that each path parameter names. */
 const IN_PATHS: Record<string, Thing> = {
-  '/v1/auth/sessions/{token_id}': 'session',
-  '/v1/auth/api-keys/{key_id}': 'key',
+  ...{ '/v1/auth/sessions/{token_id}': 'session', '/v1/auth/api-keys/{key_id}': 'key' },
   '/v1/billing/topups/{order_number}': 'topup',
-  '/v1/billing/topups/{order_number}/cancel': 'topup',
-  '/v1/billing/topups/{order_number}/receipt': 'topup',
-  '/v1/servers/{order_number}': 'server',
-  '/v1/servers/{order_number}/metrics': 'server',
-  '/v1/ssh-keys/{id}': 'sshKey',
-  '/v1/oauth/clients/{client_id}': 'client',
+  ...{ '/v1/billing/topups/{order_number}/cancel': 'topup', '/v1/billing/topups/{order_number}/receipt': 'topup' },
+  ...{ '/v1/servers/{order_number}': 'server', '/v1/servers/{order_number}/metrics': 'server' },
+  ...{ '/v1/ssh-keys/{id}': 'sshKey', '/v1/oauth/clients/{client_id}': 'client' },
   '/v1/account/messages/{id}/read': 'message',
   '/v1/oauth/clients/{client_id}/rotate-secret': 'client',
-  '/v1/webhooks/{id}': 'webhook',
-  '/v1/webhooks/{id}/test': 'webhook',
+  ...{ '/v1/webhooks/{id}': 'webhook', '/v1/webhooks/{id}/test': 'webhook' },
   '/v1/webhooks/{id}/rotate-secret': 'webhook',
   '/v1/webhooks/{id}/deliveries': 'webhook',
   '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver': 'delivery',

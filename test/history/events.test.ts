@@ -20,6 +20,8 @@ const BEYOND: EventType[] = [
     'oauth_client.secret_rotated',
     'account.credentials_revoked',
     'account.password_reset',
+    'account.updated',
+    'account.recovered',
     'account.totp_reset',
     'coin.updated',
     'host.updated',

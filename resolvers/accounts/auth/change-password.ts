@@ -64,7 +64,7 @@ export async function changePassword(context: Context, change: PasswordChange): 
         await update(tx, Account, { id: accountId }, { passwordHash });
         const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
         if (revoke === 'SESSIONS') return { sessionsRevoked };
-        // Whoever read the password may have made or read the codes, too.
+        // A thief who read the password may have made or read the codes, too.
         await DELETE_RECOVERY_CODES.all(tx, [accountId]);
         const revoked = await revokeEverything(context, tx, accountId);
         return { ...revoked, sessionsRevoked: sessionsRevoked + revoked.sessionsRevoked };

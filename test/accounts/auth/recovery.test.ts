@@ -132,7 +132,7 @@ describe('A change of the account', () => {
 });
 
 describe.skipIf(!hasGpg())('A recovery by PGP', () => {
-  it.each(['default', 'future-default'])('lets the owner of a gpg key %s in, and nobody else', async (algorithm) => {
+  it.each(['default', 'future-default'])('lets only the owner of a gpg key %s in', async (algorithm) => {
     const account = await newAccount();
     const key = gpgKey(account.email, algorithm);
     const { status, body } = await change(account, { pgp_public_key: key });

@@ -22,11 +22,11 @@ import { isId, newId, randomText } from '../../../entities/ids.ts';
 import { digest } from '../../../entities/secrets.ts';
 import { type Context, requireFeature } from '../../context.ts';
 import { lockedAccount } from '../account.ts';
-import { hashPassword, refuseWeakPassword } from './password.ts';
+import { hashPassword, refuseWeakPassword } from '../auth/password.ts';
+import { useSecondFactor } from '../auth/second-factor.ts';
+import { openSession, type TokenPair } from '../auth/session.ts';
+import { recordLoginChange } from '../auth/sessions.ts';
 import { encryptTo } from './pgp.ts';
-import { useSecondFactor } from './second-factor.ts';
-import { openSession, type TokenPair } from './session.ts';
-import { recordLoginChange } from './sessions.ts';
 
 const CHALLENGE_SECONDS = 900;
 const TRIES_MAX = 3;
@@ -62,7 +62,7 @@ export function recover(context: Context, given: Recovery): Promise<Recovered> {
   );
 }
 
-/** Encrypts a challenge to the key of the account; for any other email, to that of nobody. */
+/** Encrypts a challenge to the key of the account. Any other email gets one that has no answer. */
 async function challenge(context: Context, email: string): Promise<Recovered> {
   // An email with too many failures gets no challenge either.
   return context.logins.attempt({ name: email, address: context.address }, async () => {
@@ -94,7 +94,7 @@ async function answerChallenge(
     return context.db.transaction(async (tx) => {
       if (!(await END_CHALLENGE.first(tx, [id]))) throw ended();
       const account = await lockedAccount(tx, known.accountId!);
-      // Whoever changed the key or the email meanwhile has shown the password.
+      // The owner, who knows the password, has changed the email meanwhile.
       if (account.email !== known.name || !account.pgpPublicKey) throw ended();
       await remove(tx, Totp, { accountId: account.id });
       return { tokens: await admit(context, tx, account.id, { passwordHash, totpEnabled: false }, 'pgp') };

@@ -43,7 +43,7 @@ export async function readPgpKey(text: string): Promise<PgpKey> {
   return { armored: key.armor(), fingerprint: key.getFingerprint().toUpperCase() };
 }
 
-/** The key of nobody, so that an unknown email gets a challenge, too. */
+/** A key without an owner, so that an unknown email gets a challenge, too. */
 let nobody: Promise<Key> | undefined;
 const nobodysKey = () =>
   (nobody ??= library()
@@ -51,13 +51,13 @@ const nobodysKey = () =>
     .then(({ publicKey }) => publicKey));
 
 /**
- * Encrypts a text to the armored key, or to that of nobody. The message does not name its key, so it does not tell one from the
- * other by that.
+ * Encrypts a text to the armored key, or to the key without an owner. The message does not name its key, so strangers do not
+ * learn which one it is.
  */
 export async function encryptTo(armored: string | null, text: string): Promise<string> {
   const { createMessage, encrypt, readKey } = await library();
   const own = armored === null ? undefined : await readKey({ armoredKey: armored });
-  // A key may have expired since the account got it. Then nobody can answer.
+  // A key may have expired since the account got it. Then every answer is wrong.
   const usable = await own?.getEncryptionKey().then(
     () => own,
     () => undefined,
