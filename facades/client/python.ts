@@ -79,7 +79,9 @@ class Types {
     }
     if (schema.type === 'array') return `List[${this.of(schema.items ?? {}, direction, name)}]`;
     if (schema.type === 'object') return this.#object(schema, direction, name);
-    return { string: 'str', number: 'float', integer: 'int', boolean: 'bool', null: 'None' }[schema.type ?? ''] ?? 'Any';
+    return (
+      { string: 'str', number: 'float', integer: 'int', boolean: 'bool', null: 'None' }[schema.type ?? ''] ?? 'Any'
+    );
   }
 
   #object(schema: Schema, direction: Direction, name: string): string {

@@ -16,7 +16,13 @@ const built = join(folder, 'built');
 const checksums = buildPackages(built, publicUrl);
 afterAll(() => removeFolder(folder));
 
-const NAMES = ['freehold-mcp-0.2.0.tgz', 'freehold-mcp-0.2.0.mcpb', 'server.json', 'freehold-0.1.0.tgz', 'freehold-0.1.0-py3-none-any.whl'];
+const NAMES = [
+  'freehold-mcp-0.2.0.tgz',
+  'freehold-mcp-0.2.0.mcpb',
+  'server.json',
+  'freehold-0.1.0.tgz',
+  'freehold-0.1.0-py3-none-any.whl',
+];
 const [TARBALL, BUNDLE] = NAMES as [string, string, string];
 const json = (text: string | Uint8Array) => JSON.parse(Buffer.from(text).toString());
 
