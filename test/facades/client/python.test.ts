@@ -27,7 +27,7 @@ afterAll(() => removeFolder(folder));
 const { name, wheel } = wheelOf(HOME);
 writeFileSync(join(folder, name), wheel);
 
-/** Runs a program with the SDK from its wheel, and returns what it shows, but the lines that have an answer. */
+/** Runs a program with the SDK from its wheel. Returns the lines that it shows, but those with an answer. */
 async function python(
   program: string,
   url = publicUrl,
