@@ -17,6 +17,7 @@ const RULES: [place: RegExp, may: RegExp, mayAsType?: RegExp][] = [
   // A separate, published program.
   [/^facades\/stdio\//, /^facades\/stdio\//],
   [/^facades\/client\//, /^facades\/client\//],
+  [/^facades\/cli\//, /^facades\/(cli|client)\//],
   [/^facades\//, /^(facades\/|schema\/index\.ts$)/],
   [/^schema\//, /^(schema|resolvers)\/|^entities\/(errors|money|networks)\.ts$/, /^entities\//],
   [/^resolvers\//, /^(resolvers|entities)\/|^provisioning\/index\.ts$/],
@@ -112,10 +113,10 @@ describe('The house', () => {
     expect(shared.some((file) => !isRun(file))).toBe(true);
   });
 
-  it('reads the environment only in config.ts and in the separate stdio package', () => {
+  it('reads the environment only in config.ts and in separate packages', () => {
     const readers = sources.filter(
       (file) =>
-        !/^(config\.ts|facades\/(stdio|downloads)\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
+        !/^(config\.ts|facades\/(stdio|cli|downloads)\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
     );
     expect(readers).toEqual([]);
   });

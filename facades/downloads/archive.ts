@@ -41,8 +41,10 @@ export function withPackage<Package extends Own, T>(home: string, use: (built: B
 
 /** Runs the build command in the package itself, so that users can build it again. */
 function build(home: string, staging: string, [command = '', ...given]: string[]): void {
-  const run = (more: string[]) =>
-    execFileSync(join(ROOT, 'node_modules/.bin', command), [...given, ...more], { cwd: home, stdio: 'inherit' });
+  const run = (more: string[]) => {
+    const args = [...given.filter((arg) => !arg.startsWith('--outfile=')), ...more];
+    execFileSync(join(ROOT, 'node_modules/.bin', command), args, { cwd: home, stdio: 'inherit' });
+  };
   if (command === 'tsc') return void run(['--outDir', join(staging, 'dist')]);
   const output = given.find((arg) => arg.startsWith('--outfile='))!.slice('--outfile='.length);
   const metafile = join(staging, 'meta.json');

@@ -14,7 +14,7 @@ const FACADES = join(import.meta.dirname, '..');
 /** The modules of an MCPB bundle have no package.json that gives their type, so their name has to. */
 const ENTRY = 'server/freehold-mcp.mjs';
 /** The packages of which users need nothing but the archive. */
-const CLIENTS = ['client'];
+const CLIENTS = ['client', 'cli'];
 
 type Files = ReadonlyMap<string, Uint8Array>;
 

@@ -21,6 +21,7 @@ const NAMES = [
   'freehold-mcp-0.2.0.mcpb',
   'server.json',
   'freehold-0.1.0.tgz',
+  'freehold-cli-0.1.0.tgz',
   'freehold-0.1.0-py3-none-any.whl',
 ];
 const [TARBALL, BUNDLE] = NAMES as [string, string, string];
@@ -62,6 +63,12 @@ describe('The package', () => {
     expect(json(readFileSync('package.json')).devDependencies).toMatchObject(own.devDependencies);
     expect(read('THIRD-PARTY-LICENSES')).toContain('@modelcontextprotocol/client 2.4.0 (Apache-2.0)');
     expect(read('dist/freehold-mcp.js')).not.toContain(process.cwd());
+  });
+
+  it('of the command line runs from its archive without a network', () => {
+    const args = ['--yes', '--offline', './freehold-cli-0.1.0.tgz', '--version'];
+    const env = { ...process.env, npm_config_cache: join(folder, 'npm') };
+    expect(execFileSync('npx', args, { cwd: built, encoding: 'utf8', env })).toBe('0.1.0\n');
   });
 
   it('has a bundle that MCP hosts can install, and marks the API key as secret', async () => {

@@ -1,0 +1,95 @@
+import { hostname } from 'node:os';
+import { Command } from 'commander';
+import { Freehold } from '../../../client/src/index.ts';
+import { UsageError } from '../failure.ts';
+import { connectionOf, fileOf, profileName, readProfiles, writeProfiles } from '../profile.ts';
+import { ask, readInput } from '../questions.ts';
+import { type Globals, sessionOf } from '../session.ts';
+
+interface LoginOptions extends Globals {
+  url?: string;
+  passwordStdin?: boolean;
+  scope: 'read' | 'servers' | 'billing' | 'full';
+}
+
+const SCOPES = 'read, servers, billing or full';
+const withOptions = (command: Command) =>
+  command
+    .argument('<email>')
+    .option('--url <url>', 'the address of the service')
+    .option('--password-stdin', 'read the password from the standard input')
+    .option('--scope <scope>', `the scope of the new API key: ${SCOPES}`, 'full');
+
+export const register = () =>
+  withOptions(new Command('register').description('Open an account, and keep an API key in the profile'))
+    .addHelpText('after', '\nExample:\n  freehold register ada@example.org --url https://freehold.example.org')
+    .action(async (email: string, _options, command: Command) => {
+      const options = command.optsWithGlobals<LoginOptions>();
+      const url = options.url ?? connectionOf(process.env, options.profile).url;
+      const password = await passwordOf(options);
+      const { tokens } = await new Freehold({ url }).account.register({ email, password });
+      await keep(options, url, tokens.access_token);
+      console.error('Keep the password: without it and without a key, the account is lost.');
+    });
+
+export const login = () =>
+  withOptions(new Command('login').description('Make an API key with a login, and keep it in the profile'))
+    .addHelpText('after', '\nExample:\n  freehold login ada@example.org --url https://freehold.example.org')
+    .action(async (email: string, _options, command: Command) => {
+      const options = command.optsWithGlobals<LoginOptions>();
+      const url = options.url ?? connectionOf(process.env, options.profile).url;
+      const freehold = new Freehold({ url });
+      const first = await freehold.account.login({ email, password: await passwordOf(options) });
+      let { tokens } = first;
+      if (first.totp_required && first.login_token) {
+        const totp_code = await ask('Code of the second factor: ', 'FREEHOLD_TOKEN with an API key');
+        ({ tokens } = await freehold.account.loginTotp({ login_token: first.login_token, totp_code }));
+      }
+      await keep(options, url, tokens!.access_token);
+    });
+
+export const logout = () =>
+  new Command('logout')
+    .description('Revoke the API key of the profile, and forget it')
+    .action(async (_options, command: Command) => {
+      const { profile } = command.optsWithGlobals<Globals>();
+      const name = profileName(process.env, profile);
+      const all = readProfiles(process.env);
+      const kept = all.profiles[name];
+      if (!kept) throw new UsageError(`There is no profile ${name}.`);
+      if (kept.key_id) await sessionOf(command).freehold.apiKeys.revoke(kept.key_id);
+      delete all.profiles[name];
+      writeProfiles(process.env, all);
+      console.error(`The profile ${name} is gone, and its key is revoked.`);
+    });
+
+export const profile = () =>
+  new Command('profile')
+    .description('Show the profiles, or choose one')
+    .argument('[name]', 'the profile to use from now on')
+    .action((name: string | undefined) => {
+      const all = readProfiles(process.env);
+      if (name && !all.profiles[name])
+        throw new UsageError(`There is no profile ${name}. Make it: freehold login --profile ${name}`);
+      if (name) writeProfiles(process.env, { ...all, current: name });
+      const current = name ?? all.current;
+      for (const [one, { url }] of Object.entries(all.profiles))
+        console.log(`${one === current ? '*' : ' '} ${one}  ${url}`);
+      if (!Object.keys(all.profiles).length) console.error('There are no profiles. Make one: freehold login');
+    });
+
+async function passwordOf({ passwordStdin }: LoginOptions): Promise<string> {
+  return passwordStdin ? readInput() : ask('Password: ', '--password-stdin', { isSecret: true });
+}
+
+async function keep({ profile, scope }: LoginOptions, url: string, token: string): Promise<void> {
+  const key = await new Freehold({ url, apiKey: token }).apiKeys.create({
+    name: `freehold on ${hostname()}`.slice(0, 64),
+    scope,
+  });
+  const name = profile ?? readProfiles(process.env).current;
+  const all = readProfiles(process.env);
+  all.profiles[name] = { url, token: key.plaintext, key_id: key.key_id };
+  writeProfiles(process.env, { ...all, current: name });
+  console.error(`Logged in to ${url}. The key is in ${fileOf(process.env)}.`);
+}
