@@ -33,7 +33,7 @@ describe('The commands for customers', () => {
   it('work with the command line as the quickstart of the README prints them', async () => {
     const [, lines] = /```bash\n([\s\S]*?)```/.exec(readme)!;
     const answers = await answersTo(lines!, { cwd: process.cwd(), env: { ...process.env, XDG_CONFIG_HOME: folder } });
-    expect(answers.join('\n')).toMatch(/confirmed[\s\S]*running[\s\S]*delet/);
+    expect(answers.join('\n')).toMatch(/web +running[\s\S]*Deleted web .* went back to the balance/);
   });
 
   it('work with curl as the quickstart of the README prints them', async () => {
