@@ -56,11 +56,9 @@ function override(command: Command): void {
   for (const one of command.commands) override(one);
 }
 
-try {
-  await program.parseAsync();
-} catch (error) {
+program.parseAsync().catch((error) => {
   process.exitCode = fail(error);
-}
+});
 
 function fail(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode ? EXIT.usage : 0;
