@@ -23,14 +23,20 @@ describe('The commands for customers', () => {
   });
 
   /** Runs commands as printed, but for the port, so that the test can run beside another service. */
-  async function answersTo(commands: string): Promise<string[]> {
+  async function answersTo(commands: string, place: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<string[]> {
     const lines = commands.replace('http://localhost:3000', service.url);
     expect(lines).not.toBe(commands);
-    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 500_000, cwd: folder });
+    const { stdout } = await run('bash', ['-eu', '-c', lines], { timeout: 500_000, cwd: folder, ...place });
     return stdout.trim().split('\n');
   }
 
-  it('work as the quickstart of the README prints them', async () => {
+  it('work with the command line as the quickstart of the README prints them', async () => {
+    const [, lines] = /```bash\n([\s\S]*?)```/.exec(readme)!;
+    const answers = await answersTo(lines!, { cwd: process.cwd(), env: { ...process.env, XDG_CONFIG_HOME: folder } });
+    expect(answers.join('\n')).toMatch(/web +running[\s\S]*Deleted web .* went back to the balance/);
+  });
+
+  it('work with curl as the quickstart of the README prints them', async () => {
     const quickstart = commandsOf(readme.slice(readme.indexOf('## Quickstart')))[0]!;
     const answers = (await answersTo(quickstart)).map((line) => JSON.parse(line));
     const [tiers, before, key, topUp, funded, running, deleted, after] = answers;

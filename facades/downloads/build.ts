@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { zipSync } from 'fflate';
 import { manifestOf, serverJsonOf, type StdioPackage } from './describe.ts';
 import { type Built, type Own, withPackage } from './archive.ts';
+import { wheelOf } from './wheel.ts';
 
 const FACADES = join(import.meta.dirname, '..');
 /** The modules of an MCPB bundle have no package.json that gives their type, so their name has to. */
@@ -29,7 +30,8 @@ export function buildPackages(folder: string, publicUrl: string): Map<string, st
       archive,
     ]),
   );
-  const files = new Map([...stdioFiles(publicUrl), ...clients]);
+  const { name, wheel } = wheelOf(join(FACADES, 'client/python'));
+  const files = new Map([...stdioFiles(publicUrl), ...clients, [name, wheel]]);
   const checksums = new Map([...files].map(([name, content]) => [name, sha256(content)]));
   publish(folder, new Map([...files, ['SHA256SUMS', sumsOf(checksums)]]));
   return checksums;

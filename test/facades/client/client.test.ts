@@ -1,51 +1,21 @@
 /** The TypeScript SDK against the service: orders, lists, retries, payments and errors. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { x402Client } from '@x402/core/client';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import { registerExactEvmScheme } from '@x402/evm/exact/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Freehold, FreeholdError, type Options } from '../../../facades/client/src/index.ts';
 import { newPayer } from '../../payments/x402/clients.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { between as betweenOf } from './between.ts';
 
 const { publicUrl, newAccount } = await startFreehold();
+const between = (answers: Parameters<typeof betweenOf>[1]) => betweenOf(publicUrl, answers);
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv';
 
 async function client(usd = 0, options: Options = {}): Promise<Freehold> {
   const account = await newAccount();
   if (usd) await account.fund(usd);
   return new Freehold({ url: publicUrl, apiKey: account.accessToken, ...options });
-}
-
-/** A server between the client and the service. It answers by itself as often as it has answers. */
-async function between(
-  answers: ((forward: () => Promise<Response>) => Promise<Response>)[],
-): Promise<{ url: string; keys: (string | undefined)[] }> {
-  const keys: (string | undefined)[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    keys.push(request.headers['idempotency-key'] as string | undefined);
-    const {
-      host: _host,
-      connection: _connection,
-      'content-length': _length,
-      ...headers
-    } = request.headers as Record<string, string>;
-    const body = chunks.length ? { body: Buffer.concat(chunks) } : {};
-    const forward = () => fetch(`${publicUrl}${request.url}`, { method: request.method!, headers, ...body });
-    const answer = await (answers.shift() ?? ((send) => send()))(forward).catch(() => undefined);
-    if (!answer) return void request.socket.destroy();
-    response.writeHead(answer.status, {
-      'content-type': 'application/json',
-      'retry-after': answer.headers.get('retry-after') ?? '0',
-    });
-    response.end(await answer.text());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, keys };
 }
 
 describe('A customer', () => {

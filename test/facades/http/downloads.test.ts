@@ -22,6 +22,7 @@ const NAMES = [
   'server.json',
   'freehold-0.1.0.tgz',
   'freehold-cli-0.1.0.tgz',
+  'freehold-0.1.0-py3-none-any.whl',
 ];
 const [TARBALL, BUNDLE] = NAMES as [string, string, string];
 const json = (text: string | Uint8Array) => JSON.parse(Buffer.from(text).toString());

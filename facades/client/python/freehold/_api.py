@@ -1,0 +1,1875 @@
+"""The types and endpoints of the API. Made by facades/client/python.ts from the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, NamedTuple, Tuple, TypedDict, Union
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class Endpoint(NamedTuple):
+    """How the SDK calls an operation."""
+
+    method: str
+    path: str
+    query: Tuple[str, ...]
+    has_body: bool
+    is_keyed: bool
+
+
+class GetAccountArguments(TypedDict):
+    """The arguments of GetAccount."""
+
+
+class AccountLimits(TypedDict):
+    api_keys: int
+    servers: int
+    ssh_keys: int
+    webhooks: int
+    agent_entries: int
+    pending_topups: int
+    sessions: int
+    oauth_clients: int
+
+
+class Account(TypedDict):
+    """An account. It has an email at most, and no name."""
+
+    id: str
+    kind: Union[Literal["agent", "person"], str]
+    email: Union[str, None]
+    """Null for agents."""
+    totp_enabled: bool
+    """Whether logins need a second factor."""
+    pgp_fingerprint: Union[str, None]
+    low_balance_alert_days: int
+    """The service sends balance.low when the balance covers fewer days of renewals."""
+    limits: AccountLimits
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class GetBalanceArguments(TypedDict):
+    """The arguments of GetBalance."""
+
+
+class Balance(TypedDict):
+    """The balance of an account."""
+
+    balance_usd: float
+    """The amount that the account can spend now."""
+    pending_usd: float
+    """Payments of top-ups that wait for confirmation, at the rate of their quote. It includes refunds that wait until the payments behind them are final. Also the money of deleted dedicated servers that still have their hosts."""
+    owed_usd: NotRequired[float]
+    """The debt of payments that their chain removed. Later credits pay it first, and orders and renewals wait. Absent without a debt."""
+    currency: str
+    """Always USD."""
+    monthly_cost_usd: float
+    """The price of the next renewals of the servers that renew automatically."""
+    funded_until: Union[str, None]
+    """When the balance no longer covers the renewals; null without renewals."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class GetUsageArguments(TypedDict):
+    """The arguments of GetUsage."""
+
+    from_: NotRequired[str]
+    """The first day, in UTC. Default: the first day of the month."""
+    to: NotRequired[str]
+    """The last day, in UTC. Default: today."""
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+
+
+UsageItem = TypedDict(
+    "UsageItem",
+    {
+        "kind": 'str',
+        "order_number": 'Union[str, None]',
+        "service_code": 'Union[str, None]',
+        "description": 'str',
+        "from": 'str',
+        "to": 'str',
+        "hours": 'Union[int, None]',
+        "amount_usd": 'float',
+    },
+)
+
+
+class GetAuditLogArguments(TypedDict):
+    """The arguments of GetAuditLog."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    action: NotRequired[str]
+    """Only this action: api.request or the type of an event. An unknown action has no entries."""
+    since: NotRequired[str]
+    """Only entries of this time or later."""
+    until: NotRequired[str]
+    """Only entries before this time."""
+
+
+class AuditEntryActor(TypedDict):
+    type: str
+    """api_key, access_token, operator or system."""
+    id: Union[str, None]
+    """The id of the credential, never the credential itself."""
+    name: Union[str, None]
+    """Customers see no names of operators."""
+
+
+class AuditEntryResource(TypedDict):
+    type: str
+    id: str
+    """The id or order number of the resource."""
+
+
+class AuditEntry(TypedDict):
+    """An entry of the audit log. It has no body, query, credential or address."""
+
+    id: str
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    action: str
+    """The type of an event, or api.request."""
+    actor: AuditEntryActor
+    method: Union[str, None]
+    """The HTTP method of api.request."""
+    path: Union[str, None]
+    """The path template of api.request; for MCP, /mcp# and the tool."""
+    status: Union[int, None]
+    """The HTTP status of api.request."""
+    resource: Union[AuditEntryResource, None]
+    """The changed resource. In the log of the operator, api.request names the account that it concerned."""
+    count: NotRequired[int]
+    """How often an attack or a refusal came since its entry before, at most one entry a minute; else null."""
+    request_id: Union[str, None]
+    """The id of the request, which all its entries share."""
+
+
+class SearchAgentsArguments(TypedDict):
+    """The arguments of SearchAgents."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    q: NotRequired[str]
+    """Beginnings of words of the name, slug or description."""
+    skill: NotRequired[str]
+    """The id or a tag of a skill."""
+    protocol: NotRequired[Literal["a2a", "graphql", "http", "mcp"]]
+    """Only agents with an endpoint of this protocol."""
+    verified: NotRequired[bool]
+    """Only with a verified key, or without. It proves no endpoints."""
+
+
+class AgentEndpoints(TypedDict):
+    protocol: Union[Literal["a2a", "graphql", "http", "mcp"], str]
+    url: str
+    protocol_version: Union[str, None]
+
+
+class AgentSkills(TypedDict):
+    id: str
+    name: str
+    description: str
+    tags: List[str]
+
+
+class Agent(TypedDict):
+    """An entry of the directory of agents."""
+
+    id: str
+    slug: str
+    name: str
+    description: str
+    url: str
+    status: Union[Literal["hidden", "listed", "unlisted"], str]
+    version: Union[str, None]
+    provider_name: Union[str, None]
+    provider_url: Union[str, None]
+    documentation_url: Union[str, None]
+    icon_url: Union[str, None]
+    endpoints: List[AgentEndpoints]
+    skills: List[AgentSkills]
+    public_key: Union[str, None]
+    """Ed25519, base64."""
+    public_key_thumbprint: Union[str, None]
+    """RFC 7638."""
+    verified: bool
+    """Whether the agent's own card names this key. The card is at url + /.well-known/agent-card.json. It holds the key as publicKey (JWK or base64), in jwks.keys, or as jwk or kid of a signature. A worker checks it after each change of the entry, and each day. It does not prove the name, the description or the endpoints. Any account can publish the URL and the key of another agent."""
+    x402: bool
+    """Whether the agent takes x402 payments."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class AgentEndpointInput(TypedDict):
+    protocol: Literal["a2a", "graphql", "http", "mcp"]
+    protocol_version: NotRequired[str]
+    """A line of text."""
+    url: str
+    """An https URL without credentials."""
+
+
+class AgentSkillInput(TypedDict):
+    description: str
+    """A text of up to 1,000 characters."""
+    id: str
+    """A short name for addresses: 3 to 40 of a-z, 0-9 and -."""
+    name: str
+    """A name of up to 80 characters."""
+    tags: List[str]
+    """Up to 20 tags."""
+
+
+class PublishAgentArguments(TypedDict):
+    """The arguments of PublishAgent."""
+
+    description: str
+    """A text of up to 1,000 characters."""
+    documentation_url: NotRequired[str]
+    """An https URL without credentials."""
+    endpoints: List[AgentEndpointInput]
+    """One to ten."""
+    icon_url: NotRequired[str]
+    """An https URL without credentials."""
+    listed: NotRequired[bool]
+    """False removes the entry from the directory."""
+    name: str
+    """A name of up to 80 characters."""
+    provider_name: NotRequired[str]
+    """A line of text."""
+    provider_url: NotRequired[str]
+    """An https URL without credentials."""
+    public_key: NotRequired[str]
+    """As JWK or base64."""
+    skills: NotRequired[List[AgentSkillInput]]
+    """Up to 20."""
+    slug: str
+    """The name of the entry. Publishing it again replaces the entry."""
+    url: str
+    """The URL of the agent."""
+    version: NotRequired[str]
+    """A line of text."""
+    x402: NotRequired[bool]
+
+
+class RegisterArguments(TypedDict):
+    """The arguments of Register."""
+
+    email: str
+    """For login."""
+    password: str
+    """8 to 128 characters."""
+    proof_of_work: NotRequired[str]
+    """After proof_of_work_required (SHA-256). Onion services always ask."""
+
+
+class TokenPair(TypedDict):
+    """An access token and the refresh token that renews it."""
+
+    token_id: str
+    """Identifies the session."""
+    access_token: str
+    """Send it as 'Authorization: Bearer …'."""
+    token_type: str
+    """Always Bearer."""
+    expires_in: int
+    """Seconds until the access token expires."""
+    refresh_token: str
+    """Valid for one refresh."""
+    refresh_expires_in: int
+    """Seconds until the refresh token expires."""
+    scope: str
+    """The scope of the tokens."""
+
+
+class RegisterAnswer(TypedDict):
+    account: Account
+    tokens: TokenPair
+
+
+class LoginArguments(TypedDict):
+    """The arguments of Login."""
+
+    email: str
+    """An email address."""
+    password: str
+    """The present password of the account."""
+    totp_code: NotRequired[str]
+    """The second factor. Without it, an account with two-factor authentication gets a login_token."""
+
+
+class AuthResult(TypedDict):
+    """Tokens. With a second factor, a login_token instead."""
+
+    totp_required: bool
+    """Whether the login waits for a second factor."""
+    login_token: NotRequired[str]
+    """Identifies the pending login. Five wrong codes end it."""
+    expires_in: NotRequired[int]
+    """Seconds until the pending login ends."""
+    account: NotRequired[Account]
+    tokens: NotRequired[TokenPair]
+
+
+class LoginTotpArguments(TypedDict):
+    """The arguments of LoginTotp."""
+
+    login_token: str
+    """The login_token of the pending login."""
+    totp_code: str
+    """A code of the authenticator (six digits), or a recovery code (xxxx-xxxx)."""
+
+
+class RefreshTokensArguments(TypedDict):
+    """The arguments of RefreshTokens."""
+
+    refresh_token: str
+    """The refresh token, unused."""
+
+
+class RefreshTokensAnswer(TypedDict):
+    tokens: TokenPair
+
+
+class ListSessionsArguments(TypedDict):
+    """The arguments of ListSessions."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+
+
+class Session(TypedDict):
+    """An open session."""
+
+    token_id: str
+    """Identifies the session."""
+    scope: str
+    """The scope of the tokens."""
+    source: str
+    """register, login, or oauth: with the id of the client."""
+    user_agent: Union[str, None]
+    """The User-Agent header of the login, up to 200 characters."""
+    current: bool
+    """Whether this request uses the session."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    last_used_at: Union[str, None]
+    """The time of the last use, with the precision of a minute."""
+    expires_at: str
+    """When the access token expires. The refresh token may live longer."""
+
+
+class RevokeSessionArguments(TypedDict):
+    """The arguments of RevokeSession."""
+
+    token_id: str
+    """The session to end."""
+
+
+class RevokeSessionAnswer(TypedDict):
+    token_id: str
+    revoked: bool
+    """Always true."""
+
+
+class SetupTotpArguments(TypedDict):
+    """The arguments of SetupTotp."""
+
+    password: str
+    """The present password of the account."""
+
+
+class SetupTotpAnswer(TypedDict):
+    provisioning_uri: str
+    """The URI for an authenticator, best as a QR code."""
+    secret: str
+    """The seed, in base32."""
+    algorithm: str
+    """Always SHA1."""
+    digits: int
+    """The number of digits of a code."""
+    period: int
+    """Seconds for which a code is valid."""
+    expires_in: int
+    """Seconds until the setup expires."""
+
+
+class EnableTotpArguments(TypedDict):
+    """The arguments of EnableTotp."""
+
+    totp_code: str
+    """A code of the authenticator."""
+
+
+class EnableTotpAnswer(TypedDict):
+    totp_enabled: bool
+    """Always true."""
+    recovery_codes: List[str]
+    """Ten codes, each valid once in place of a code. The service shows them once."""
+
+
+class NewRecoveryCodesArguments(TypedDict):
+    """The arguments of NewRecoveryCodes."""
+
+    totp_code: str
+    """A code of the authenticator (six digits), or a recovery code (xxxx-xxxx)."""
+
+
+class NewRecoveryCodesAnswer(TypedDict):
+    recovery_codes: List[str]
+    """Ten codes, each valid once in place of a code. The service shows them once."""
+
+
+class DisableTotpArguments(TypedDict):
+    """The arguments of DisableTotp."""
+
+    totp_code: str
+    """A code of the authenticator (six digits), or a recovery code (xxxx-xxxx)."""
+
+
+class DisableTotpAnswer(TypedDict):
+    totp_enabled: bool
+    """Always false."""
+
+
+class ChangePasswordArguments(TypedDict):
+    """The arguments of ChangePassword."""
+
+    current_password: str
+    """The present password of the account."""
+    new_password: str
+    """8 to 128 characters."""
+    revoke: NotRequired[Literal["everything", "sessions"]]
+    """sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once."""
+    totp_code: NotRequired[str]
+    """Required if the account has two-factor authentication."""
+
+
+class ChangePasswordAnswer(TypedDict):
+    changed: bool
+    """Always true."""
+    sessions_revoked: int
+    """The number of other sessions that ended."""
+    api_keys_revoked: NotRequired[int]
+    """The number of ended API keys."""
+    oauth_clients_deleted: NotRequired[int]
+    """The number of deleted OAuth clients."""
+    webhook_secrets_replaced: NotRequired[int]
+    """The number of webhooks with a new secret."""
+
+
+class CreateApiKeyArguments(TypedDict):
+    """The arguments of CreateApiKey."""
+
+    expires_at: NotRequired[str]
+    """When the key stops working. Default: never."""
+    ip_allowlist: NotRequired[Union[List[str], str]]
+    """Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks."""
+    name: str
+    """A name to recognise the key by."""
+    scope: str
+    """read, servers, billing, full, or several with spaces."""
+    spend_limit_usd: NotRequired[float]
+    """The most to spend in a calendar month (UTC). Default: the whole balance."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
+
+
+class CreateApiKeyAnswer(TypedDict):
+    key_id: str
+    """Identifies the key."""
+    name: str
+    """The name that its creator chose."""
+    scope: str
+    """One or more of read, servers, billing, full."""
+    prefix: str
+    """The first 13 characters of the key."""
+    status: Union[Literal["active", "expired", "revoked"], str]
+    ip_allowlist: List[str]
+    """Networks (CIDR) that may use the key; none: all networks."""
+    spend_limit_usd: Union[float, None]
+    """The most that the key may spend in a calendar month (UTC)."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    last_used_at: Union[str, None]
+    """The time of the last use, with the precision of a minute."""
+    expires_at: Union[str, None]
+    revoked_at: Union[str, None]
+    plaintext: str
+    """The key itself. The service shows it only here."""
+
+
+class ListApiKeysArguments(TypedDict):
+    """The arguments of ListApiKeys."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    status: NotRequired[Literal["active", "expired", "revoked"]]
+    """Only keys in this state."""
+
+
+class ApiKey(TypedDict):
+    """A long-lived credential, without the credential itself."""
+
+    key_id: str
+    """Identifies the key."""
+    name: str
+    """The name that its creator chose."""
+    scope: str
+    """One or more of read, servers, billing, full."""
+    prefix: str
+    """The first 13 characters of the key."""
+    status: Union[Literal["active", "expired", "revoked"], str]
+    ip_allowlist: List[str]
+    """Networks (CIDR) that may use the key; none: all networks."""
+    spend_limit_usd: Union[float, None]
+    """The most that the key may spend in a calendar month (UTC)."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    last_used_at: Union[str, None]
+    """The time of the last use, with the precision of a minute."""
+    expires_at: Union[str, None]
+    revoked_at: Union[str, None]
+
+
+class RevokeApiKeyArguments(TypedDict):
+    """The arguments of RevokeApiKey."""
+
+    key_id: str
+    """The key to revoke."""
+
+
+class ListCoinsArguments(TypedDict):
+    """The arguments of ListCoins."""
+
+
+class Coin(TypedDict):
+    """An accepted coin."""
+
+    code: str
+    """The code to top up with."""
+    name: str
+    network: str
+    decimals: int
+    confirmations_required: int
+    """The confirmations after which the service credits a payment."""
+    rate_usd: Union[float, None]
+    """The price of one coin."""
+    min_usd: float
+    """The smallest top-up."""
+    max_usd: float
+    """The largest top-up."""
+    available: bool
+    """Whether new top-ups can use it at the moment."""
+    x402: bool
+    """Whether it pays for x402 requests."""
+
+
+class ListBonusTiersArguments(TypedDict):
+    """The arguments of ListBonusTiers."""
+
+
+class ListBonusTiersEntry(TypedDict):
+    min_usd: float
+    """An amount in US dollars."""
+    bonus_percent: float
+
+
+class CreateTopupArguments(TypedDict):
+    """The arguments of CreateTopup."""
+
+    amount_usd: float
+    """US dollars, 30 to 10,000."""
+    crypto: NotRequired[str]
+    """A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays."""
+
+
+class TopUp(TypedDict):
+    """A payment into the balance."""
+
+    order_number: str
+    """Identifies the top-up."""
+    status: Union[Literal["cancelled", "confirmed", "confirming", "expired", "pending"], str]
+    mode: Union[Literal["crypto", "x402"], str]
+    amount_usd: float
+    """An amount in US dollars."""
+    bonus_usd: float
+    """The bonus in addition to the amount."""
+    crypto: str
+    """The code of the coin."""
+    network: str
+    amount_crypto: str
+    """The amount to pay, in the coin, as a decimal string."""
+    rate_usd: float
+    """The price of one coin, locked until expires_at."""
+    wallet_address: Union[str, None]
+    """The address to pay to. It belongs to this top-up only."""
+    payment_uri: Union[str, None]
+    """The payment for wallets: BIP 21, EIP-681 or monero:."""
+    received_crypto: str
+    """The received amount, in the coin, as a decimal string."""
+    confirmations: int
+    confirmations_required: int
+    tx_ids: List[str]
+    """The transactions of its first hundred payments."""
+    payment_exception: Union[Union[Literal["late", "overpaid", "underpaid"], str], None]
+    credited_usd: float
+    """The credited amount, including the bonus, less removed payments."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: Union[str, None]
+    """The end of the quoted rate."""
+    confirmed_at: Union[str, None]
+
+
+class ListTopupsArguments(TypedDict):
+    """The arguments of ListTopups."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    status: NotRequired[Literal["cancelled", "confirmed", "confirming", "expired", "pending"]]
+    """Only top-ups in this state."""
+
+
+class GetTopupArguments(TypedDict):
+    """The arguments of GetTopup."""
+
+    order_number: str
+    """The order number of the top-up."""
+
+
+class CancelTopupArguments(TypedDict):
+    """The arguments of CancelTopup."""
+
+    order_number: str
+    """The order number of the top-up."""
+
+
+class GetReceiptArguments(TypedDict):
+    """The arguments of GetReceipt."""
+
+    order_number: str
+    """The order number of the top-up."""
+
+
+class ReceiptLines(TypedDict):
+    at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    description: str
+    order_number: Union[str, None]
+    amount_usd: float
+    """The amount; negative if it left the balance."""
+    coin: Union[str, None]
+    """The coin of a payment."""
+    amount_crypto: Union[str, None]
+    """The payment, in its coin. Negative if its chain removed it."""
+    network: Union[str, None]
+    tx_id: Union[str, None]
+    """The transaction of a payment."""
+
+
+Receipt = TypedDict(
+    "Receipt",
+    {
+        "number": 'str',
+        "account_id": 'str',
+        "from": 'str',
+        "to": 'str',
+        "issued_at": 'str',
+        "total_usd": 'float',
+        "lines": 'List[ReceiptLines]',
+    },
+)
+
+
+class GetMonthlyReceiptArguments(TypedDict):
+    """The arguments of GetMonthlyReceipt."""
+
+    month: str
+    """The month, in UTC."""
+
+
+class GetCatalogArguments(TypedDict):
+    """The arguments of GetCatalog."""
+
+
+class RegionStock(TypedDict):
+    """The stock of a tier at a bastion."""
+
+    code: str
+    """The code of the bastion."""
+    stock: Union[Literal["available", "low", "none"], str]
+
+
+class VpsTier(TypedDict):
+    """A tier of virtual servers."""
+
+    code: str
+    """The code for orders."""
+    kind: str
+    """vps, dedicated, bastion or image."""
+    name: str
+    """A name for humans."""
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    disk_type: str
+    traffic_tb: float
+    """The outgoing traffic of a month."""
+    extra_traffic_tb_usd: Union[float, None]
+    """The price of each begun TB above that; null: the machine gets slow until the next month."""
+    port_mbps: int
+    virtualization: str
+    price_month_usd: float
+    """The price of a month, paid in advance."""
+    price_hour_usd: float
+    """The month / 730: the refund of an unused hour."""
+    setup_fee_usd: float
+    """Paid once, and not refunded."""
+    regions: List[RegionStock]
+    """The bastions that offer it."""
+
+
+class DedicatedTierDisks(TypedDict):
+    count: int
+    size_gb: int
+    type: str
+
+
+class DedicatedTier(TypedDict):
+    """A tier of dedicated servers."""
+
+    code: str
+    """The code for orders."""
+    kind: str
+    """vps, dedicated, bastion or image."""
+    name: str
+    """A name for humans."""
+    cpu_model: str
+    cores: int
+    threads: int
+    memory_mb: int
+    disks: List[DedicatedTierDisks]
+    traffic_tb: Union[float, None]
+    """The outgoing traffic of a month; null: unmetered."""
+    port_mbps: int
+    delivery_hours: int
+    """The usual time of delivery, in hours."""
+    price_month_usd: float
+    """The price of a month, paid in advance."""
+    price_hour_usd: float
+    """The month / 730: the refund of an unused hour."""
+    setup_fee_usd: float
+    """Paid once, and not refunded."""
+    regions: List[RegionStock]
+    """The bastions that offer it."""
+
+
+class Bastion(TypedDict):
+    """A data-centre location. Its code is the region of an order."""
+
+    code: str
+    """The code for orders."""
+    kind: str
+    """vps, dedicated, bastion or image."""
+    name: str
+    """A name for humans."""
+    city: str
+    country: str
+    """ISO 3166-1 alpha-2."""
+    latitude: Union[float, None]
+    longitude: Union[float, None]
+    test_ipv4: Union[str, None]
+    """An address for measurements."""
+    test_ipv6: Union[str, None]
+    """An address for measurements."""
+    looking_glass_url: Union[str, None]
+    status: str
+    """As in /v1/transparency/status."""
+
+
+class OsImage(TypedDict):
+    """An image of an operating system."""
+
+    code: str
+    """The code for orders."""
+    kind: str
+    """vps, dedicated, bastion or image."""
+    name: str
+    """A name for humans."""
+    family: str
+    version: str
+    architecture: str
+    min_disk_gb: int
+    min_memory_mb: int
+    cloud_init: bool
+    """Whether it reads user_data."""
+    default_user: str
+    """The user for the first login."""
+    deprecated_at: Union[str, None]
+
+
+class GetCatalogAnswer(TypedDict):
+    vps: List[VpsTier]
+    dedicated: List[DedicatedTier]
+    bastions: List[Bastion]
+    images: List[OsImage]
+
+
+class ListVpsTiersArguments(TypedDict):
+    """The arguments of ListVpsTiers."""
+
+
+class ListDedicatedTiersArguments(TypedDict):
+    """The arguments of ListDedicatedTiers."""
+
+
+class ListBastionsArguments(TypedDict):
+    """The arguments of ListBastions."""
+
+
+class ListOsImagesArguments(TypedDict):
+    """The arguments of ListOsImages."""
+
+
+class GetCatalogItemArguments(TypedDict):
+    """The arguments of GetCatalogItem."""
+
+    code: str
+    """A code of the catalog."""
+
+
+class ListMessagesArguments(TypedDict):
+    """The arguments of ListMessages."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    unread: NotRequired[bool]
+    """Only messages that the caller should still read."""
+
+
+class MessageRelated(TypedDict):
+    type: Union[Literal["case", "incident", "message", "server", "topup"], str]
+    id: str
+    """Its id or order number."""
+
+
+Message = TypedDict(
+    "Message",
+    {
+        "id": 'str',
+        "from": 'Union[Literal["customer", "operator"], str]',
+        "subject": 'str',
+        "body": 'str',
+        "created_at": 'str',
+        "read_at": 'Union[str, None]',
+        "related": 'Union[MessageRelated, None]',
+    },
+)
+
+
+class RelatedInput(TypedDict):
+    id: str
+    """Its id or order number."""
+    type: Literal["case", "incident", "message", "server", "topup"]
+
+
+class WriteMessageArguments(TypedDict):
+    """The arguments of WriteMessage."""
+
+    body: str
+    """Up to 4,000 characters."""
+    related: NotRequired[RelatedInput]
+    subject: str
+    """One line of up to 120 characters."""
+
+
+class MarkMessageReadArguments(TypedDict):
+    """The arguments of MarkMessageRead."""
+
+    id: str
+    """The message."""
+
+
+class RegisterOauthClientArguments(TypedDict):
+    """The arguments of RegisterOauthClient."""
+
+    client_name: NotRequired[str]
+    """Text of up to 254 characters."""
+    client_uri: NotRequired[str]
+    """An absolute URI of up to 2048 characters."""
+    contacts: NotRequired[List[str]]
+    expires_at: NotRequired[str]
+    """When the client and all its tokens stop. Default: never."""
+    grant_types: NotRequired[List[str]]
+    """client_credentials (default), and refresh_token."""
+    ip_allowlist: NotRequired[Union[List[str], str]]
+    """Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks."""
+    logo_uri: NotRequired[str]
+    """An absolute URI of up to 2048 characters."""
+    proof_of_work: NotRequired[str]
+    """After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says."""
+    redirect_uris: NotRequired[List[str]]
+    """Stored, but not used."""
+    response_types: NotRequired[List[str]]
+    """Must be empty: there is no authorization in a browser."""
+    scope: NotRequired[str]
+    """The widest scope of its tokens: read (default), servers, billing, full, separated by spaces."""
+    software_id: NotRequired[str]
+    """Text of up to 254 characters."""
+    software_version: NotRequired[str]
+    """Text of up to 254 characters."""
+    spend_limit_usd: NotRequired[float]
+    """The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance."""
+    token_endpoint_auth_method: NotRequired[str]
+    """client_secret_basic (default) or client_secret_post."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
+
+
+class OauthClient(TypedDict):
+    """A registered OAuth client, with its secret."""
+
+    client_id: str
+    """Identifies the client."""
+    client_secret: str
+    """The secret that authenticates the client. Keep it."""
+    client_id_issued_at: int
+    """A time, in whole seconds since 1970 (UTC)."""
+    client_secret_expires_at: int
+    """When the secret and all tokens expire, in seconds since the epoch; 0: never."""
+    scope: str
+    """The widest scope of its tokens."""
+    grant_types: List[str]
+    response_types: List[str]
+    """Always empty."""
+    token_endpoint_auth_method: str
+    """The registered method; client_secret_basic and client_secret_post both work."""
+    redirect_uris: List[str]
+    """Stored, but not used."""
+    client_name: NotRequired[str]
+    client_uri: NotRequired[str]
+    logo_uri: NotRequired[str]
+    contacts: NotRequired[List[str]]
+    software_id: NotRequired[str]
+    software_version: NotRequired[str]
+    expires_at: NotRequired[str]
+    """A time, RFC 3339 in UTC with milliseconds."""
+    spend_limit_usd: NotRequired[float]
+    """An amount in US dollars."""
+    ip_allowlist: NotRequired[List[str]]
+
+
+class IntrospectOauthTokenArguments(TypedDict):
+    """The arguments of IntrospectOauthToken."""
+
+    token: NotRequired[str]
+    """The token, unless the Authorization header has it."""
+
+
+class TokenIntrospection(TypedDict):
+    """The use of a token. For an invalid token, the answer has `active` only."""
+
+    active: bool
+    """Whether the token is valid now."""
+    scope: NotRequired[str]
+    """The scope of the token."""
+    client_id: NotRequired[str]
+    """The OAuth client of the token."""
+    token_type: NotRequired[str]
+    """Bearer; refresh tokens have none."""
+    exp: NotRequired[int]
+    """When the token expires."""
+    iat: NotRequired[int]
+    """When the service issued the token."""
+    sub: NotRequired[str]
+    """The account."""
+    aud: NotRequired[List[str]]
+    """The resources that accept the token."""
+    iss: NotRequired[str]
+    """The issuer of the token."""
+    jti: NotRequired[str]
+    """The id of the token. It is not secret."""
+
+
+class ListOauthClientsArguments(TypedDict):
+    """The arguments of ListOauthClients."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+
+
+class OauthClientEntry(TypedDict):
+    """An OAuth client, without its secret."""
+
+    client_id: str
+    """Identifies the client."""
+    client_name: Union[str, None]
+    scope: str
+    """The widest scope of its tokens."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    last_used_at: Union[str, None]
+    """When the client last got a token, with the precision of a minute."""
+    expires_at: Union[str, None]
+    """When the client and all its tokens stop."""
+    spend_limit_usd: Union[float, None]
+    """The most that all its tokens together may spend in a calendar month (UTC)."""
+    ip_allowlist: List[str]
+    """Networks (CIDR) that may use its tokens; none: all networks."""
+
+
+class RotateOauthClientSecretArguments(TypedDict):
+    """The arguments of RotateOauthClientSecret."""
+
+    client_id: str
+    """The client."""
+    client_secret: str
+    """The present secret of the client."""
+
+
+class RotateOauthClientSecretAnswer(TypedDict):
+    client_id: str
+    client_secret: str
+    """The new secret. Keep it."""
+    tokens_revoked: int
+    """The number of its sessions that ended."""
+
+
+class DeleteOauthClientArguments(TypedDict):
+    """The arguments of DeleteOauthClient."""
+
+    client_id: str
+    """The client."""
+
+
+class DeleteOauthClientAnswer(TypedDict):
+    client_id: str
+    tokens_revoked: int
+    """The number of its sessions that ended."""
+
+
+class OrderServerArguments(TypedDict):
+    """The arguments of OrderServer."""
+
+    auto_renew: NotRequired[bool]
+    """Renews itself. Default: true, or false with a spending limit."""
+    dry_run: NotRequired[bool]
+    """Quotes the order, and orders nothing."""
+    hostname: NotRequired[str]
+    """Default: a random name."""
+    labels: NotRequired[Dict[str, str]]
+    """Your own labels."""
+    max_price_usd: NotRequired[float]
+    """The highest total price to accept."""
+    os: NotRequired[str]
+    """The code of an image."""
+    region: NotRequired[str]
+    """The code of a bastion. Default: the first with stock."""
+    root_password: NotRequired[str]
+    """Default: a random one if there is no SSH key."""
+    service_code: str
+    """The code of a VPS or dedicated tier."""
+    ssh_key_ids: NotRequired[List[str]]
+    """Keys of the account. Default: all of them."""
+    user_data: NotRequired[str]
+    """cloud-init user data."""
+
+
+class OrderedServerReverseDns(TypedDict):
+    ip: str
+    ptr: str
+
+
+class OrderedServerFailure(TypedDict):
+    code: str
+    message: str
+
+
+class OrderedServer(TypedDict):
+    """A server after its order and payment."""
+
+    order_number: str
+    """The id of the server."""
+    kind: Union[Literal["dedicated", "vps"], str]
+    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    hostname: str
+    service_code: str
+    """The code of its tier."""
+    region: str
+    """The code of its bastion."""
+    os: str
+    """The code of its image."""
+    ipv4: Union[str, None]
+    ipv6: Union[str, None]
+    ipv6_prefix: Union[str, None]
+    """The prefix that is routed to the server."""
+    reverse_dns: List[OrderedServerReverseDns]
+    ssh_key_ids: List[str]
+    """The SSH keys that the machine got."""
+    labels: Dict[str, str]
+    """Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63."""
+    auto_renew: bool
+    """Whether the balance pays the next month."""
+    delete_protection: bool
+    price_month_usd: float
+    """An amount in US dollars."""
+    next_price_month_usd: Union[float, None]
+    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    next_price_from: Union[str, None]
+    """The announced price counts for months that begin then or later."""
+    paid_until: Union[str, None]
+    """Null until the server has run."""
+    failure: Union[OrderedServerFailure, None]
+    """Why the order or the last operation failed."""
+    traffic_used_gb: Union[float, None]
+    """The sent GB of this calendar month (UTC); null if nothing counts them."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    poll_after_seconds: Union[int, None]
+    """When to read again; null if no operation runs."""
+    charged_usd: float
+    """The first month and the setup fee."""
+    paid_by: str
+    """balance or x402."""
+    root_password: Union[str, None]
+    """The given password, or a generated one if there is no SSH key. Only this answer shows it."""
+
+
+class Quote(TypedDict):
+    """The price of an order, without the order."""
+
+    service_code: str
+    """The code of the tier."""
+    region: str
+    """The bastion of the server."""
+    total_usd: float
+    """The first month and the setup fee."""
+    setup_fee_usd: float
+    """An amount in US dollars."""
+    price_month_usd: float
+    """An amount in US dollars."""
+    balance_usd: float
+    """The available balance."""
+    sufficient: bool
+    """Whether the balance covers the total."""
+    stock: Union[Literal["available", "low", "none"], str]
+    """The stock of the tier at that bastion."""
+
+
+class ListServersArguments(TypedDict):
+    """The arguments of ListServers."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    status: NotRequired[List[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"]]]
+    """Only servers with one of these statuses."""
+    region: NotRequired[str]
+    """Only servers at this bastion."""
+    hostname: NotRequired[str]
+    """Only servers with this hostname."""
+    label_selector: NotRequired[str]
+    """Only servers with these labels: k=v,k2!=v."""
+
+
+class ServerReverseDns(TypedDict):
+    ip: str
+    ptr: str
+
+
+class ServerFailure(TypedDict):
+    code: str
+    message: str
+
+
+class Server(TypedDict):
+    """A virtual or dedicated server."""
+
+    order_number: str
+    """The id of the server."""
+    kind: Union[Literal["dedicated", "vps"], str]
+    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    hostname: str
+    service_code: str
+    """The code of its tier."""
+    region: str
+    """The code of its bastion."""
+    os: str
+    """The code of its image."""
+    ipv4: Union[str, None]
+    ipv6: Union[str, None]
+    ipv6_prefix: Union[str, None]
+    """The prefix that is routed to the server."""
+    reverse_dns: List[ServerReverseDns]
+    ssh_key_ids: List[str]
+    """The SSH keys that the machine got."""
+    labels: Dict[str, str]
+    """Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63."""
+    auto_renew: bool
+    """Whether the balance pays the next month."""
+    delete_protection: bool
+    price_month_usd: float
+    """An amount in US dollars."""
+    next_price_month_usd: Union[float, None]
+    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    next_price_from: Union[str, None]
+    """The announced price counts for months that begin then or later."""
+    paid_until: Union[str, None]
+    """Null until the server has run."""
+    failure: Union[ServerFailure, None]
+    """Why the order or the last operation failed."""
+    traffic_used_gb: Union[float, None]
+    """The sent GB of this calendar month (UTC); null if nothing counts them."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    poll_after_seconds: Union[int, None]
+    """When to read again; null if no operation runs."""
+
+
+class GetServerArguments(TypedDict):
+    """The arguments of GetServer."""
+
+    order_number: str
+    """The order number of the server."""
+    wait_for: NotRequired[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"]]
+    """Answers when the server has this status, or another stable one."""
+    timeout: NotRequired[int]
+    """The longest wait, in seconds."""
+
+
+class UpdateServerArgumentsReverseDns(TypedDict):
+    ip: str
+    """An address of the server."""
+    ptr: str
+    """The new name of the address."""
+
+
+class UpdateServerArguments(TypedDict):
+    """The arguments of UpdateServer."""
+
+    order_number: str
+    """The order number of the server."""
+    action: NotRequired[Literal["reboot", "rebuild", "reset"]]
+    """Reboots, resets or rebuilds the server."""
+    auto_renew: NotRequired[bool]
+    """Whether the balance pays the next month."""
+    delete_protection: NotRequired[bool]
+    """Whether the service refuses to delete the server."""
+    hostname: NotRequired[str]
+    """The machine takes the new name at its next rebuild."""
+    labels: NotRequired[Dict[str, str]]
+    """Replaces all labels."""
+    os: NotRequired[str]
+    """With a rebuild: the image. Default: the present one."""
+    power_state: NotRequired[Literal["off", "on"]]
+    """Starts or stops the server. No effect if it is so already."""
+    reverse_dns: NotRequired[List[UpdateServerArgumentsReverseDns]]
+    """Replaces all names of the addresses of the server."""
+    root_password: NotRequired[str]
+    """With a rebuild. Default: a random one if there is no SSH key."""
+    service_code: NotRequired[str]
+    """Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged."""
+    ssh_key_ids: NotRequired[List[str]]
+    """With a rebuild: the keys. Default: the present ones."""
+    user_data: NotRequired[str]
+    """With a rebuild: cloud-init user data. Default: none."""
+
+
+class UpdateServerAnswerReverseDns(TypedDict):
+    ip: str
+    ptr: str
+
+
+class UpdateServerAnswerFailure(TypedDict):
+    code: str
+    message: str
+
+
+class UpdateServerAnswer(TypedDict):
+    order_number: str
+    """The id of the server."""
+    kind: Union[Literal["dedicated", "vps"], str]
+    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    hostname: str
+    service_code: str
+    """The code of its tier."""
+    region: str
+    """The code of its bastion."""
+    os: str
+    """The code of its image."""
+    ipv4: Union[str, None]
+    ipv6: Union[str, None]
+    ipv6_prefix: Union[str, None]
+    """The prefix that is routed to the server."""
+    reverse_dns: List[UpdateServerAnswerReverseDns]
+    ssh_key_ids: List[str]
+    """The SSH keys that the machine got."""
+    labels: Dict[str, str]
+    """Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63."""
+    auto_renew: bool
+    """Whether the balance pays the next month."""
+    delete_protection: bool
+    price_month_usd: float
+    """An amount in US dollars."""
+    next_price_month_usd: Union[float, None]
+    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    next_price_from: Union[str, None]
+    """The announced price counts for months that begin then or later."""
+    paid_until: Union[str, None]
+    """Null until the server has run."""
+    failure: Union[UpdateServerAnswerFailure, None]
+    """Why the order or the last operation failed."""
+    traffic_used_gb: Union[float, None]
+    """The sent GB of this calendar month (UTC); null if nothing counts them."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    poll_after_seconds: Union[int, None]
+    """When to read again; null if no operation runs."""
+    charged_usd: float
+    """The charge of a resize. A failed resize gives it back."""
+    root_password: Union[str, None]
+    """The given password of a rebuild, or a generated one if there is no SSH key. Only this answer shows it."""
+
+
+class DeleteServerArguments(TypedDict):
+    """The arguments of DeleteServer."""
+
+    order_number: str
+    """The order number of the server."""
+
+
+class DeleteServerAnswerReverseDns(TypedDict):
+    ip: str
+    ptr: str
+
+
+class DeleteServerAnswerFailure(TypedDict):
+    code: str
+    message: str
+
+
+class DeleteServerAnswer(TypedDict):
+    order_number: str
+    """The id of the server."""
+    kind: Union[Literal["dedicated", "vps"], str]
+    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    hostname: str
+    service_code: str
+    """The code of its tier."""
+    region: str
+    """The code of its bastion."""
+    os: str
+    """The code of its image."""
+    ipv4: Union[str, None]
+    ipv6: Union[str, None]
+    ipv6_prefix: Union[str, None]
+    """The prefix that is routed to the server."""
+    reverse_dns: List[DeleteServerAnswerReverseDns]
+    ssh_key_ids: List[str]
+    """The SSH keys that the machine got."""
+    labels: Dict[str, str]
+    """Up to 20 labels: lower-case keys of up to 63 characters, and values of up to 63."""
+    auto_renew: bool
+    """Whether the balance pays the next month."""
+    delete_protection: bool
+    price_month_usd: float
+    """An amount in US dollars."""
+    next_price_month_usd: Union[float, None]
+    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    next_price_from: Union[str, None]
+    """The announced price counts for months that begin then or later."""
+    paid_until: Union[str, None]
+    """Null until the server has run."""
+    failure: Union[DeleteServerAnswerFailure, None]
+    """Why the order or the last operation failed."""
+    traffic_used_gb: Union[float, None]
+    """The sent GB of this calendar month (UTC); null if nothing counts them."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    poll_after_seconds: Union[int, None]
+    """When to read again; null if no operation runs."""
+    refunded_usd: float
+    """The amount that goes back to the balance. A dedicated server gets it when its host is wiped. A dedicated order that is being made answers 0, and gets its price then."""
+
+
+class GetServerMetricsArguments(TypedDict):
+    """The arguments of GetServerMetrics."""
+
+    order_number: str
+    """The order number of the server."""
+    from_: NotRequired[str]
+    """The first time. Default: an hour before the last."""
+    to: NotRequired[str]
+    """The last time. Default: now."""
+    step: NotRequired[Literal["hour", "minute"]]
+    """Minutes are kept for a day, hours for 60 days. Default: minutes, if from is within a day."""
+
+
+class MetricPoint(TypedDict):
+    """The use of a machine since the point before."""
+
+    at: str
+    """The minute or the hour at which the interval ends."""
+    sent_bytes: float
+    """From the machine."""
+    received_bytes: float
+    """To the machine."""
+    cpu_seconds: Union[float, None]
+    """The time of all vCPUs together."""
+    memory_bytes: Union[float, None]
+    """The used memory at that time."""
+    disk_bytes: Union[float, None]
+    """The used disk at that time."""
+
+
+GetServerMetricsAnswer = TypedDict(
+    "GetServerMetricsAnswer",
+    {
+        "from": 'str',
+        "to": 'str',
+        "step": 'Union[Literal["hour", "minute"], str]',
+        "slow": 'bool',
+        "points": 'List[MetricPoint]',
+    },
+)
+
+
+class AddSshKeyArguments(TypedDict):
+    """The arguments of AddSshKey."""
+
+    name: NotRequired[str]
+    """Default: the comment of the key."""
+    public_key: str
+    """The content of the .pub file, never the private key."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
+
+
+class SshKey(TypedDict):
+    """An SSH public key."""
+
+    id: str
+    name: str
+    public_key: str
+    """Type and base64, without the comment."""
+    type: str
+    """The type, such as ssh-ed25519."""
+    bits: int
+    fingerprint: str
+    """The fingerprint that ssh-keygen -l prints."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: NotRequired[str]
+    """When it leaves the account, with the credential that added it."""
+
+
+class ListSshKeysArguments(TypedDict):
+    """The arguments of ListSshKeys."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+
+
+class GetSshKeyArguments(TypedDict):
+    """The arguments of GetSshKey."""
+
+    id: str
+    """The id of the key."""
+
+
+class DeleteSshKeyArguments(TypedDict):
+    """The arguments of DeleteSshKey."""
+
+    id: str
+    """The id of the key."""
+
+
+class DeleteSshKeyAnswer(TypedDict):
+    id: str
+    deleted: bool
+
+
+class GetCanaryArguments(TypedDict):
+    """The arguments of GetCanary."""
+
+
+class Canary(TypedDict):
+    """The warrant canary."""
+
+    version: str
+    """A counter. 0 before the first canary."""
+    status: Union[Literal["expired", "triggered", "valid"], str]
+    """The state now."""
+    issued_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: str
+    """Silence after this time is a warning."""
+    codes: List[str]
+    """CanaryTail codes of denied events. An event without its code has happened."""
+    statement: str
+    signed_text: Union[str, None]
+    """The operator signs it offline with PGP."""
+    fingerprint: Union[str, None]
+    """The fingerprint of the signing key."""
+    public_key: Union[str, None]
+    """The signing key."""
+    freshness: Union[str, None]
+    """A proof of the date, such as a block hash."""
+    sha256: str
+    """Digest of the signed text, or of the statement."""
+    previous_sha256: Union[str, None]
+    """Digest of the previous canary."""
+
+
+class GetAuditDigestArguments(TypedDict):
+    """The arguments of GetAuditDigest."""
+
+    number: NotRequired[int]
+    """Default: the latest."""
+
+
+class GetAuditDigestAnswer(TypedDict):
+    number: int
+    """A counter from 1 on."""
+    signed_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    signed_text: str
+    """It names the digest before it. A second digest covers the last link of the ledger and of each grown log."""
+    sha256: str
+    """Digest of the signed text."""
+    previous_sha256: Union[str, None]
+    """The digest before it."""
+    public_key: str
+    """Ed25519, 32 bytes in hexadecimal."""
+    signature: str
+    """Ed25519 over the signed text, in hexadecimal."""
+
+
+class GetPeeringArguments(TypedDict):
+    """The arguments of GetPeering."""
+
+
+class GetPeeringAnswerExchanges(TypedDict):
+    name: str
+    city: str
+    country: str
+    """ISO 3166-1 alpha-2."""
+    speed_mbps: int
+    ipv4: Union[str, None]
+    ipv6: Union[str, None]
+    is_rs_peer: bool
+    """Whether it peers with the route servers."""
+    operational: bool
+
+
+class GetPeeringAnswerFacilities(TypedDict):
+    name: str
+    city: str
+    country: str
+
+
+class GetPeeringAnswer(TypedDict):
+    asn: Union[int, None]
+    name: str
+    irr_as_set: Union[str, None]
+    policy: str
+    policy_url: Union[str, None]
+    noc_email: Union[str, None]
+    peeringdb_url: Union[str, None]
+    info_prefixes4: Union[int, None]
+    info_prefixes6: Union[int, None]
+    exchanges: List[GetPeeringAnswerExchanges]
+    facilities: List[GetPeeringAnswerFacilities]
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class GetStatusArguments(TypedDict):
+    """The arguments of GetStatus."""
+
+
+class GetStatusAnswerComponents(TypedDict):
+    id: str
+    name: str
+    region: Union[str, None]
+    """The code of a bastion."""
+    status: str
+    """operational, degraded_performance, partial_outage, major_outage or under_maintenance."""
+
+
+class IncidentUpdates(TypedDict):
+    status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    body: str
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class Incident(TypedDict):
+    """An incident or a maintenance."""
+
+    id: str
+    name: str
+    status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    impact: Union[Literal["critical", "maintenance", "major", "minor", "none"], str]
+    components: List[str]
+    """The ids of components."""
+    started_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    resolved_at: Union[str, None]
+    updates: List[IncidentUpdates]
+
+
+class GetStatusAnswer(TypedDict):
+    indicator: str
+    """none, minor, major or critical."""
+    description: str
+    components: List[GetStatusAnswerComponents]
+    incidents: List[Incident]
+    """Open incidents."""
+    scheduled_maintenances: List[Incident]
+    """Maintenances that are planned or in progress."""
+    updated_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class CreateWebhookArguments(TypedDict):
+    """The arguments of CreateWebhook."""
+
+    description: NotRequired[str]
+    """A note for people."""
+    event_filter: NotRequired[Union[str, List[str]]]
+    """*, groups such as server.*, or names such as topup.confirmed."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
+    url: str
+    """An https URL at a public address."""
+
+
+class WebhookDelivery(TypedDict):
+    """One event on its way to one webhook."""
+
+    id: str
+    event_id: str
+    """The webhook-id of the message, the same at every attempt."""
+    event_type: str
+    """Such as server.running."""
+    status: Union[Literal["delivering", "failed", "pending", "retrying", "succeeded"], str]
+    attempts: int
+    """Attempts that have ended."""
+    response_status: Union[int, None]
+    """The HTTP status of the last answer."""
+    duration_ms: Union[int, None]
+    """The duration of the last attempt, rounded up."""
+    error: Union[str, None]
+    """refused_address, dns, tls, unreachable, http_status, disabled or too_many_waiting."""
+    next_attempt_at: Union[str, None]
+    """Null at the end."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+
+
+class CreateWebhookAnswer(TypedDict):
+    id: str
+    url: str
+    event_filter: str
+    """The events that it receives: *, groups such as server.*, or names, with commas."""
+    description: Union[str, None]
+    status: Union[Literal["disabled", "enabled"], str]
+    disabled_reason: Union[str, None]
+    """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: NotRequired[str]
+    """When it stops: the expiry of the credential that created it."""
+    last_delivery: Union[WebhookDelivery, None]
+    """The delivery of the latest event."""
+    secret: str
+    """The secret for Standard Webhooks. The service shows it only here."""
+
+
+class ListWebhooksArguments(TypedDict):
+    """The arguments of ListWebhooks."""
+
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+
+
+class Webhook(TypedDict):
+    """A URL that receives events."""
+
+    id: str
+    url: str
+    event_filter: str
+    """The events that it receives: *, groups such as server.*, or names, with commas."""
+    description: Union[str, None]
+    status: Union[Literal["disabled", "enabled"], str]
+    disabled_reason: Union[str, None]
+    """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: NotRequired[str]
+    """When it stops: the expiry of the credential that created it."""
+    last_delivery: Union[WebhookDelivery, None]
+    """The delivery of the latest event."""
+
+
+class DeleteWebhookArguments(TypedDict):
+    """The arguments of DeleteWebhook."""
+
+    id: str
+    """The id of the webhook."""
+
+
+class DeleteWebhookAnswer(TypedDict):
+    id: str
+    deleted: bool
+
+
+class TestWebhookArguments(TypedDict):
+    """The arguments of TestWebhook."""
+
+    id: str
+    """The id of the webhook."""
+
+
+class TestWebhookAnswer(TypedDict):
+    delivered: bool
+    """Whether the receiver answered with 2xx."""
+    event_id: str
+    response_status: Union[int, None]
+    duration_ms: int
+    """Rounded up to a step from 100 to 10,000."""
+    error: Union[str, None]
+    """refused_address, dns, tls, unreachable or http_status."""
+
+
+class RotateWebhookSecretArguments(TypedDict):
+    """The arguments of RotateWebhookSecret."""
+
+    id: str
+    """The id of the webhook."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
+
+
+class RotateWebhookSecretAnswer(TypedDict):
+    id: str
+    url: str
+    event_filter: str
+    """The events that it receives: *, groups such as server.*, or names, with commas."""
+    description: Union[str, None]
+    status: Union[Literal["disabled", "enabled"], str]
+    disabled_reason: Union[str, None]
+    """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
+    created_at: str
+    """A time, RFC 3339 in UTC with milliseconds."""
+    expires_at: NotRequired[str]
+    """When it stops: the expiry of the credential that created it."""
+    last_delivery: Union[WebhookDelivery, None]
+    """The delivery of the latest event."""
+    secret: str
+    """The new secret. The service shows it only here."""
+    previous_secret_until: Union[str, None]
+    """When the secret before it stops signing. Null: it was revoked."""
+
+
+ENDPOINTS: Dict[str, Endpoint] = {
+    "GetAccount": Endpoint("GET", "/v1/account", (), False, False),
+    "GetBalance": Endpoint("GET", "/v1/account/balance", (), False, False),
+    "GetUsage": Endpoint("GET", "/v1/account/usage", ("from", "to", "limit", "cursor",), False, False),
+    "GetAuditLog": Endpoint("GET", "/v1/account/audit-log", ("limit", "cursor", "action", "since", "until",), False, False),
+    "SearchAgents": Endpoint("GET", "/v1/agents/directory", ("limit", "cursor", "q", "skill", "protocol", "verified",), False, False),
+    "PublishAgent": Endpoint("POST", "/v1/agents/directory", (), True, True),
+    "Register": Endpoint("POST", "/v1/auth/register", (), True, True),
+    "Login": Endpoint("POST", "/v1/auth/login", (), True, False),
+    "LoginTotp": Endpoint("POST", "/v1/auth/login/totp", (), True, False),
+    "RefreshTokens": Endpoint("POST", "/v1/auth/token/refresh", (), True, True),
+    "ListSessions": Endpoint("GET", "/v1/auth/sessions", ("limit", "cursor",), False, False),
+    "RevokeSession": Endpoint("DELETE", "/v1/auth/sessions/{token_id}", (), False, True),
+    "SetupTotp": Endpoint("POST", "/v1/auth/totp/setup", (), True, False),
+    "EnableTotp": Endpoint("POST", "/v1/auth/totp/enable", (), True, False),
+    "NewRecoveryCodes": Endpoint("POST", "/v1/auth/totp/recovery-codes", (), True, False),
+    "DisableTotp": Endpoint("POST", "/v1/auth/totp/disable", (), True, True),
+    "ChangePassword": Endpoint("POST", "/v1/auth/password", (), True, True),
+    "CreateApiKey": Endpoint("POST", "/v1/auth/api-keys", (), True, True),
+    "ListApiKeys": Endpoint("GET", "/v1/auth/api-keys", ("limit", "cursor", "status",), False, False),
+    "RevokeApiKey": Endpoint("DELETE", "/v1/auth/api-keys/{key_id}", (), False, True),
+    "ListCoins": Endpoint("GET", "/v1/billing/coins", (), False, False),
+    "ListBonusTiers": Endpoint("GET", "/v1/billing/bonus-tiers", (), False, False),
+    "CreateTopup": Endpoint("POST", "/v1/billing/topups", (), True, True),
+    "ListTopups": Endpoint("GET", "/v1/billing/topups", ("limit", "cursor", "status",), False, False),
+    "GetTopup": Endpoint("GET", "/v1/billing/topups/{order_number}", (), False, False),
+    "CancelTopup": Endpoint("POST", "/v1/billing/topups/{order_number}/cancel", (), False, True),
+    "GetReceipt": Endpoint("GET", "/v1/billing/topups/{order_number}/receipt", (), False, False),
+    "GetMonthlyReceipt": Endpoint("GET", "/v1/billing/receipts/{month}", (), False, False),
+    "GetCatalog": Endpoint("GET", "/v1/catalog", (), False, False),
+    "ListVpsTiers": Endpoint("GET", "/v1/catalog/vps", (), False, False),
+    "ListDedicatedTiers": Endpoint("GET", "/v1/catalog/dedicated", (), False, False),
+    "ListBastions": Endpoint("GET", "/v1/catalog/bastions", (), False, False),
+    "ListOsImages": Endpoint("GET", "/v1/catalog/images", (), False, False),
+    "GetCatalogItem": Endpoint("GET", "/v1/catalog/{code}", (), False, False),
+    "ListMessages": Endpoint("GET", "/v1/account/messages", ("limit", "cursor", "unread",), False, False),
+    "WriteMessage": Endpoint("POST", "/v1/account/messages", (), True, True),
+    "MarkMessageRead": Endpoint("POST", "/v1/account/messages/{id}/read", (), False, True),
+    "RegisterOauthClient": Endpoint("POST", "/v1/oauth/register", (), True, True),
+    "IntrospectOauthToken": Endpoint("GET", "/v1/oauth/introspect", ("token",), False, False),
+    "ListOauthClients": Endpoint("GET", "/v1/oauth/clients", ("limit", "cursor",), False, False),
+    "RotateOauthClientSecret": Endpoint("POST", "/v1/oauth/clients/{client_id}/rotate-secret", (), True, True),
+    "DeleteOauthClient": Endpoint("DELETE", "/v1/oauth/clients/{client_id}", (), False, True),
+    "OrderServer": Endpoint("POST", "/v1/servers", (), True, True),
+    "ListServers": Endpoint("GET", "/v1/servers", ("limit", "cursor", "status", "region", "hostname", "label_selector",), False, False),
+    "GetServer": Endpoint("GET", "/v1/servers/{order_number}", ("wait_for", "timeout",), False, False),
+    "UpdateServer": Endpoint("PATCH", "/v1/servers/{order_number}", (), True, True),
+    "DeleteServer": Endpoint("DELETE", "/v1/servers/{order_number}", (), False, True),
+    "GetServerMetrics": Endpoint("GET", "/v1/servers/{order_number}/metrics", ("from", "to", "step",), False, False),
+    "AddSshKey": Endpoint("POST", "/v1/ssh-keys", (), True, True),
+    "ListSshKeys": Endpoint("GET", "/v1/ssh-keys", ("limit", "cursor",), False, False),
+    "GetSshKey": Endpoint("GET", "/v1/ssh-keys/{id}", (), False, False),
+    "DeleteSshKey": Endpoint("DELETE", "/v1/ssh-keys/{id}", (), False, True),
+    "GetCanary": Endpoint("GET", "/v1/transparency/canary", (), False, False),
+    "GetAuditDigest": Endpoint("GET", "/v1/transparency/audit-digest", ("number",), False, False),
+    "GetPeering": Endpoint("GET", "/v1/transparency/peering", (), False, False),
+    "GetStatus": Endpoint("GET", "/v1/transparency/status", (), False, False),
+    "CreateWebhook": Endpoint("POST", "/v1/webhooks", (), True, True),
+    "ListWebhooks": Endpoint("GET", "/v1/webhooks", ("limit", "cursor",), False, False),
+    "DeleteWebhook": Endpoint("DELETE", "/v1/webhooks/{id}", (), False, True),
+    "TestWebhook": Endpoint("POST", "/v1/webhooks/{id}/test", (), False, True),
+    "RotateWebhookSecret": Endpoint("POST", "/v1/webhooks/{id}/rotate-secret", (), True, True),
+}
