@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
 import { readOperations } from '../facades/compile/read.ts';
 import { restTerms } from '../facades/compile/terms.ts';
-import { errorsMarkdown } from '../facades/http/docs.ts';
+import { errorsMarkdown } from '../facades/site/errors.ts';
 import { openapi } from '../facades/openapi/document.ts';
 import { schema } from '../schema/index.ts';
 import { ENDPOINTS, EXTENSIONS } from './setup/endpoints.ts';

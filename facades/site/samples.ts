@@ -1,0 +1,63 @@
+/** Samples of an operation, made from the examples of the OpenAPI document: for a shell, and for an agent. */
+import type { Endpoint } from './document.ts';
+
+export interface Sample {
+  title: string;
+  /** A language of markdown.ts. */
+  language: string;
+  code: string;
+}
+
+type Values = Record<string, unknown>;
+
+const isForm = ({ body }: Endpoint): boolean => body?.types.includes('application/x-www-form-urlencoded') ?? false;
+
+/** A text as one word of a shell. */
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+/** The path with its examples, and with the parameters of the query that the operation requires. */
+function urlOf({ path, parameters }: Endpoint, publicUrl: string): string {
+  const of = (place: string) => parameters.filter((parameter) => parameter.in === place);
+  const filled = of('path').reduce((text, { name, example }) => text.replace(`{${name}}`, String(example)), path);
+  const query = new URLSearchParams(
+    of('query').flatMap(({ name, required, example }) => (required ? [[name, String(example)]] : [])),
+  ).toString();
+  return `${publicUrl}${filled}${query && `?${query}`}`;
+}
+
+/** Optional members of the example stay, because they show what a caller may send. */
+export function curlOf(endpoint: Endpoint, publicUrl: string): string {
+  const { method, credential, body, scope } = endpoint;
+  const url = quoted(urlOf(endpoint, publicUrl));
+  const parts = [method === 'GET' || (method === 'POST' && body) ? `curl ${url}` : `curl -X ${method} ${url}`];
+  if (credential === 'client') parts.push('-u "$CLIENT_ID:$CLIENT_SECRET"');
+  else if (scope !== 'public') parts.push('-H "Authorization: Bearer $FREEHOLD_TOKEN"');
+  if (body && isForm(endpoint))
+    for (const [name, value] of Object.entries(body.example as Values)) parts.push(`-d ${quoted(`${name}=${value}`)}`);
+  else if (body) {
+    parts.push("-H 'Content-Type: application/json'");
+    parts.push(`-d ${quoted(JSON.stringify(body.example ?? {}, null, 2))}`);
+  }
+  return parts.join(' \\\n  ');
+}
+
+/** The call of a tool in JSON-RPC, as an agent's client sends it. */
+export function toolCallOf({ tool, parameters, body }: Endpoint): string | undefined {
+  if (!tool) return undefined;
+  const given = parameters.filter(({ required, in: place }) => required && place !== 'header');
+  const args: Values = {
+    ...Object.fromEntries(given.map(({ name, example }) => [name, example])),
+    ...(body?.example as Values | undefined),
+  };
+  return JSON.stringify({ method: 'tools/call', params: { name: tool, arguments: args } }, null, 2);
+}
+
+/** All samples of an operation. A planned one has none. */
+export function samplesOf(endpoint: Endpoint, publicUrl: string): Sample[] {
+  if (endpoint.isPlanned) return [];
+  const call = toolCallOf(endpoint);
+  return [
+    { title: 'curl', language: 'bash', code: curlOf(endpoint, publicUrl) },
+    ...(call ? [{ title: 'MCP', language: 'json', code: call }] : []),
+  ];
+}
