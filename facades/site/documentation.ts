@@ -65,18 +65,19 @@ export function documentation({ publicUrl, operations, document, terms }: Docume
     ...nouns.flatMap(({ title, endpoints }) =>
       endpoints.map(({ summary, page, method, path, description, parameters, body, tool }) => ({
         title: summary,
+        of: title,
         path: page,
         text: `${method} ${path}. ${description.replace(/\s+/g, ' ')}`,
         words: [
           ...parameters.map(({ name }) => name),
           ...(body ? fieldsOf(body.schema, deref).map(({ name }) => name) : []),
-          title,
           tool ?? '',
         ].join(' '),
       })),
     ),
     ...errorRows(terms).map(({ code, status, detail }) => ({
       title: code,
+      of: 'Error',
       path: `/docs/errors#${code}`,
       text: `${status}. ${detail}`,
     })),

@@ -32,6 +32,10 @@ export function fieldsOf(schema: Schema, deref: Deref): Field[] {
   ];
 }
 
+/** Those that a request must have come first. */
+export const requiredFirst = (fields: readonly Field[]): Field[] =>
+  [...fields].sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
+
 /** Shows fields. An answer marks no field as required, because it has nearly all of them. */
 export function fieldList(fields: readonly Field[], deref: Deref, marksRequired: boolean, depth = 0): VNode {
   return html`<ul class="fields">${fields.map(({ name, schema, isRequired, description }) => {

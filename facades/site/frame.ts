@@ -33,7 +33,7 @@ export interface Page {
 export const PAGE_CSP =
   "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const STYLE = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8').replace(/^ +/gm, '');
+const STYLE = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8').replace(/\/\*.*?\*\/\n|^ +/gms, '');
 
 /** The one style sheet, with the operator's colour. Its path names its content, so that browsers keep it. */
 export function styleOf({ color }: Brand): { path: string; text: string } {

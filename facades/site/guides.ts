@@ -5,6 +5,7 @@ import { html } from 'htm/preact';
 import type { VNode } from 'preact';
 import { documented, type Entry, type Group, trusted } from './frame.ts';
 import { anchorOf, plainOf, rendered } from './markdown.ts';
+import type { Findable } from './search.ts';
 
 /** A part of a Markdown file: chosen sections, or all but some. */
 interface Source {
@@ -52,7 +53,7 @@ export const PLANS: readonly Plan[] = [
     slug: 'requests',
     title: 'Requests and answers',
     summary: 'Lists, idempotency keys, sizes, caching, and messages with the operator.',
-    sources: [{ file: API, only: ['Requests and answers', 'Messages'] }],
+    sources: [{ file: API, only: ['Requests and answers', 'Shorthand', 'Messages'] }],
   },
   {
     slug: 'limits',
@@ -89,13 +90,6 @@ export interface Guide extends Entry {
   text: string;
 }
 
-/** A section of a guide, for the search. */
-export interface Section {
-  title: string;
-  path: string;
-  text: string;
-}
-
 const ROOT = join(import.meta.dirname, '..', '..');
 const CODE = /^```[\s\S]*?^```/gm;
 
@@ -105,11 +99,15 @@ function sectionsOf(file: string): { heading: string; text: string }[] {
   return source.split(/^(?=## )/m).map((text) => ({ heading: /^## (.*)/.exec(text)?.[1] ?? '', text }));
 }
 
-/** Takes the chosen sections. The title of the page replaces the heading of a file or of an only section. */
+/** Takes the chosen sections, in the order of the choice. @throws Error if a section does not exist */
 function textOf({ file, only, without = [] }: Source): string {
-  const chosen = sectionsOf(file).filter(({ heading }) => (only ? only.includes(heading) : !without.includes(heading)));
-  if (only && chosen.length !== only.length)
-    throw new Error(`${file} lacks a section of the site: ${only.join(', ')}.`);
+  const sections = sectionsOf(file);
+  const named = (heading: string) => {
+    const found = sections.find((section) => section.heading === heading);
+    if (!found) throw new Error(`${file} lacks a section of the site: ${heading}.`);
+    return found;
+  };
+  const chosen = only ? only.map(named) : sections.filter(({ heading }) => !without.includes(heading));
   return chosen.map(({ text }) => text).join('');
 }
 
@@ -163,13 +161,14 @@ export function guidePages(guides: readonly Guide[], groups: readonly Group[]): 
       const name = file.split('/').at(-1) || own;
       return targets.get(anchor ? `${name}#${anchor}` : name) ?? targets.get(name);
     };
-    const headings = headingsOf(guide.text, '##');
+    const headings = headingsOf(guide.text, '#{2,3}');
     const [before, after] = [guides[at - 1], guides[at + 1]];
     const [, title = '', body = ''] = /^(# .*)\n([\s\S]*)$/.exec(guide.text) ?? [];
     return documented(groups, guide.path, [
       trusted(rendered(title, resolve)),
       html`<p class="lead">${guide.summary}</p>`,
       headings.length > 2 && contentsOf(headings),
+      PLANS[at]!.sources.some(({ file }) => file === API) && guide.text.includes('call $API') && shorthand,
       trusted(rendered(body, resolve)),
       html`<p class="quiet"><small>This page as <a href=${`${guide.path}.md`}>Markdown</a></small></p>`,
       html`<nav class="pager" aria-label="Further pages">
@@ -180,6 +179,9 @@ export function guidePages(guides: readonly Guide[], groups: readonly Group[]): 
   };
 }
 
+/** Where the commands of docs/use/api.md say what their shorthand means. */
+const shorthand = html`<p class="quiet">The commands use <code>call</code>, <code>field</code> and <code>$API</code> of the <a href="/docs/requests#shorthand">shorthand</a>.</p>`;
+
 const contentsOf = (headings: readonly string[]): VNode => html`
   <nav class="toc" aria-label="On this page">
     <h2>On this page</h2>
@@ -187,18 +189,16 @@ const contentsOf = (headings: readonly string[]): VNode => html`
   </nav>`;
 
 /** The sections of a guide for the search. */
-export function searchableSections({ title, path, text }: Guide): Section[] {
-  return text.split(/^(?=#{2,3} )/m).map((section) => {
-    const heading = /^#{2,3} (.*)/.exec(section)?.[1];
-    const body = plainOf(
-      section
-        .replace(/^#.*\n/, '')
-        .replace(/^```.*$/gm, '')
-        .replace(/\|[-|]+\|/g, '')
-        .replaceAll('|', ' '),
-    );
-    if (!heading) return { title, path, text: body };
-    const shown = plainOf(heading);
-    return { title: `${title}: ${shown}`, path: `${path}#${anchorOf(shown)}`, text: body };
+export function searchableSections({ title: of, path, summary, text }: Guide): Findable[] {
+  return text.split(/^(?=#{1,3} )/m).map((section) => {
+    const [, level, heading = ''] = /^(#+) (.*)/.exec(section) ?? [];
+    const body = section
+      .replace(/^#.*\n/, '')
+      .replace(/^```.*$/gm, '')
+      .replace(/\|[-|]+\|/g, '')
+      .replaceAll('|', ' ');
+    const title = plainOf(heading);
+    if (level === '#') return { title, of: 'Guide', path, text: plainOf(`${summary} ${body}`) };
+    return { title, of, path: `${path}#${anchorOf(title)}`, text: plainOf(body) };
   });
 }

@@ -23,18 +23,20 @@ export interface HomeFacts {
 }
 
 const commandsOf = (publicUrl: string, plan: string): string => `API=${publicUrl}/v1
+JSON='Content-Type: application/json'
 
-# Make an account. The answer has your access token.
-curl $API/auth/register -H 'Content-Type: application/json' \\
+# Make an account. The answer has your token.
+curl $API/auth/register -H "$JSON" \\
   -d '{"email":"ada@example.org","password":"a heron on the roof"}'
+KEY='Authorization: Bearer svc_at_…'
 
 # Get an address to pay to.
-curl $API/billing/topups -H "Authorization: Bearer $TOKEN" \\
-  -H 'Content-Type: application/json' -d '{"amount_usd":50,"crypto":"BTC"}'
+curl $API/billing/topups -H "$KEY" -H "$JSON" \\
+  -d '{"amount_usd":50,"crypto":"BTC"}'
 
 # Order a server.
-curl $API/servers -H "Authorization: Bearer $TOKEN" \\
-  -H 'Content-Type: application/json' -d '{"service_code":"${plan}"}'
+curl $API/servers -H "$KEY" -H "$JSON" \\
+  -d '{"service_code":"${plan}"}'
 `;
 
 export function homePage(brand: Brand, publicUrl: string, { catalog, coins, status }: HomeFacts): Page {

@@ -2,7 +2,7 @@
 import { html } from 'htm/preact';
 import type { VNode } from 'preact';
 import type { Endpoint, Noun, Reference } from './document.ts';
-import { type Field, fieldList, fieldsOf, inlined } from './fields.ts';
+import { type Field, fieldList, fieldsOf, inlined, requiredFirst } from './fields.ts';
 import { documented, type Group, type Page, trusted } from './frame.ts';
 import { codeBlock, rendered } from './markdown.ts';
 import { type Sample, samplesOf } from './samples.ts';
@@ -107,7 +107,9 @@ function requestOf({ parameters, body }: Endpoint, deref: Reference['deref']): (
     ['Headers', placed('header')],
     ['Body', body ? fieldsOf(body.schema, deref) : []],
   ];
-  return lists.map(([title, fields]) => fields.length > 0 && html`<h2>${title}</h2>${fieldList(fields, deref, true)}`);
+  return lists.map(
+    ([title, fields]) => fields.length > 0 && html`<h2>${title}</h2>${fieldList(requiredFirst(fields), deref, true)}`,
+  );
 }
 
 function answerOf({ answer: { schema, otherTypes } }: Endpoint, deref: Reference['deref']): VNode | undefined {
@@ -146,7 +148,7 @@ function samplesOfPage(endpoint: Endpoint, publicUrl: string): (VNode | false)[]
 
 /** Radio buttons choose a sample, so that it needs no script. Print has all. */
 export const tabsOf = (samples: readonly Sample[], name = 'sample'): VNode => html`
-  <div class="tabs">
+  <div class="tabs" role="radiogroup" aria-label="Language of the sample">
     ${samples.map(
       ({ title }, at) => html`
         <input type="radio" name=${name} id=${`${name}-${at}`} class=${`tab${at + 1}`} checked=${at === 0} />

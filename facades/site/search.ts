@@ -6,6 +6,8 @@ import { documented, type Group, type Page, searchForm } from './frame.ts';
 /** A part of a page that the search finds. */
 export interface Findable {
   title: string;
+  /** What it is a part of: a guide, a noun, or the errors. */
+  of: string;
   path: string;
   text: string;
   /** Further words by which people look for it. */
@@ -16,13 +18,14 @@ const QUERY_MAX = 100;
 const WORDS_MAX = 8;
 const RESULTS_MAX = 20;
 /** Characters around the first found word. */
-const AROUND = { before: 60, after: 140 };
-/** The weights of a word in a title, as a whole word of a title, in other names, and in the text. */
-const WEIGHTS = { title: 6, whole: 6, words: 4, text: 1 };
+const AROUND = { before: 60, after: 150 };
+/** The weights of a word in a title, as a whole word of a title, in other names, in what it is a part of, and in the text. */
+const WEIGHTS = { title: 6, whole: 6, words: 4, of: 2, text: 1 };
 
 interface Prepared extends Findable {
   inTitle: string;
   inWords: string;
+  inOf: string;
   inText: string;
 }
 
@@ -35,6 +38,7 @@ export function searchIn(parts: readonly Findable[]): Search {
       ...part,
       inTitle: lower(part.title),
       inWords: lower(part.words ?? ''),
+      inOf: lower(part.of),
       inText: lower(part.text),
     }),
   );
@@ -60,13 +64,14 @@ const wordsOf = (query: string): string[] =>
   ).slice(0, WORDS_MAX);
 
 /** 0 if a word is absent. */
-function scoreOf({ inTitle, inWords, inText }: Prepared, words: readonly string[]): number {
+function scoreOf({ inTitle, inWords, inOf, inText }: Prepared, words: readonly string[]): number {
   let score = 0;
   for (const word of words) {
     const found =
       (inTitle.includes(word) ? WEIGHTS.title : 0) +
       (isWhole(inTitle, word) ? WEIGHTS.whole : 0) +
       (inWords.includes(word) ? WEIGHTS.words : 0) +
+      (inOf.includes(word) ? WEIGHTS.of : 0) +
       (inText.includes(word) ? WEIGHTS.text : 0);
     if (!found) return 0;
     score += found;
@@ -76,14 +81,20 @@ function scoreOf({ inTitle, inWords, inText }: Prepared, words: readonly string[
 
 const isWhole = (text: string, word: string): boolean => text.split(/[^\p{L}\p{N}_.-]+/u).includes(word);
 
-/** The text around the first word of a query, with its words marked. */
+/** The text around the first found word, from word to word, with the words of the query marked. */
 function excerptOf(text: string, words: readonly string[]): (string | VNode)[] {
-  const first = Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0), text.length);
-  const from = first === text.length || first < AROUND.before ? 0 : first - AROUND.before;
-  const shown = text.slice(from, (first === text.length ? 0 : first) + AROUND.after);
-  const pattern = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})`, 'gi');
-  const marked = shown.split(pattern).map((part, at) => (at % 2 ? html`<mark>${part}</mark>` : part));
-  return [from ? '… ' : '', ...marked, from + shown.length < text.length ? ' …' : ''];
+  const low = text.toLowerCase();
+  const found = words.map((word) => low.indexOf(word)).filter((at) => at >= 0);
+  const first = found.length ? Math.min(...found) : 0;
+  const from = first <= AROUND.before ? 0 : text.indexOf(' ', first - AROUND.before) + 1;
+  const end = first + AROUND.after;
+  const to = end >= text.length ? text.length : text.lastIndexOf(' ', end);
+  const pattern = new RegExp(`(${words.map((word) => word.replaceAll('.', '\\.')).join('|')})`, 'i');
+  const marked = text
+    .slice(from, to)
+    .split(pattern)
+    .map((part, at) => (at % 2 ? html`<mark>${part}</mark>` : part));
+  return [from ? '… ' : '', ...marked, to < text.length ? ' …' : ''];
 }
 
 export function searchPage(search: Search, query: string, groups: readonly Group[]): Page {
@@ -103,8 +114,8 @@ export function searchPage(search: Search, query: string, groups: readonly Group
         !found.length &&
         html`<p>Try fewer words, or look at <a href="/docs">all guides</a> and <a href="/docs/api">all operations</a>.</p>`,
       html`<ul class="results">${found.map(
-        ({ title, path, text }) =>
-          html`<li><a href=${path}>${title}</a><p class="quiet">${excerptOf(text, words)}</p></li>`,
+        ({ title, of, path, text }) =>
+          html`<li><small class="quiet">${of}</small><br /><a href=${path}>${title}</a><p class="quiet">${excerptOf(text, words)}</p></li>`,
       )}</ul>`,
     ]),
   };

@@ -126,7 +126,6 @@ function statementOf({ status, statement, issued_at, expires_at, codes, signed_t
   const facts: [string, string | null][] = [
     ['Version', proof.version],
     ['Fingerprint', proof.fingerprint],
-    ['Public key', proof.public_key],
     ['Freshness', proof.freshness],
     ['SHA-256', proof.sha256],
     ['SHA-256 of the one before', proof.previous_sha256],
@@ -142,9 +141,14 @@ function statementOf({ status, statement, issued_at, expires_at, codes, signed_t
     </dl>
     ${
       signed_text !== null &&
-      html`<h2>Signed text</h2>
-        <p>Check the signature with the public key that you already have, and not with one from this page.</p>
-        <pre class="text" tabindex="0" aria-label="Signed text">${signed_text}</pre>`
+      html`
+      <h2>Signed text</h2>
+      <p>Check the signature with the public key that you already have, and not with one from this page.</p>
+      ${block('Signed text', signed_text)}`
     }
+    ${proof.public_key !== null && html`<h2>Public key</h2>${block('Public key', proof.public_key)}`}
     <p class="quiet"><small>Programs read <a href="/v1/transparency/canary">the same as JSON</a>. <a href="/docs/transparency">Transparency</a> explains it.</small></p>`;
 }
+
+const block = (title: string, text: string): VNode =>
+  html`<pre class="text" tabindex="0" aria-label=${title}>${text}</pre>`;
