@@ -1,5 +1,6 @@
 /** Reads the OpenAPI document for the pages of the reference. */
 import type { Operation } from '../compile/operation.ts';
+import { readsCredential } from '../compile/parameters.ts';
 
 /** A JSON Schema, with the keywords that the pages show. */
 export interface Schema {
@@ -138,9 +139,11 @@ export function referenceOf(document: unknown, operations: readonly Operation[])
     const [, , section, name] = $ref.split('/');
     return { ...(components[section!]![name!] as T), ...without$ref(value as object) };
   };
-  const tools = new Map(operations.map(({ name, tool }) => [name, tool?.name]));
+  const byName = new Map(operations.map((operation) => [operation.name, operation]));
   const endpoints = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, described]) => endpointOf(method, path, described, resolved, tools)),
+    Object.entries(methods).map(([method, described]) =>
+      endpointOf(method, path, described, resolved, byName.get(described.operationId)!),
+    ),
   );
   const nouns = tags
     .map(({ name, description }) => ({
@@ -161,7 +164,7 @@ function endpointOf(
   path: string,
   described: Described,
   resolved: <T>(value: T | { $ref: string }) => T,
-  tools: Map<string, string | undefined>,
+  operation: Operation,
 ): Endpoint {
   const {
     operationId: name,
@@ -176,6 +179,8 @@ function endpointOf(
   const [success] = Object.entries(responses).filter(([status]) => status.startsWith('2'));
   const answer = success ? resolved(success[1]).content : undefined;
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'));
+  // OpenAPI describes a credential that is the question itself by no scheme.
+  const isAsked = !requestBody && operation.parameters.some(readsCredential);
   const [media] = Object.values(requestBody?.content ?? {});
   return {
     name,
@@ -194,7 +199,7 @@ function endpointOf(
       example: media?.example,
       isRequired: requestBody.required,
     },
-    credential: Object.keys(security[0] ?? {})[0],
+    credential: Object.keys(security[0] ?? {})[0] ?? (isAsked ? 'bearer' : undefined),
     answer: {
       schema: answer?.['application/json']?.schema,
       example: answer?.['application/json']?.example,
@@ -204,6 +209,6 @@ function endpointOf(
       status,
       codes: Object.keys(resolved(response).content?.['application/json']?.examples ?? {}),
     })),
-    tool: tools.get(name),
+    tool: operation.tool?.name,
   };
 }

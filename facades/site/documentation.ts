@@ -96,8 +96,8 @@ const overview = (guides: readonly Guide[], groups: readonly Group[]): Page => (
       ${[
         ...guides,
         { title: 'Errors', path: '/docs/errors', summary: 'Every code, with its status and its meaning.' },
-      ].map(({ title, path, summary }) => html`<li><h3><a href=${path}>${title}</a></h3><p>${summary}</p></li>`)}
-      <li><h3><a href="/docs/api">API reference</a></h3><p>Every operation of REST, and its tool over MCP.</p></li>
+      ].map(({ title, path, summary }) => html`<li><h2><a href=${path}>${title}</a></h2><p>${summary}</p></li>`)}
+      <li><h2><a href="/docs/api">API reference</a></h2><p>Every operation of REST, and its tool over MCP.</p></li>
     </ul>`,
   ]),
 });

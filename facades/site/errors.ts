@@ -57,7 +57,7 @@ export function errorsPage(terms: Terms, groups: readonly Group[]): Page {
       byStatus.map(
         ([status, rows]) => html`
           <h2 id=${`status-${status}`}>${status} ${STATUS_CODES[status]}</h2>
-          <div class="scroll" role="region" aria-label=${`Errors with the status ${status}`} tabindex="0"><table>
+          <div class="scroll" role="group" aria-label=${`Errors with the status ${status}`} tabindex="0"><table>
             <thead><tr><th scope="col">Code</th><th scope="col">Meaning</th><th scope="col">Try again</th></tr></thead>
             <tbody>${rows.map(
               ({ code, detail, retryable }) => html`<tr id=${code}>

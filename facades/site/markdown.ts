@@ -40,7 +40,7 @@ export type Resolve = (target: string) => string | undefined;
 const markdown = new MarkdownIt({ html: false });
 const { rules } = markdown.renderer;
 rules.fence = (tokens, at) => codeBlock(tokens[at]!.content, tokens[at]!.info.trim());
-rules.table_open = () => '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>';
+rules.table_open = () => '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>';
 rules.table_close = () => '</table></div>';
 rules.heading_open = (tokens, at) => `<${tokens[at]!.tag} id="${anchorOf(plainOf(tokens[at + 1]!.content))}">`;
 rules.heading_close = (tokens, at) => {

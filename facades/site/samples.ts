@@ -27,11 +27,11 @@ function urlOf({ path, parameters }: Endpoint, publicUrl: string): string {
 
 /** Optional members of the example stay, because they show what a caller may send. */
 export function curlOf(endpoint: Endpoint, publicUrl: string): string {
-  const { method, credential, body, scope } = endpoint;
+  const { method, credential, body } = endpoint;
   const url = quoted(urlOf(endpoint, publicUrl));
   const parts = [method === 'GET' || (method === 'POST' && body) ? `curl ${url}` : `curl -X ${method} ${url}`];
   if (credential === 'client') parts.push('-u "$CLIENT_ID:$CLIENT_SECRET"');
-  else if (scope !== 'public') parts.push('-H "Authorization: Bearer $FREEHOLD_TOKEN"');
+  else if (credential) parts.push('-H "Authorization: Bearer $FREEHOLD_TOKEN"');
   if (body && isForm(endpoint))
     for (const [name, value] of Object.entries(body.example as Values)) parts.push(`-d ${quoted(`${name}=${value}`)}`);
   else if (body) {

@@ -69,6 +69,8 @@ export async function site(
     const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
       await admit(request, reply);
       reply.header('content-security-policy', PAGE_CSP);
+      // RFC 9727, section 3.
+      if (path === '/') reply.header('link', '</.well-known/api-catalog>; rel="api-catalog"');
     };
     app.get(path, { onRequest, compress: COMPRESSED, config: { isPage: true } }, handler);
   };

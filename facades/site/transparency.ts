@@ -74,7 +74,7 @@ export function statusPage({
       <main class="plain" id="content">
         <h1>Status</h1>
         <p class="banner"><${Dot} state=${indicator} />${description}</p>
-        <div class="scroll" role="region" aria-label="Components" tabindex="0"><table>
+        <div class="scroll" role="group" aria-label="Components" tabindex="0"><table>
           <thead><tr><th scope="col">Component</th><th scope="col">Region</th><th scope="col">State</th></tr></thead>
           <tbody>${components.map(
             ({ name, region, status }) => html`<tr>
