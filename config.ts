@@ -31,9 +31,8 @@ import {
   webUrl,
   whole,
 } from './config-kind.ts';
-import { configurationPage } from './config-page.ts';
 import { secretIn } from './config-secret.ts';
-import { optional, secret, type Variable, variable } from './config-variable.ts';
+import { configurationPage, optional, secret, type Variable, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {

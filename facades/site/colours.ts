@@ -1,4 +1,4 @@
-/** The operator's colour on pages. Text in it keeps the contrast of WCAG AA, whatever the operator chose. */
+/** The operator's colour on pages. The pages change it until text in it has the contrast of WCAG AA. */
 
 /** The backgrounds of the pages, as style.css has them. */
 const GROUNDS = { light: '#f4f5f7', dark: '#1a1f27' };

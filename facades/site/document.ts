@@ -112,7 +112,7 @@ const TITLES: Readonly<Record<string, string>> = {
   'ssh-keys': 'SSH keys',
   agents: 'Directory of agents',
 };
-/** What a newcomer needs comes first. */
+/** The nouns in the order in which a newcomer needs them. */
 const ORDER = [
   'auth',
   'account',

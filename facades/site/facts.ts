@@ -1,4 +1,4 @@
-/** What the pages show of the running service. One read serves all visitors for some seconds. */
+/** Reads the running service for the pages. One read serves all visitors for some seconds. */
 import { ApiError } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type ContextOf, runner } from '../compile/run.ts';
@@ -27,7 +27,7 @@ export function factsOf(operations: readonly Operation[], contextOf: ContextOf, 
     let known: { answer: Promise<unknown>; until: number } | undefined;
     return () => {
       if (known && known.until > now()) return known.answer as Promise<T>;
-      // The site is a caller of its own, so that its pages wait for nobody else's turn.
+      // The site calls as itself, so that its pages wait for no turn of a visitor.
       const caller = { viewer: null, requestId: 'req_site', userAgent: null, address: null };
       const answer = run({}, undefined, contextOf({ ...caller, signal: new AbortController().signal }));
       const made = { answer, until: now() + FRESH_SECONDS * 1000 };

@@ -32,7 +32,7 @@ export function fieldsOf(schema: Schema, deref: Deref): Field[] {
   ];
 }
 
-/** Those that a request must have come first. */
+/** Puts the required fields first. */
 export const requiredFirst = (fields: readonly Field[]): Field[] =>
   [...fields].sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
 

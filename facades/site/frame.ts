@@ -126,7 +126,7 @@ export interface Group {
   entries: readonly Entry[];
 }
 
-/** The body of a page of the documentation: the side bar, which a narrow screen has as a menu, and the content. */
+/** The body of a page of the documentation, with its side bar. A narrow screen has a menu instead. */
 export function documented(groups: readonly Group[], path: string, content: ComponentChildren, wide = false): VNode {
   return html`
     <details class="menu"><summary>Contents</summary><nav aria-label="Contents">${groupsOf(groups, path)}</nav></details>

@@ -1,4 +1,4 @@
-/** The guides: parts of the Markdown of the project, which are written once, for readers of the source and of the site. */
+/** The guides: parts of the Markdown of the project. So readers of the source and of the site read the same text. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { html } from 'htm/preact';

@@ -1,4 +1,4 @@
-/** The first page: what the service is, what it sells now, and how to start. */
+/** The first page: the service, its live catalog, and the way to start. */
 import { html } from 'htm/preact';
 import type { VNode } from 'preact';
 import type { Brand, Page } from './frame.ts';

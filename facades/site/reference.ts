@@ -83,7 +83,7 @@ export function endpointPage(
   return { path: page, title: summary, description, body: documented(groups, page, content, true) };
 }
 
-/** The description beyond the summary, and who may call. */
+/** The description beyond the summary, and the credential. */
 function aboutOf({ summary, description, scope, isPlanned, tool }: Endpoint): VNode {
   const rest = description.replace(/\s+/g, ' ').trim();
   return html`

@@ -6,7 +6,7 @@ import { documented, type Group, type Page, searchForm } from './frame.ts';
 /** A part of a page that the search finds. */
 export interface Findable {
   title: string;
-  /** What it is a part of: a guide, a noun, or the errors. */
+  /** The whole of this part: a guide, a noun, or the errors. */
   of: string;
   path: string;
   text: string;
@@ -19,7 +19,7 @@ const WORDS_MAX = 8;
 const RESULTS_MAX = 20;
 /** Characters around the first found word. */
 const AROUND = { before: 60, after: 150 };
-/** The weights of a word in a title, as a whole word of a title, in other names, in what it is a part of, and in the text. */
+/** The weights of a word, by the place of its finding. `whole` adds to `title` for a whole word. */
 const WEIGHTS = { title: 6, whole: 6, words: 4, of: 2, text: 1 };
 
 interface Prepared extends Findable {

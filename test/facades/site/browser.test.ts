@@ -43,7 +43,7 @@ describe.runIf(hasChromium)('The site in a browser', () => {
     return page;
   }
 
-  it('leads from the first page to a sample of an order, and shows the tool of an agent on a click', async () => {
+  it('leads to the sample of an order, and shows the tool of an agent on a click', async () => {
     const page = await open('/');
     await page.getByRole('link', { name: 'API', exact: true }).click();
     await page.getByRole('link', { name: 'POST /v1/servers' }).click();

@@ -6,7 +6,7 @@ import { rendered } from '../../../facades/site/markdown.ts';
 import { searchIn } from '../../../facades/site/search.ts';
 
 describe('The colour of the operator', () => {
-  it('is readable on every ground of the pages, light and dark, whatever it is', () => {
+  it('becomes readable on every ground of the pages, light and dark', () => {
     const colour = fc.integer({ min: 0, max: 0xffffff }).map((value) => `#${value.toString(16).padStart(6, '0')}`);
     fc.assert(
       fc.property(colour, (chosen) => {

@@ -1,4 +1,4 @@
-/** What programs find at the domain. */
+/** The files for programs that meet the domain. */
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';

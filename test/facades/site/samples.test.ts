@@ -6,9 +6,11 @@ import { startFreehold } from '../../setup/freehold.ts';
 import { visit } from './visits.ts';
 
 const { publicUrl, newAccount } = await startFreehold();
+// Both tests use one account, because an entry in the directory of agents belongs to an account.
+const { accessToken } = await newAccount();
 const run = promisify(execFile);
 
-/** What a right request may get where the things of the examples do not exist, or where the account lacks something. */
+/** The refusals of right requests. The things of the examples do not exist, and the account lacks money. */
 const FAIR = [
   ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login', 'invalid_client'],
   ...[
@@ -55,14 +57,11 @@ async function samplesOf() {
 
 describe('A sample of the reference', () => {
   it('in curl runs for every operation that is available', async () => {
-    const { accessToken } = await newAccount();
     const samples = (await samplesOf()).filter(({ curl }) => curl);
     expect(samples.length).toBeGreaterThan(55);
     const env = { PATH: process.env.PATH, FREEHOLD_TOKEN: accessToken, CLIENT_ID: 'client_x', CLIENT_SECRET: 'x' };
     const refused: string[] = [];
-    // These end the credential, so they come last.
-    const ends = ({ curl }: { curl?: string }) => Number(/auth\/(password|sessions)/.test(curl!));
-    for (const { path, curl } of samples.sort((a, b) => ends(a) - ends(b))) {
+    for (const { path, curl } of samples) {
       const { stdout } = await run('bash', ['-euc', curl!.replace(/^curl /, 'curl -s ')], { env });
       const { code, detail } = JSON.parse(stdout);
       if (code && !FAIR.includes(code) && detail) refused.push(`${path}: ${code} ${detail}`);
@@ -71,7 +70,6 @@ describe('A sample of the reference', () => {
   });
 
   it('in MCP calls a tool with arguments that it takes', async () => {
-    const { accessToken } = await newAccount();
     const headers = {
       authorization: `Bearer ${accessToken}`,
       'content-type': 'application/json',
