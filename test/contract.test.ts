@@ -42,17 +42,6 @@ describe('The contract', () => {
     await expect(`${document}\n`).toMatchFileSnapshot('../docs/openapi.json');
   });
 
-  it('is readable at /docs, which loads files from this service only', async () => {
-    const page = await fetch(`${publicUrl}/docs`);
-    const html = await page.text();
-    const policy = page.headers.get('content-security-policy');
-    expect(policy).toContain("default-src 'none'; script-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
-    expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
-    for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
-  });
-
   it('publishes the catalogue of errors in docs/use/errors.md and at the URL in every error', async () => {
     await expect(errorsMarkdown(restTerms(readOperations(schema)))).toMatchFileSnapshot('../docs/use/errors.md');
     const { body } = await anonymous('GET', '/v1/account');
