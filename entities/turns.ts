@@ -18,11 +18,14 @@ export interface TurnLimits {
 }
 
 interface Waiter {
+  rank: number;
+  arrival: number;
   begin: (leave: () => void) => void;
   refuse: (error: ApiError) => void;
 }
 interface Group {
   running: number;
+  turns: number;
   waiters: Waiter[];
 }
 
@@ -36,6 +39,7 @@ export class Turns {
   readonly #groups = new Map<string, Group>();
   #running = 0;
   #waiting = 0;
+  #arrivals = 0;
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
@@ -45,10 +49,11 @@ export class Turns {
   /**
    * Does the work at the turn of its group.
    * @param signal ends the wait of a caller who has gone
+   * @param rank as for `enter`
    * @throws ApiError rate_limited if too much waits, unavailable at the signal, or the error of the work
    */
-  async run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const leave = await this.enter(group, signal);
+  async run<T>(group: string, work: () => Promise<T>, signal?: AbortSignal, rank?: number): Promise<T> {
+    const leave = await this.enter(group, signal, rank);
     try {
       return await work();
     } finally {
@@ -59,20 +64,23 @@ export class Turns {
   /**
    * Waits for the turn of the group.
    * @param signal ends the wait of a caller who has gone
+   * @param rank work of a lower rank goes first within its group. Where too much waits, it takes the place of a higher one. Each
+   *   third turn goes by arrival
    * @returns a function that leaves the place
    * @throws ApiError rate_limited if too much waits, or unavailable at the signal
    */
-  async enter(name: string, signal?: AbortSignal): Promise<() => void> {
+  async enter(name: string, signal?: AbortSignal, rank = 0): Promise<() => void> {
     if (signal?.aborted) throw gone();
-    const group = this.#groups.get(name) ?? { running: 0, waiters: [] };
+    const group = this.#groups.get(name) ?? { running: 0, turns: 0, waiters: [] };
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
-    if (group.waiters.length >= this.#limits.waitingOfGroup) throw this.#tooMany();
-    if (this.#waiting >= this.#limits.waiting) this.#shorten(group.waiters.length + 1);
+    if (group.waiters.length >= this.#limits.waitingOfGroup) this.#outrank(group, rank);
+    else if (this.#waiting >= this.#limits.waiting) this.#shorten(group, rank);
     this.#groups.set(name, group);
     this.#waiting++;
     const { promise, resolve: begin, reject: refuse } = Promise.withResolvers<() => void>();
-    const waiter = { begin, refuse };
-    group.waiters.push(waiter);
+    const waiter = { rank, arrival: ++this.#arrivals, begin, refuse };
+    const later = group.waiters.findIndex((other) => other.rank > rank);
+    group.waiters.splice(later < 0 ? group.waiters.length : later, 0, waiter);
     const forget = () => this.#forget(name, group, waiter);
     signal?.addEventListener('abort', forget, { once: true });
     return promise.finally(() => signal?.removeEventListener('abort', forget));
@@ -110,21 +118,47 @@ export class Turns {
     for (const [name, group] of this.#groups) {
       if (!group.waiters.length || group.running >= this.#placesOfGroup) continue;
       this.#waiting--;
-      group.waiters.shift()!.begin(this.#begin(name, group));
+      this.#take(group).begin(this.#begin(name, group));
       return;
     }
   }
 
+  /** Takes work out of the queue of a group. Each third is the one that came first, so no rank waits for ever. */
+  #take(group: Group): Waiter {
+    const { waiters } = group;
+    const isOldest = ++group.turns % 3 === 0;
+    const oldest = isOldest ? Math.min(...waiters.map(({ arrival }) => arrival)) : undefined;
+    const index = isOldest ? waiters.findIndex(({ arrival }) => arrival === oldest) : 0;
+    return waiters.splice(index, 1)[0]!;
+  }
+
   /**
-   * Makes room for new work, which would make a queue so long. Refuses the last of the longest queue. Chance decides among
-   * queues of the same length and the new work. So many groups can keep no other group out.
+   * Makes room for new work by refusing the last of its group.
+   * @throws ApiError rate_limited if the rank of the new work is not lower
+   */
+  #outrank({ waiters }: Group, rank: number): void {
+    const last = waiters.at(-1);
+    if (!last || last.rank <= rank) throw this.#tooMany();
+    waiters.pop();
+    this.#waiting--;
+    last.refuse(this.#tooMany());
+  }
+
+  /**
+   * Makes room for new work of a group. Refuses the last of the longest queue. Chance decides among queues of the same length
+   * and the new work. So many groups can keep no other group out.
    * @throws ApiError rate_limited if it refuses the new work
    */
-  #shorten(length: number): void {
+  #shorten(own: Group, rank: number): void {
+    const length = own.waiters.length + 1;
     const groups = [...this.#groups].filter(([, { waiters }]) => waiters.length);
     const most = Math.max(...groups.map(([, { waiters }]) => waiters.length));
+    if (most < length) {
+      this.#outrank(own, rank);
+      return;
+    }
     const longest = groups.filter(([, { waiters }]) => waiters.length === most);
-    const chosen = most >= length && longest[most > length ? 0 : randomInt(longest.length + 1)];
+    const chosen = longest[most > length ? 0 : randomInt(longest.length + 1)];
     if (!chosen) throw this.#tooMany();
     const [name, group] = chosen;
     group.waiters.pop()!.refuse(this.#tooMany());
@@ -150,11 +184,18 @@ export interface Customer {
   hasPaid: boolean;
 }
 
+/** After so many other accounts, an account counts as new. */
+const REMEMBERED_MAX = 50_000;
+
 /**
  * Turns for calls to the outside, which every account may cause. Each account waits for its own work. Free accounts are easy to
- * make. So those of a site share turns, one after the other, and all have half of the places.
+ * make. So those of a site share turns, and all have half of the places. The account goes first whose last turn is the longest
+ * ago. So accounts of one site delay a neighbour by one turn each, however often they come.
  */
 export class CustomerTurns {
+  /** The number of the last turn of each free account, the oldest first. */
+  readonly #lastTurns = new Map<string, number>();
+  #turn = 0;
   readonly #accounts: Turns;
   readonly #free: Turns;
   readonly #sites: Turns;
@@ -175,6 +216,20 @@ export class CustomerTurns {
   run<T>({ accountId, address, hasPaid }: Customer, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const atTurn = () => this.#accounts.run(accountId, work, signal);
     if (hasPaid) return atTurn();
-    return this.#free.run(accountId, () => this.#sites.run(freeSiteOf(address ?? ''), atTurn, signal), signal);
+    const atSite = () => {
+      const begin = () => {
+        this.#remember(accountId);
+        return atTurn();
+      };
+      return this.#sites.run(freeSiteOf(address ?? ''), begin, signal, this.#lastTurns.get(accountId));
+    };
+    return this.#free.run(accountId, atSite, signal);
+  }
+
+  #remember(accountId: string): void {
+    this.#lastTurns.delete(accountId);
+    this.#lastTurns.set(accountId, ++this.#turn);
+    const [oldest] = this.#lastTurns.keys();
+    if (this.#lastTurns.size > REMEMBERED_MAX) this.#lastTurns.delete(oldest!);
   }
 }

@@ -30,9 +30,18 @@ export const suggestion = (name: string | undefined): string => (name === undefi
 /** A longer value is cut in an error. */
 const SHOWN_MAX = 40;
 
-/** The beginning of a value, as errors repeat it. */
-export const shortened = (value: string): string =>
-  value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX)}…` : value;
+/** A secret of this service, after the part that tells its kind. Callers put a key where its id belongs. */
+const SECRET = /(svc_[a-z]+_|whsec_)\w+/gi;
+/** The parts of a URL before and after its host, which may have a password or a token. */
+const AROUND_HOST = /:[/\\]{2}([^/\\?#]*@)?([^/\\?#]+)(.*)$/s;
+
+/** The beginning of a value, as errors repeat it. It has no secret of this service, and only the host of a URL. */
+export function shortened(value: string): string {
+  const shown = value
+    .replace(SECRET, '$1…')
+    .replace(AROUND_HOST, (_, _login, host, more) => `://${host}${more.length > 1 ? '/…' : more}`);
+  return shown.length > SHOWN_MAX ? `${shown.slice(0, SHOWN_MAX)}…` : shown;
+}
 
 /**
  * The candidate that begins with a word, or else has the fewest other letters. At last, one whose first part begins the word.

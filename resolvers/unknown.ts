@@ -48,6 +48,10 @@ export async function unknownItem(db: Queryable, code: keyof typeof KINDS, value
 /** The refusal of ids of SSH keys of which the account lacks at least one. */
 export async function unknownSshKey(db: Queryable, accountId: string, ids: readonly string[]): Promise<ApiError> {
   const keys = await NAME_SSH_KEYS.all(db, [accountId]);
-  const unknown = ids.find((id) => !keys.some(({ code }) => code === id));
-  return unknownValue('unknown_ssh_key', 'ssh_key_ids', unknown ?? '', keys);
+  const unknown = ids.find((id) => !keys.some(({ code }) => code === id)) ?? '';
+  // The thief of a credential could name a key so that it begins each id.
+  const named = keys.map(({ code, name }) =>
+    name.toLowerCase() === unknown.toLowerCase() ? { code, name } : { code },
+  );
+  return unknownValue('unknown_ssh_key', 'ssh_key_ids', unknown, named);
 }

@@ -139,14 +139,11 @@ const unknownFirst = (one: FieldError, other: FieldError): number =>
   Number(other.code === 'unknown_field') - Number(one.code === 'unknown_field');
 
 const MAY_BE_SECRET = /password|secret|token|key|totp|recovery|user_data|proof|payment|signature|(^|\.)code$/i;
-/** A URL with a user and a password. */
-const HAS_CREDENTIALS = /:\/\/[^/]*@/;
 
 /** The refused value and a space; empty for values with parts, and for secrets. */
 function sentOf(field: string, value: unknown): string {
   if (!['string', 'number', 'boolean'].includes(typeof value) || !field || MAY_BE_SECRET.test(field)) return '';
-  if (typeof value !== 'string') return `${value} `;
-  return HAS_CREDENTIALS.test(value) ? '' : `"${shortened(value)}" `;
+  return typeof value === 'string' ? `"${shortened(value)}" ` : `${value} `;
 }
 
 /** The expected form in the words of the scalar. The description of the field says only its purpose. */

@@ -114,9 +114,10 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     refuseLargeHead(request, reply);
-    const fault = headFault(request.raw) ?? (request.is404 ? new ApiError('not_found', lost(request.url)) : undefined);
-    if (!fault) return done();
-    admitPublic(request, reply).then(() => done(fault), done);
+    const fault = headFault(request.raw);
+    if (!fault && !request.is404) return done();
+    // The search for a similar path costs more than the refusal of a caller above its limit.
+    admitPublic(request, reply).then(() => done(fault ?? new ApiError('not_found', lost(request.url))), done);
   });
   if (connectionLimits) limitConnections(app, { isProxy, limits: connectionLimits, errorResponse, newRequestId });
   const arriving = new ArrivingBytes();

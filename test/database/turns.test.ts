@@ -7,8 +7,8 @@ function onePlace(limits: Partial<TurnLimits> = {}) {
   const turns = new Turns({ places: 1, waiting: 8, waitingOfGroup: 4, refusal: 'Too much waits.', ...limits });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
-  const ask = async (name: string, group = name.split(' ')[0]!, signal?: AbortSignal) => {
-    const leave = await turns.enter(group, signal);
+  const ask = async (name: string, group = name.split(' ')[0]!, signal?: AbortSignal, rank?: number) => {
+    const leave = await turns.enter(group, signal, rank);
     begun.push(name);
     await new Promise<void>((end) => ends.push(end));
     leave();
@@ -35,6 +35,43 @@ describe('Work', () => {
     const later = ask('d 1');
     await end();
     expect(await later).toBe('d 1');
+  });
+
+  it('goes by its rank within its group, and each third turn by its arrival', async () => {
+    const { ask, begun, end } = onePlace({ waitingOfGroup: 8 });
+    const ranks = [0, 9, 3, 2, 1, 1, 1];
+    const all = ranks.map((rank, n) => ask(`a ${n} of rank ${rank}`, 'a', undefined, rank));
+    for (let i = 0; i < ranks.length; i++) await end();
+    await Promise.all(all);
+    const turns = begun.map((name) => Number(name.at(-1)));
+    expect(turns).toEqual([0, 1, 1, 9, 1, 2, 3]);
+  });
+
+  it('takes the place of the highest rank of its group if too much waits', async () => {
+    const { ask, end } = onePlace({ waitingOfGroup: 2 });
+    const first = ask('a 0', 'a');
+    const queued = [5, 4].map((rank) => ask(`a ${rank}`, 'a', undefined, rank).catch(({ code }) => code));
+    const newer = ask('a 1', 'a', undefined, 1);
+    await expect(ask('a 4 again', 'a', undefined, 4)).rejects.toMatchObject(REFUSED);
+    for (let i = 0; i < 3; i++) await end();
+    expect(await Promise.all([first, ...queued, newer])).toEqual(['a 0', 'rate_limited', 'a 4', 'a 1']);
+  });
+
+  it('leaves its own group in peace while the queue of another is the longest', async () => {
+    const { ask, end } = onePlace({ waiting: 4, waitingOfGroup: 4 });
+    const first = ask('a 0', 'a');
+    const flood = [1, 2, 3].map((n) => ask(`a ${n}`, 'a').catch(({ code }) => code));
+    const neighbour = ask('b 1', 'b', undefined, 7);
+    const newcomer = ask('b 2', 'b');
+    for (let i = 0; i < 5; i++) await end();
+    expect(await Promise.all([first, ...flood, neighbour, newcomer])).toEqual([
+      'a 0',
+      'a 1',
+      'a 2',
+      'rate_limited',
+      'b 1',
+      'b 2',
+    ]);
   });
 
   it('is refused if enough of its own group waits, while others still get their turn', async () => {

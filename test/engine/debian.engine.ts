@@ -64,6 +64,7 @@ function describeDebian(start: () => Promise<Lxd>): void {
     await lxd.call('DELETE', '/1.0/images/aliases/debian-13');
     const environment = { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: BRIDGE };
     world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.77.0.0', onEnd);
+    await eventually(async () => (await world.operator('{ engines { seenAt } }')).data.engines[0]?.seenAt);
     await bring('debian-13', DEBIAN_IMAGE);
     customer = await newCustomer(world, 500);
     keys = [await uploadKey(customer, 'owner'), await uploadKey(customer, 'owner-2')];

@@ -15,6 +15,7 @@ await eventually(
   async () => (await account.rest('GET', `/v1/servers/${server.order_number}`)).body.status === 'running',
 );
 const operations = new Map(readOperations(schema).map((operation) => [operation.name, operation]));
+const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv';
 const TERMS = { REST: restTerms([...operations.values()]), MCP: toolTerms([...operations.values()]) };
 
 /** Sends what a row says to an endpoint. */
@@ -68,6 +69,22 @@ it.each(PATHS)('A path of another host is explained: %s %s', async (method, path
   const { status, body } = await account.rest(method, path);
   expect(status).toBe(404);
   for (const words of says) expect(body.detail).toContain(words);
+});
+
+it('An SSH key is suggested by its whole name alone, which no other value begins with', async () => {
+  const { body: key } = await account.rest('POST', '/v1/ssh-keys', { name: 's', public_key: PUBLIC_KEY });
+  const order = async (id: string) =>
+    (await account.rest('POST', '/v1/servers', { service_code: 'vps-1', ssh_key_ids: [id] })).body.detail;
+  expect(await order('S')).toContain(`Did you mean ${key.id}?`);
+  expect(await order('sshkey_00000000000000000000000000')).not.toContain('Did you mean');
+});
+
+it('A credential that stands where an id belongs does not come back whole', async () => {
+  const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'key', scope: 'full' });
+  for (const path of ['auth/api-keys', 'auth/sessions', 'oauth/clients', 'ssh-keys']) {
+    const { status, body } = await account.rest('DELETE', `/v1/${path}/${key.plaintext}`);
+    expect([status, body.detail]).toEqual([404, expect.stringContaining('"svc_live_…"')]);
+  }
 });
 
 it('There are at least 150 mistakes', () => {

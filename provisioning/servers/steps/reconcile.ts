@@ -46,7 +46,7 @@ export const reconcile: ServerStep = async (given, work) => {
     case 'remake':
       return remake(timed, work);
     case 'create':
-      return create(timed, work, spec);
+      return create(timed, work, wanted, spec);
     case 'prove':
       return nap(pollSeconds, { data: { ...proofData(task, work), ...time } });
     case 'wait':
@@ -83,7 +83,7 @@ const claim = ({ server }: Work): Outcome =>
   });
 
 /** Makes the machine of an order. If this one cannot be finished, the worker gives it up. */
-async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<Outcome> {
+async function create(task: LeasedTask, work: Work, wanted: Wanted, spec: MachineSpec): Promise<Outcome> {
   const { server, driver, pollSeconds } = work;
   let seen: Observation;
   try {
@@ -97,7 +97,9 @@ async function create(task: LeasedTask, work: Work, spec: MachineSpec): Promise<
     if (isFull || !isPermanent(error)) return hop(RECONCILE, { data: { givenUp: server.generation } });
     return hop(UNDO, { commit: (tx) => undeliverable(tx, server, task.data) });
   }
-  // An engine may lose the machine after making it. The worker makes it again, after a pause.
+  // An engine may lose the machine after making it. The worker looks once more, and makes it again after a pause.
+  const present = seen.proven ? await driver.observe(keyOf(server), task.aborted) : seen;
+  if (nextStep({ ...wanted, once: null }, present) === 'settle') return settle(work, present);
   const afterSeconds = task.data.proofBy ? pollSeconds : 0;
   const time = machineTime(task.data, seen, task.now());
   return hop(RECONCILE, { afterSeconds, data: { created: true, ...proofData(task, work), ...time } });

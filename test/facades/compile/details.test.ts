@@ -1,6 +1,7 @@
 /** The errors of an input: they cost little, however many there are, and they keep secrets. */
 import { expect, it } from 'vitest';
 import { checker } from '../../../facades/compile/details.ts';
+import { shortened } from '../../../schema/index.ts';
 
 const members = (count: number, value: unknown = 1) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`member${i}`, value]));
@@ -67,8 +68,18 @@ it('An error never repeats the value of a field that may have a secret', () => {
   const checked = checker({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, short])) });
   const errors = checked(Object.fromEntries(names.map((name) => [name, 'hunter2'])));
   const [url] = checker({ properties: { url: short } })({ url: 'https://me:hunter2@example.org' });
-  expect(url!.message).toBe('url must have at least 50 characters.');
+  expect(url!.message).toBe('url "https://example.org" must have at least 50 characters.');
   expect(errors.map(({ message }) => message)).toEqual(
     names.map((name) => `${name} must have at least 50 characters.`),
   );
 });
+
+it.each([
+  ['svc_live_0123456789ABCDEFGHIJabcdefghij012345', 'svc_live_…'],
+  ['is whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw it?', 'is whsec_… it?'],
+  ['https://me:hunter2@example.org/', 'https://example.org/'],
+  ['https://chat.example.org/hooks/T0/hunter2', 'https://chat.example.org/…'],
+  ['https://example.org?token=hunter2', 'https://example.org/…'],
+  ['https:\\\\me:hunter2@example.org\\', 'https://example.org\\'],
+  ['debian-13', 'debian-13'],
+])('An error shows %s as %s', (value, shown) => expect(shortened(value)).toBe(shown));

@@ -9,7 +9,8 @@ import { contextOf } from '../../../setup/shop.ts';
 import { newPayer } from '../clients.ts';
 import { holdVerifications, openX402Shop, paymentFor, refusalOf } from '../shop.ts';
 
-it('A neighbour gets a turn beside thirteen free accounts that always have more work', async () => {
+/** Work of free accounts of one site, which lasts until the test ends it. */
+function heldWork() {
   const limits = { places: 16, placesOfGroup: 2, placesOfSite: 2, waiting: 200, waitingOfGroup: 24, refusal: 'Wait.' };
   const turns = new CustomerTurns(limits);
   const begun: string[] = [];
@@ -19,6 +20,11 @@ it('A neighbour gets a turn beside thirteen free accounts that always have more 
       begun.push(accountId);
       return new Promise<void>((resolve) => running.push(resolve));
     });
+  return { begun, running, work };
+}
+
+it('A neighbour gets a turn beside thirteen free accounts that always have more work', async () => {
+  const { begun, running, work } = heldWork();
   const always = async (accountId: string): Promise<void> => {
     await work(accountId);
     if (!begun.includes('neighbour')) return always(accountId);
@@ -39,6 +45,32 @@ it('A neighbour gets a turn beside thirteen free accounts that always have more 
     for (const end of running.splice(0)) end();
     isOver = await Promise.race([all.then(() => true), tick(false)]);
   }
+});
+
+it('A neighbour gets a turn although 205 accounts of its site refill the queue after their first turn', async () => {
+  const { begun, running, work } = heldWork();
+  const end = async () => {
+    running.shift()!();
+    await tick();
+  };
+  const accounts = Array.from({ length: 205 }, (_, n) => `account ${n}`);
+  for (const account of accounts) {
+    const turn = work(account);
+    await tick();
+    await end();
+    await turn;
+  }
+  const flood = Promise.allSettled(accounts.map(work));
+  await tick();
+  const neighbour = work('neighbour');
+  await expect(work(accounts[204]!)).rejects.toMatchObject({ code: 'rate_limited' });
+  await end();
+  expect(begun.at(-1)).toBe('neighbour');
+  for (let isOver = false; !isOver; await tick()) {
+    for (const finish of running.splice(0)) finish();
+    isOver = await Promise.race([flood.then(() => true), tick(false)]);
+  }
+  await neighbour;
 });
 
 it('The refusal of a sale ends the wait of its payment for a verification', async () => {
