@@ -17,11 +17,11 @@ import {
   readmission,
 } from '../rate-limit/admission.ts';
 import { type Brand, PAGE_CSP } from '../site/frame.ts';
-import { COMPRESSED, site } from '../site/site.ts';
+import { COMPRESSED, type Shown, site } from '../site/site.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
-import { downloads } from './downloads.ts';
+import { downloads, hasDownloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
@@ -80,8 +80,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   } = options;
   const terms = restTerms(operations);
   const errorResponse = errorResponder(publicUrl, onError, terms);
-  let showError: ShowError | undefined;
-  const send = errorSender(errorResponse, (...shown) => showError?.(...shown));
+  let shown: Shown | undefined;
+  const send = errorSender(errorResponse, (title, detail) => shown?.error(title, detail));
   const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
@@ -156,9 +156,17 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   const document = openapi(operations, publicUrl);
   const { brand = FREEHOLD } = options;
-  const pages = { ...options, brand, operations, document, terms, admit: pageAdmission(rateLimits) };
-  showError = await site(app, pages);
-  downloads(app, { ...options, admit });
+  const pages = {
+    ...options,
+    brand,
+    operations,
+    document,
+    terms,
+    admit: pageAdmission(rateLimits),
+    hasDownloads: hasDownloads(options.downloads),
+  };
+  shown = await site(app, pages);
+  downloads(app, { ...options, admit, showDownloads: shown.downloads });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
   oauth(app, publicUrl, admitPublic);

@@ -61,10 +61,6 @@ interface Document {
   info: { title: string; description: string };
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Described>>;
-  webhooks?: Record<
-    string,
-    Record<string, { summary?: string; description?: string; requestBody?: { content: Record<string, Media> } }>
-  >;
   components: Record<string, Record<string, unknown>>;
 }
 

@@ -60,8 +60,8 @@ export const searchForm = (query = '', label = 'Search the documentation'): VNod
     <button>Search</button>
   </form>`;
 
-/** Returns the function that renders pages as HTML. */
-export function framed(brand: Brand): (page: Page) => string {
+/** Returns the function that renders pages as HTML. @param hasDownloads whether the pages link to the downloads */
+export function framed(brand: Brand, hasDownloads: boolean): (page: Page) => string {
   const style = styleOf(brand);
   return ({ path, title, description, body, query }) =>
     `<!doctype html>${renderToString(html`
@@ -90,18 +90,18 @@ export function framed(brand: Brand): (page: Page) => string {
             </div>
           </header>
           ${body}
-          <${Foot} brand=${brand} />
+          <${Foot} brand=${brand} hasDownloads=${hasDownloads} />
         </body>
       </html>`)}\n`;
 }
 
-const Foot = ({ brand }: { brand: Brand }): VNode => html`
+const Foot = ({ brand, hasDownloads }: { brand: Brand; hasDownloads: boolean }): VNode => html`
   <footer class="foot">
     <div>
       <p>${brand.name} runs on Freehold, which is free software.</p>
       <a href="/canary">Canary</a>
       <a href="/status">Status</a>
-      <a href="/docs/errors">Errors</a>
+      ${hasDownloads && html`<a href="/downloads">Downloads</a>`}
       <a href="/v1/openapi.json">OpenAPI</a>
       <a href="/llms.txt">llms.txt</a>
       ${brand.securityContact && html`<a href="/.well-known/security.txt">Security</a>`}

@@ -9,8 +9,10 @@ import type { Operation } from '../compile/operation.ts';
 import type { ContextOf } from '../compile/run.ts';
 import type { Terms } from '../compile/terms.ts';
 import type { AdmitPublic } from '../rate-limit/admission.ts';
+import type { Download } from '../http/downloads.ts';
 import { cached, etagOf } from '../http/rest.ts';
 import { documentation } from './documentation.ts';
+import { downloadsPage } from './downloads.ts';
 import { factsOf, FRESH_SECONDS } from './facts.ts';
 import { type Brand, framed, iconOf, PAGE_CSP, type Page, styleOf } from './frame.ts';
 import { homePage } from './home.ts';
@@ -27,6 +29,7 @@ export interface SiteOptions {
   document: unknown;
   terms: Terms;
   contextOf: ContextOf;
+  hasDownloads: boolean;
   /** Counts a request for a page. */
   admit: AdmitPublic;
 }
@@ -50,14 +53,18 @@ declare module 'fastify' {
 /** An answer that depends on nothing but its version. */
 type Content = string | ((request: FastifyRequest) => Promise<string>);
 
-/** Adds the routes. @returns the page for a browser that met an error */
-export async function site(
-  app: FastifyInstance,
-  options: SiteOptions,
-): Promise<(title: string, detail: string) => string> {
+/** Pages for the routes of others. */
+export interface Shown {
+  /** Shows an error to people. */
+  error: (title: string, detail: string) => string;
+  downloads: (files: readonly Download[]) => string;
+}
+
+/** Adds the routes. */
+export async function site(app: FastifyInstance, options: SiteOptions): Promise<Shown> {
   const { brand, publicUrl, operations, contextOf, admit } = options;
   await app.register(compress, { global: false, globalDecompression: false });
-  const toHtml = framed(brand);
+  const toHtml = framed(brand, options.hasDownloads);
   const docs = documentation(options);
   const facts = factsOf(operations, contextOf);
   const add = (path: string, type: string, cacheControl: string, content: Content) => {
@@ -111,7 +118,10 @@ export async function site(
   if (securityContact)
     add('/.well-known/security.txt', TEXT, HOUR, async () => securityText(securityContact, publicUrl, Date.now()));
 
-  return (title, detail) => toHtml(errorPage(title, detail));
+  return {
+    error: (title, detail) => toHtml(errorPage(title, detail)),
+    downloads: (files) => toHtml(downloadsPage(files, publicUrl)),
+  };
 }
 
 const errorPage = (title: string, detail: string): Page => ({
