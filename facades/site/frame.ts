@@ -98,7 +98,7 @@ export function framed(brand: Brand, hasDownloads: boolean): (page: Page) => str
 const Foot = ({ brand, hasDownloads }: { brand: Brand; hasDownloads: boolean }): VNode => html`
   <footer class="foot">
     <div>
-      <p>${brand.name} runs on Freehold, which is free software.</p>
+      <p>${brand.name === 'Freehold' ? 'Freehold is free software.' : `${brand.name} runs on Freehold, which is free software.`}</p>
       <a href="/canary">Canary</a>
       <a href="/status">Status</a>
       ${hasDownloads && html`<a href="/downloads">Downloads</a>`}
@@ -136,8 +136,14 @@ export function documented(groups: readonly Group[], path: string, content: Comp
     </div>`;
 }
 
+/** The group of the page comes first, because its part of the side bar must be in sight. */
 const groupsOf = (groups: readonly Group[], path: string) =>
-  groups.map(({ title, entries }) => html`<h2>${title}</h2>${listOf(entries, path)}`);
+  [...groups]
+    .sort((a, b) => Number(has(b, path)) - Number(has(a, path)))
+    .map(({ title, entries }) => html`<h2>${title}</h2>${listOf(entries, path)}`);
+
+const has = ({ entries }: Group, path: string): boolean =>
+  entries.some((entry) => entry.path === path || entry.inner?.some((inner) => inner.path === path));
 
 function listOf(entries: readonly Entry[], path: string): VNode {
   return html`<ul>${entries.map(({ title, path: to, inner = [] }) => {

@@ -104,8 +104,8 @@ function requestOf({ parameters, body }: Endpoint, deref: Reference['deref']): (
   const lists: [string, Field[]][] = [
     ['Path', placed('path')],
     ['Query', placed('query')],
-    ['Headers', placed('header')],
     ['Body', body ? fieldsOf(body.schema, deref) : []],
+    ['Headers', placed('header')],
   ];
   return lists.map(
     ([title, fields]) => fields.length > 0 && html`<h2>${title}</h2>${fieldList(requiredFirst(fields), deref, true)}`,
