@@ -10,10 +10,11 @@ import type { ContextOf } from '../compile/run.ts';
 import type { Terms } from '../compile/terms.ts';
 import type { AdmitPublic } from '../rate-limit/admission.ts';
 import type { Download } from '../http/downloads.ts';
+import { JSON_TYPE } from '../http/headers.ts';
 import { cached, etagOf } from '../http/rest.ts';
 import { documentation } from './documentation.ts';
 import { downloadsPage } from './downloads.ts';
-import { factsOf, FRESH_SECONDS } from './facts.ts';
+import { FRESH_SECONDS, factsOf, fresh } from './facts.ts';
 import { type Brand, framed, iconOf, PAGE_CSP, type Page, styleOf } from './frame.ts';
 import { homePage } from './home.ts';
 import { searchPage } from './search.ts';
@@ -60,14 +61,14 @@ export interface Shown {
   downloads: (files: readonly Download[]) => string;
 }
 
+/** Adds the route of a content. */
+type Add = (path: string, type: string, cacheControl: string, content: Content) => void;
+
 /** Adds the routes. */
 export async function site(app: FastifyInstance, options: SiteOptions): Promise<Shown> {
-  const { brand, publicUrl, operations, contextOf, admit } = options;
+  const { brand, publicUrl, admit } = options;
   await app.register(compress, { global: false, globalDecompression: false });
-  const toHtml = framed(brand, options.hasDownloads);
-  const docs = documentation(options);
-  const facts = factsOf(operations, contextOf);
-  const add = (path: string, type: string, cacheControl: string, content: Content) => {
+  const add: Add = (path, type, cacheControl, content) => {
     const handler = async (request: FastifyRequest, reply: FastifyReply) => {
       const text = typeof content === 'string' ? content : await content(request);
       // Weak: the compressed bytes differ from the plain ones.
@@ -81,47 +82,56 @@ export async function site(app: FastifyInstance, options: SiteOptions): Promise<
     };
     app.get(path, { onRequest, compress: COMPRESSED, config: { isPage: true } }, handler);
   };
-  const page = (path: string, make: (request: FastifyRequest) => Promise<Page>) =>
-    add(path, HTML, SOON, async (request) => toHtml(await make(request)));
-  const fixed = (path: string, make: () => Page) => {
+  const toHtml = framed(brand, options.hasDownloads);
+  const docs = documentation(options);
+  addLivePages(add, toHtml, options);
+  for (const [path, make] of docs.pages) {
     let made: string | undefined;
     add(path, HTML, HOUR, async () => (made ??= toHtml(make())));
     app.get(`${path}/`, { onRequest: admit }, (_request, reply) => reply.redirect(path, 308));
-  };
-
-  page('/', async () => {
-    const [catalog, coins, status] = await Promise.all([facts.catalog(), facts.coins(), facts.status()]);
-    return homePage(brand, publicUrl, { catalog, coins: coins.data, status });
-  });
-  page('/status', async () => statusPage(await facts.status()));
-  page('/canary', async () => canaryPage(await facts.canary()));
-  for (const [path, make] of docs.pages) fixed(path, make);
+  }
   for (const { path, text } of docs.guides) add(`${path}.md`, 'text/markdown; charset=utf-8', HOUR, text);
-  page('/docs/search', async ({ query }) => {
+  add('/docs/search', HTML, SOON, async ({ query }) => {
     const { q = '' } = query as { q?: string | string[] };
-    return searchPage(docs.search, [q].flat()[0]!, docs.groups);
+    return toHtml(searchPage(docs.search, [q].flat()[0]!, docs.groups));
   });
-
-  const style = styleOf(brand);
-  add(style.path, 'text/css; charset=utf-8', FOR_EVER, style.text);
-  for (const path of ['/favicon.svg', '/favicon.ico']) add(path, 'image/svg+xml', HOUR, iconOf(brand));
-  add('/llms.txt', TEXT, HOUR, llmsText(brand, publicUrl, docs.guides, docs.reference));
-  add('/robots.txt', TEXT, HOUR, ROBOTS);
-  add('/.well-known/api-catalog', API_CATALOG_TYPE, HOUR, JSON.stringify(apiCatalog(publicUrl)));
-  add(
-    '/.well-known/agent-card.json',
-    'application/json; charset=utf-8',
-    HOUR,
-    JSON.stringify(agentCard(brand, publicUrl)),
-  );
-  const { securityContact } = brand;
-  if (securityContact)
-    add('/.well-known/security.txt', TEXT, HOUR, async () => securityText(securityContact, publicUrl, Date.now()));
-
+  addFiles(add, options, llmsText(brand, publicUrl, docs.guides, docs.reference));
   return {
     error: (title, detail) => toHtml(errorPage(title, detail)),
     downloads: (files) => toHtml(downloadsPage(files, publicUrl)),
   };
+}
+
+/** Adds the pages about the running service. */
+function addLivePages(add: Add, toHtml: (page: Page) => string, options: SiteOptions): void {
+  const { brand, publicUrl, operations, contextOf } = options;
+  const facts = factsOf(operations, contextOf);
+  const live = (path: string, make: () => Promise<Page>) =>
+    add(
+      path,
+      HTML,
+      SOON,
+      fresh(async () => toHtml(await make())),
+    );
+  live('/', async () => {
+    const [catalog, { data: coins }, status] = await Promise.all([facts.catalog(), facts.coins(), facts.status()]);
+    return homePage(brand, publicUrl, { catalog, coins, status });
+  });
+  live('/status', async () => statusPage(await facts.status()));
+  live('/canary', async () => canaryPage(await facts.canary()));
+}
+
+/** Adds the style, the sign, and the files for programs. */
+function addFiles(add: Add, { brand, publicUrl }: SiteOptions, llms: string): void {
+  const style = styleOf(brand);
+  add(style.path, 'text/css; charset=utf-8', FOR_EVER, style.text);
+  for (const path of ['/favicon.svg', '/favicon.ico']) add(path, 'image/svg+xml', HOUR, iconOf(brand));
+  add('/llms.txt', TEXT, HOUR, llms);
+  add('/robots.txt', TEXT, HOUR, ROBOTS);
+  add('/.well-known/api-catalog', API_CATALOG_TYPE, HOUR, JSON.stringify(apiCatalog(publicUrl)));
+  add('/.well-known/agent-card.json', JSON_TYPE, HOUR, JSON.stringify(agentCard(brand, publicUrl)));
+  const { securityContact: contact } = brand;
+  if (contact) add('/.well-known/security.txt', TEXT, HOUR, async () => securityText(contact, publicUrl, Date.now()));
 }
 
 const errorPage = (title: string, detail: string): Page => ({
