@@ -1,5 +1,7 @@
-/** The limits of visitors. */
-import { describe, expect, it } from 'vitest';
+/** The limits of visitors, and their pages while the database is away. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { newDatabaseUrl } from '../../setup/database.ts';
+import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { visit } from './visits.ts';
@@ -40,5 +42,15 @@ describe('A visitor', () => {
       ).length;
     expect(await counts('/v1/catalog')).toBeGreaterThan(0);
     expect(await counts('/docs/api')).toBe(0);
+  });
+
+  it('reads the documentation while the database is away, and a page says what is wrong elsewhere', async () => {
+    const proxy = await startFaultProxy(await newDatabaseUrl(afterAll));
+    const { publicUrl } = await startFreehold({ ROLES: 'api', DATABASE_URL: proxy.url });
+    await proxy.close();
+    expect((await visit(`${publicUrl}/docs/quickstart`)).status).toBe(200);
+    const { status, headers, text } = await visit(`${publicUrl}/status`);
+    expect([status, headers['content-type']]).toEqual([503, 'text/html; charset=utf-8']);
+    expect(text).toContain('The service is not available at the moment.');
   });
 });
