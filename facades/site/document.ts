@@ -1,6 +1,5 @@
 /** Reads the OpenAPI document for the pages of the reference. */
 import type { Operation } from '../compile/operation.ts';
-import { readsCredential } from '../compile/parameters.ts';
 
 /** A JSON Schema, with the keywords that the pages show. */
 export interface Schema {
@@ -79,8 +78,8 @@ export interface Endpoint {
   parameters: Parameter[];
   /** The request body: its types in the order of the document, its schema and its example. */
   body: { types: string[]; schema: Schema; example: unknown; isRequired: boolean } | undefined;
-  /** The scheme of its credential: `bearer`, `client` or none. */
-  credential: string | undefined;
+  /** The scheme of the credential that a caller of it sends. */
+  credential: 'bearer' | 'client' | undefined;
   answer: { schema: Schema | undefined; example: unknown; otherTypes: string[] };
   errors: { status: string; codes: string[] }[];
   /** The MCP tool of the same operation. */
@@ -162,21 +161,10 @@ function endpointOf(
   resolved: <T>(value: T | { $ref: string }) => T,
   operation: Operation,
 ): Endpoint {
-  const {
-    operationId: name,
-    tags,
-    summary,
-    description,
-    parameters = [],
-    requestBody,
-    responses,
-    security,
-  } = described;
+  const { operationId: name, tags, summary, description, parameters = [], requestBody, responses } = described;
   const [success] = Object.entries(responses).filter(([status]) => status.startsWith('2'));
   const answer = success ? resolved(success[1]).content : undefined;
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'));
-  // OpenAPI describes a credential that is the question itself by no scheme.
-  const isAsked = !requestBody && operation.parameters.some(readsCredential);
   const [media] = Object.values(requestBody?.content ?? {});
   return {
     name,
@@ -195,7 +183,7 @@ function endpointOf(
       example: media?.example,
       isRequired: requestBody.required,
     },
-    credential: Object.keys(security[0] ?? {})[0] ?? (isAsked ? 'bearer' : undefined),
+    credential: credentialOf(described),
     answer: {
       schema: answer?.['application/json']?.schema,
       example: answer?.['application/json']?.example,
@@ -207,4 +195,12 @@ function endpointOf(
     })),
     tool: operation.tool?.name,
   };
+}
+
+/** A client sends its secret with a form. Without one, the Bearer token is the question itself (RFC 7662). */
+function credentialOf({ security, requestBody }: Described): Endpoint['credential'] {
+  const schemes = security.flatMap((one) => Object.keys(one));
+  if (schemes.includes('client')) return requestBody ? 'client' : 'bearer';
+  const isOptional = security.some((one) => !Object.keys(one).length);
+  return schemes.includes('bearer') && !isOptional ? 'bearer' : undefined;
 }

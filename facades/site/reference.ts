@@ -83,15 +83,26 @@ export function endpointPage(
   return { path: page, title: summary, description, body: documented(groups, page, content, true) };
 }
 
+/** The credentials of operations that anybody may call. */
+const NEEDED = {
+  none: 'none needed',
+  bearer: 'the token in question',
+  client: 'the id and the secret of the OAuth client, as HTTP Basic or in the body',
+};
+
 /** The description beyond the summary, and the credential. */
-function aboutOf({ summary, description, scope, isPlanned, tool }: Endpoint): VNode {
+function aboutOf({ summary, description, scope, credential, isPlanned, tool }: Endpoint): VNode {
   const rest = description.replace(/\s+/g, ' ').trim();
   return html`
     ${rest !== `${summary}.` && html`<p>${inlined(rest)}</p>`}
     ${isPlanned && html`<p class="note">This operation is announced. Until then it answers <a href="/docs/errors#endpoint_planned"><code>endpoint_planned</code></a>.</p>`}
     <dl class="facts">
       <dt>Credential</dt>
-      <dd>${scope === 'public' ? 'none needed' : html`one with the scope <a href="/docs/authentication"><code>${scope}</code></a>`}</dd>
+      <dd>${
+        scope === 'public'
+          ? NEEDED[credential ?? 'none']
+          : html`one with the scope <a href="/docs/authentication#scopes"><code>${scope}</code></a>`
+      }</dd>
       ${tool && html`<dt>MCP tool</dt><dd><code>${tool}</code></dd>`}
     </dl>`;
 }

@@ -108,11 +108,11 @@ export function canaryPage(canary: Canary): Page {
   return {
     path: '/canary',
     title: 'Warrant canary',
-    description: 'A signed statement of events that did not happen.',
+    description: 'A statement of events that did not happen.',
     body: html`
       <main class="plain" id="content">
         <h1>Warrant canary</h1>
-        <p class="lead">A signed statement of what has not happened. It expires unless the operator renews it. If it is gone, expired or lacks a code, draw your own conclusion.</p>
+        <p class="lead">A statement of what has not happened. It expires unless the operator renews it. If it is gone, expired or lacks a code, draw your own conclusion.</p>
         ${
           canary.version === '0'
             ? html`<p class="banner"><${Dot} state="absent" />There is no canary yet.</p><p>${canary.statement}</p>`
@@ -139,6 +139,7 @@ function statementOf({ status, statement, issued_at, expires_at, codes, signed_t
       <dt>Codes</dt><dd><ul class="chips">${codes.map((code) => html`<li>${code}</li>`)}</ul></dd>
       ${facts.map(([name, value]) => value !== null && html`<dt>${name}</dt><dd class="break"><code>${value}</code></dd>`)}
     </dl>
+    ${signed_text === null && html`<p class="note">This canary has no signature. So the service itself could have written it.</p>`}
     ${
       signed_text !== null &&
       html`

@@ -159,6 +159,7 @@ describe('The status and the canary', () => {
       const { text } = await page('/canary');
       return text.includes('The canary is valid.') && text;
     });
+    expect(shown).toContain('This canary has no signature.');
     expect(shown).toContain('Nothing &lt;b>of that&lt;/b> happened.');
   });
 });

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
 import { visit } from './visits.ts';
 
-const { publicUrl, newAccount } = await startFreehold();
+const { publicUrl, newAccount, anonymous } = await startFreehold();
 // Both tests use one account, because an entry in the directory of agents belongs to an account.
 const { accessToken } = await newAccount();
 const run = promisify(execFile);
 
 /** The refusals of right requests. The things of the examples do not exist, and the account lacks money. */
 const FAIR = [
-  ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login', 'invalid_client'],
+  ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login'],
   ...[
     'invalid_credential',
     'invalid_grant',
@@ -59,7 +59,13 @@ describe('A sample of the reference', () => {
   it('in curl runs for every operation that is available', async () => {
     const samples = (await samplesOf()).filter(({ curl }) => curl);
     expect(samples.length).toBeGreaterThan(55);
-    const env = { PATH: process.env.PATH, FREEHOLD_TOKEN: accessToken, CLIENT_ID: 'client_x', CLIENT_SECRET: 'x' };
+    const { body: client } = await anonymous('POST', '/v1/oauth/register', { client_name: 'sample', scope: 'servers' });
+    const env = {
+      PATH: process.env.PATH,
+      FREEHOLD_TOKEN: accessToken,
+      CLIENT_ID: client.client_id,
+      CLIENT_SECRET: client.client_secret,
+    };
     const refused: string[] = [];
     for (const { path, curl } of samples) {
       const { stdout } = await run('bash', ['-euc', curl!.replace(/^curl /, 'curl -s ')], { env });
