@@ -2,7 +2,7 @@
  * Serves the files that `npm run package` has built, for users of the stdio package. /downloads lists the files, and serves
  * only those that SHA256SUMS names. Without a build, all of it is 404.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -43,8 +43,15 @@ export interface DownloadsOptions {
   downloads?: string;
 }
 
-/** Whether there is a build. */
-export const hasDownloads = (folder = BUILT): boolean => existsSync(join(folder, SUMS));
+/** The names of the files at the start of the service, or none without a build. */
+export function downloadable(folder = BUILT): string[] {
+  const sums = join(folder, SUMS);
+  return existsSync(sums) ? [...sumsIn(readFileSync(sums, 'utf8')).keys()] : [];
+}
+
+/** The checksums of a build by the names of its files. */
+const sumsIn = (text: string): Map<string, string> =>
+  new Map([...text.matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)].map(([, sum, name]) => [name!, sum!]));
 
 export function downloads(
   app: FastifyInstance,
@@ -58,13 +65,7 @@ export function downloads(
     });
   const content = (name: string) => reading((path) => readFile(path), name);
   const sizeOf = async (name: string) => (await reading((path) => stat(path), name)).size;
-  const sums = async () =>
-    new Map(
-      [...(await content(SUMS)).toString().matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)].map(([, sum, name]) => [
-        name!,
-        sum!,
-      ]),
-    );
+  const sums = async () => sumsIn((await content(SUMS)).toString());
 
   app.get('/downloads', { onRequest, config: { isPage: true } }, async (request, reply) => {
     const data: Download[] = [];

@@ -21,7 +21,7 @@ import { COMPRESSED, type Shown, site } from '../site/site.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
-import { downloads, hasDownloads } from './downloads.ts';
+import { downloadable, downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
@@ -163,7 +163,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     document,
     terms,
     admit: pageAdmission(rateLimits),
-    hasDownloads: hasDownloads(options.downloads),
+    downloadable: downloadable(options.downloads),
   };
   shown = await site(app, pages);
   downloads(app, { ...options, admit, showDownloads: shown.downloads });

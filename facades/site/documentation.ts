@@ -16,10 +16,15 @@ export interface DocumentationOptions {
   /** The OpenAPI document. */
   document: unknown;
   terms: Terms;
+  /** The names of the files that visitors can download. */
+  downloadable: readonly string[];
 }
 
+/** The archive of the SDK for TypeScript. */
+const SDK = /^freehold-\d.*\.tgz$/;
+
 /** Reads the guides and the document. The pages themselves are made when somebody asks for them. */
-export function documentation({ publicUrl, operations, document, terms }: DocumentationOptions) {
+export function documentation({ publicUrl, operations, document, terms, downloadable }: DocumentationOptions) {
   const guides = readGuides(publicUrl);
   const reference = referenceOf(document, operations);
   const { nouns, deref } = reference;
@@ -40,7 +45,7 @@ export function documentation({ publicUrl, operations, document, terms }: Docume
       ],
     },
   ];
-  const options = { publicUrl, groups };
+  const options = { publicUrl, groups, hasSdk: downloadable.some((name) => SDK.test(name)) };
   const guideBody = guidePages(guides, groups);
   const pages = new Map<string, () => Page>([
     ['/docs', () => overview(guides, groups)],

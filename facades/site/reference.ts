@@ -10,6 +10,8 @@ import { type Sample, samplesOf } from './samples.ts';
 export interface ReferenceOptions {
   publicUrl: string;
   groups: readonly Group[];
+  /** Whether visitors can download the SDK. */
+  hasSdk: boolean;
 }
 
 const Method = ({ method }: { method: string }): VNode =>
@@ -65,7 +67,7 @@ export function endpointPage(
   endpoint: Endpoint,
   noun: Noun,
   { deref }: Reference,
-  { groups, publicUrl }: ReferenceOptions,
+  { groups, publicUrl, hasSdk }: ReferenceOptions,
 ): Page {
   const { page, summary, method, path } = endpoint;
   const content = html`
@@ -76,7 +78,7 @@ export function endpointPage(
         <div class="endpoint"><${Method} method=${method} /><span>${path}</span></div>
         ${aboutOf(endpoint)}
       </div>
-      <div class="samples"><div>${samplesOfPage(endpoint, publicUrl)}</div></div>
+      <div class="samples"><div>${samplesOfPage(endpoint, samplesOf(endpoint, publicUrl, hasSdk))}</div></div>
       <div class="body">${requestOf(endpoint, deref)}${answerOf(endpoint, deref)}${errorsOf(endpoint)}</div>
     </div>`;
   const description = `${method} ${path}: ${summary}.`;
@@ -147,9 +149,7 @@ const errorsOf = ({ errors }: Endpoint): VNode | false =>
       )}
     </dl>`;
 
-function samplesOfPage(endpoint: Endpoint, publicUrl: string): (VNode | false)[] {
-  const samples = samplesOf(endpoint, publicUrl);
-  const { example } = endpoint.answer;
+function samplesOfPage({ answer: { example } }: Endpoint, samples: readonly Sample[]): (VNode | false)[] {
   return [
     samples.length > 0 && html`<h2>Request</h2>${tabsOf(samples)}`,
     example !== undefined &&

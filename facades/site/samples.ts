@@ -52,12 +52,60 @@ export function toolCallOf({ tool, parameters, body }: Endpoint): string | undef
   return JSON.stringify({ method: 'tools/call', params: { name: tool, arguments: args } }, null, 2);
 }
 
-/** All samples of an operation. A planned one has none. */
-export function samplesOf(endpoint: Endpoint, publicUrl: string): Sample[] {
+/** The methods of the SDK that are shorter than its `call`. The parameters of the path come before the input. */
+const METHODS: Readonly<Record<string, string>> = {
+  ...{ OrderServer: 'servers.order', ListServers: 'servers.list', GetServer: 'servers.get' },
+  ...{ UpdateServer: 'servers.update', DeleteServer: 'servers.delete', GetServerMetrics: 'servers.metrics' },
+  ...{ CreateTopup: 'topUps.create', ListTopups: 'topUps.list', GetTopup: 'topUps.get', CancelTopup: 'topUps.cancel' },
+  ...{
+    AddSshKey: 'sshKeys.add',
+    ListSshKeys: 'sshKeys.list',
+    GetSshKey: 'sshKeys.get',
+    DeleteSshKey: 'sshKeys.delete',
+  },
+  ...{ CreateApiKey: 'apiKeys.create', ListApiKeys: 'apiKeys.list', RevokeApiKey: 'apiKeys.revoke' },
+  ...{ CreateWebhook: 'webhooks.create', ListWebhooks: 'webhooks.list', TestWebhook: 'webhooks.test' },
+  ...{ GetBalance: 'account.balance', GetCatalog: 'catalog.get', GetStatus: 'transparency.status' },
+};
+
+/** A value as JavaScript: JSON with plain names. */
+const literal = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
+
+/** The call of the SDK for TypeScript. It has no operations that take forms. */
+export function sdkCallOf(endpoint: Endpoint, publicUrl: string): string | undefined {
+  if (isForm(endpoint)) return undefined;
+  const { name, parameters, body, answer, credential } = endpoint;
+  const valuesIn = (place: string): Values =>
+    Object.fromEntries(
+      parameters.flatMap(({ in: where, required, ...one }) =>
+        where === place && required ? [[one.name, one.example]] : [],
+      ),
+    );
+  const [path, rest] = [valuesIn('path'), { ...valuesIn('query'), ...(body?.example as Values | undefined) }];
+  const method = METHODS[name];
+  const args = method
+    ? [...Object.values(path), ...(Object.keys(rest).length ? [rest] : [])]
+    : [name, { ...path, ...rest }];
+  const call = `freehold.${method ?? 'call'}(${args.map(literal).join(', ')})`;
+  const isList = method && answer.schema?.properties?.has_more;
+  const options = `{ url: '${publicUrl}'${credential ? ', apiKey: process.env.FREEHOLD_TOKEN' : ''} }`;
+  return [
+    "import { Freehold } from 'freehold';",
+    '',
+    `const freehold = new Freehold(${options});`,
+    isList ? `for await (const entry of ${call}) console.log(entry);` : `console.log(await ${call});`,
+  ].join('\n');
+}
+
+/** All samples of an operation. A planned one has none. @param hasSdk whether visitors can download the SDK */
+export function samplesOf(endpoint: Endpoint, publicUrl: string, hasSdk: boolean): Sample[] {
   if (endpoint.isPlanned) return [];
   const call = toolCallOf(endpoint);
+  const sdk = hasSdk ? sdkCallOf(endpoint, publicUrl) : undefined;
   return [
     { title: 'curl', language: 'bash', code: curlOf(endpoint, publicUrl) },
+    ...(sdk ? [{ title: 'TypeScript', language: 'ts', code: sdk }] : []),
     ...(call ? [{ title: 'MCP', language: 'json', code: call }] : []),
   ];
 }

@@ -30,7 +30,8 @@ export interface SiteOptions {
   document: unknown;
   terms: Terms;
   contextOf: ContextOf;
-  hasDownloads: boolean;
+  /** The names of the files that visitors can download. */
+  downloadable: readonly string[];
   /** Counts a request for a page. */
   admit: AdmitPublic;
 }
@@ -82,7 +83,7 @@ export async function site(app: FastifyInstance, options: SiteOptions): Promise<
     };
     app.get(path, { onRequest, compress: COMPRESSED, config: { isPage: true } }, handler);
   };
-  const toHtml = framed(brand, options.hasDownloads);
+  const toHtml = framed(brand, options.downloadable.length > 0);
   const docs = documentation(options);
   addLivePages(add, toHtml, options);
   for (const [path, make] of docs.pages) {

@@ -1,9 +1,14 @@
-/** The parts of the site: its colours, its Markdown, and its search. */
+/** The parts of the site: its colours, its Markdown, its search, and its samples. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { readOperations } from '../../../facades/compile/read.ts';
+import { openapi } from '../../../facades/openapi/document.ts';
 import { accentsOf, contrastOf } from '../../../facades/site/colours.ts';
+import { referenceOf } from '../../../facades/site/document.ts';
 import { rendered } from '../../../facades/site/markdown.ts';
+import { samplesOf } from '../../../facades/site/samples.ts';
 import { searchIn } from '../../../facades/site/search.ts';
+import { schema } from '../../../schema/index.ts';
 
 describe('The colour of the operator', () => {
   it('becomes readable on every ground of the pages, light and dark', () => {
@@ -60,5 +65,34 @@ describe('The search', () => {
 
   it('finds nothing for nothing, for signs, and for a long text', () => {
     for (const query of ['', '  ', '.*', '()', 'x'.repeat(10_000)]) expect(paths(query)).toEqual([]);
+  });
+});
+
+describe('The samples of an operation', () => {
+  const operations = readOperations(schema);
+  const { nouns } = referenceOf(openapi(operations, 'https://h.example'), operations);
+  const samples = (name: string, hasSdk = true) => {
+    const endpoint = nouns.flatMap(({ endpoints }) => endpoints).find((one) => one.name === name)!;
+    return new Map(samplesOf(endpoint, 'https://h.example', hasSdk).map(({ title, code }) => [title, code]));
+  };
+
+  it('are in TypeScript only while visitors can download the SDK', () => {
+    expect([...samples('OrderServer').keys()]).toEqual(['curl', 'TypeScript', 'MCP']);
+    expect([...samples('OrderServer', false).keys()]).toEqual(['curl', 'MCP']);
+  });
+
+  it('call short methods of the SDK, iterate lists, and call all else by its name', () => {
+    expect(samples('OrderServer').get('TypeScript')).toContain(
+      'await freehold.servers.order({\n  service_code: "vps-1",',
+    );
+    expect(samples('GetServer').get('TypeScript')).toContain('await freehold.servers.get("SRV-7K2M9X4QHT")');
+    expect(samples('ListServers').get('TypeScript')).toContain('for await (const entry of freehold.servers.list())');
+    expect(samples('GetMonthlyReceipt').get('TypeScript')).toContain('freehold.call("GetMonthlyReceipt", {\n  month: ');
+  });
+
+  it('of a planned operation are absent, and forms have no TypeScript', () => {
+    expect(samples('Recover').size).toBe(0);
+    expect([...samples('IssueOauthToken').keys()]).toEqual(['curl']);
+    expect(samples('IssueOauthToken').get('curl')).toContain('-u "$CLIENT_ID:$CLIENT_SECRET"');
   });
 });

@@ -47,10 +47,13 @@ async function samplesOf() {
   return Promise.all(
     paths.map(async (path) => {
       const { text } = await visit(publicUrl + path);
-      const [curl, tool] = [...text.matchAll(/class="panel\d"><pre[^>]*><code>([\s\S]*?)<\/code>/g)].map(([, code]) =>
-        unescaped(code!),
-      );
-      return { path, curl, tool };
+      const titles = [...text.matchAll(/<label[^>]*>([^<]+)</g)].map(([, title]) => title!);
+      const panels = [...text.matchAll(/class="panel\d"><pre[^>]*><code>([\s\S]*?)<\/code>/g)];
+      const sample = (title: string) => {
+        const code = panels[titles.indexOf(title)]?.[1];
+        return code && unescaped(code);
+      };
+      return { path, curl: sample('curl'), tool: sample('MCP') };
     }),
   );
 }
