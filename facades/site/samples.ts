@@ -89,8 +89,9 @@ export function sdkCallOf(endpoint: Endpoint, publicUrl: string): string | undef
     : [name, { ...path, ...rest }];
   const call = `freehold.${method ?? 'call'}(${args.map(literal).join(', ')})`;
   const isList = method && answer.schema?.properties?.has_more;
-  const options = `{ url: '${publicUrl}'${credential ? ', apiKey: process.env.FREEHOLD_TOKEN' : ''} }`;
+  const options = `{ url: '${publicUrl}'${credential ? ', apiKey: env.FREEHOLD_TOKEN' : ''} }`;
   return [
+    ...(credential ? ["import { env } from 'node:process';"] : []),
     "import { Freehold } from 'freehold';",
     '',
     `const freehold = new Freehold(${options});`,
