@@ -67,6 +67,14 @@ export const path = kind('a path', (text) => resolve(text));
 export const pemFile = matching('a PEM file, for an endpoint by https', () => true);
 export const port = whole(1, 65_535);
 export const calls = whole(1, 1_000_000_000, 'calls');
+/** A name that fits a heading, without controls. */
+export const title = matching('1 to 40 characters', (text) => /^[^\p{C}]{1,40}$/u.test(text));
+export const colour = kind('a colour such as #1f6f54', (text) =>
+  /^#[0-9a-f]{6}$/i.test(text) ? text.toLowerCase() : undefined,
+);
+export const contact = matching('a URL with mailto: or https:', (text) =>
+  /^(mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/.test(text),
+);
 export const webUrl = url('http:', 'https:');
 export const proxies = networksOf('addresses or CIDR blocks', () => true);
 export const networks = networksOf('networks such as 10.0.0.0/8', (part) => part.includes('/'));

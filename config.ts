@@ -7,6 +7,8 @@ import {
   addresses,
   calls,
   choice,
+  colour,
+  contact,
   count,
   endpoints,
   features,
@@ -25,17 +27,18 @@ import {
   sealingKeys,
   signingSecret,
   text,
+  title,
   url,
   webUrl,
   whole,
 } from './config-kind.ts';
 import { secretIn } from './config-secret.ts';
-import { optional, secret, type Variable, variable } from './config-variable.ts';
+import { configurationPage, optional, secret, type Variable, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {
   Listeners: {
-    HOST: variable(text, '127.0.0.1', 'Address of the public listener: REST, MCP and the API reference.'),
+    HOST: variable(text, '127.0.0.1', 'Address of the public listener: REST, MCP and the site.'),
     PORT: variable(port, '3000', 'Port of the public listener.'),
     PUBLIC_URL: optional(webUrl, '`http://localhost:PORT`', 'The URL at which customers reach the public listener.'),
     CONNECTIONS_MAX: variable(
@@ -56,7 +59,17 @@ const VARIABLES = {
       '1000',
       'Connections of all circuits together to `ONION_LISTENER`. One circuit has `CONNECTIONS_MAX` at most.',
     ),
+    SECURITY_CONTACT: optional(contact, 'no such file', 'Where to report a weakness, in `/.well-known/security.txt`.'),
     TRUSTED_PROXY_CIDRS: variable(proxies, '', 'Proxies whose `X-Forwarded-For` header the service believes.'),
+  },
+  Site: {
+    SITE_NAME: variable(title, 'Freehold', 'Your name on the [site](site.md).'),
+    SITE_COLOR: variable(
+      colour,
+      '#1f6f54',
+      'Your colour on the site. Pages darken or lighten it until text is readable.',
+    ),
+    SITE_TERMS_URL: optional(webUrl, 'no link', 'Your terms, to which each page of the site links.'),
   },
   Storage: {
     DATA_DIR: variable(path, 'data', 'Folder of secrets, the embedded database and simulated machines.'),
@@ -166,6 +179,7 @@ const VARIABLES = {
     RATE_LIMIT_ACCOUNT_PER_MINUTE: variable(calls, '600', 'Calls of all credentials of an account in a minute.'),
     RATE_LIMIT_ACCOUNT_PER_HOUR: variable(calls, '12000', 'Calls of all credentials of an account in an hour.'),
     RATE_LIMIT_PUBLIC_PER_MINUTE: variable(calls, '30', 'Calls of one address without a credential in a minute.'),
+    RATE_LIMIT_PAGES_PER_MINUTE: variable(calls, '300', 'Pages of the site that one address gets in a minute.'),
     RATE_LIMIT_ONION_PER_MINUTE: variable(
       calls,
       '600',
@@ -237,6 +251,7 @@ export function readConfig(environment: Environment = process.env) {
     ...read('Outgoing calls'),
     ...{ ...read('Logins'), ...read('Registrations') },
     operatorTokenFile: environment.OPERATOR_TOKEN_FILE?.trim() || undefined,
+    brand: { ...read('Site', 'SITE_'), securityContact: listeners.securityContact },
     publicUrl: listeners.publicUrl ?? `http://localhost:${listeners.port}`,
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
@@ -275,24 +290,5 @@ function lxcOf(values: Values<Groups['VPS on LXD or Incus'], 'LXC_'>) {
   return { ...rest, tls };
 }
 
-const INTRODUCTION = `Freehold reads environment variables, and every one is optional. An empty variable counts as unset. A wrong value
-stops the start, and the error says what was expected. \`test/config.test.ts\` prints this page from \`config.ts\`.
-
-A secret can also lie in a file, which the second name of its variable gives: \`SECRET_KEY_FILE=/run/secrets/key\`. The
-service refuses a file that every user can write, and warns of one that every user can read. Set one of the two
-variables.`;
-
 /** Prints docs/operate/configuration.md. */
-export function configurationMarkdown(): string {
-  const row = ([name, { kind, printed, description, secret }]: [string, Variable<unknown>]) =>
-    `| \`${name}\`${secret ? ` or \`${name}_FILE\`` : ''} | ${kind.expected}${kind.unit ? ` (${kind.unit})` : ''} | ${printed} | ${description} |`;
-  const section = ([heading, group]: [string, object]) => [
-    `## ${heading}`,
-    '',
-    '| variable | accepts | default | description |',
-    '|---|---|---|---|',
-    ...Object.entries<Variable<unknown>>({ ...group }).map(row),
-    '',
-  ];
-  return ['# Configuration', '', INTRODUCTION, '', ...Object.entries(VARIABLES).flatMap(section)].join('\n');
-}
+export const configurationMarkdown = (): string => configurationPage(VARIABLES);

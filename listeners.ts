@@ -147,6 +147,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     },
     mcpSecrets: vault.deriveAll('mcp'),
     publicUrl,
+    brand: config.brand,
     operations,
     newRequestId: () => newId('req'),
   });

@@ -13,7 +13,7 @@ type Entry = readonly [
 /** How to register with a proof of work. */
 export const HOW_TO_PROVE_WORK =
   'Find a number for which the SHA-256 of "challenge:number" begins with enough zero bits. The second part of the ' +
-  'challenge says how many. Send the request again with proof_of_work "challenge:number". A solver is in docs/use/api.md, in the source of the service.';
+  'challenge says how many. Send the request again with proof_of_work "challenge:number". A solver is at /docs/authentication#proof-of-work.';
 
 export const ERRORS = {
   malformed_json: [400, 'The body is not valid JSON.'],

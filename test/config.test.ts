@@ -57,7 +57,7 @@ describe('The configuration', () => {
       TRUSTED_PROXY_CIDRS: '10.0.0.0/8, ::1',
     });
     expect(rateLimits).toEqual({
-      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30, onionPerMinute: 600 },
+      ...{ keyPerMinute: 7, keyPerHour: 3000, publicPerMinute: 30, onionPerMinute: 600, pagesPerMinute: 300 },
       ...{ unpaidPerHour: 60, accountPerMinute: 600, accountPerHour: 12_000 },
     });
     expect(trustedProxyCidrs).toEqual(['10.0.0.0/8', '::1/128']);

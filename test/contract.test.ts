@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ERRORS } from '../entities/errors.ts';
 import { readOperations } from '../facades/compile/read.ts';
 import { restTerms } from '../facades/compile/terms.ts';
-import { errorsMarkdown } from '../facades/http/docs.ts';
+import { errorsMarkdown } from '../facades/site/errors.ts';
 import { openapi } from '../facades/openapi/document.ts';
 import { schema } from '../schema/index.ts';
 import { ENDPOINTS, EXTENSIONS } from './setup/endpoints.ts';
@@ -40,17 +40,6 @@ describe('The contract', () => {
   it('equals the committed OpenAPI document', async () => {
     const document = JSON.stringify(openapi(readOperations(schema), 'https://api.freehold.example'), null, 2);
     await expect(`${document}\n`).toMatchFileSnapshot('../docs/openapi.json');
-  });
-
-  it('is readable at /docs, which loads files from this service only', async () => {
-    const page = await fetch(`${publicUrl}/docs`);
-    const html = await page.text();
-    const policy = page.headers.get('content-security-policy');
-    expect(policy).toContain("default-src 'none'; script-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset!);
-    expect(assets.every((asset) => asset.startsWith('/docs/'))).toBe(true);
-    for (const asset of assets) expect((await fetch(publicUrl + asset)).status).toBe(200);
   });
 
   it('publishes the catalogue of errors in docs/use/errors.md and at the URL in every error', async () => {

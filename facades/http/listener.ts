@@ -5,20 +5,23 @@ import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import { restTerms, toolTerms } from '../compile/terms.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
+import { wantsPage } from '../formats/receipt.ts';
 import { openapi } from '../openapi/document.ts';
 import {
   type Admit,
   type AdmitPublic,
   admission,
   earlyRefusal,
+  pageAdmission,
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
+import { type Brand, PAGE_CSP } from '../site/frame.ts';
+import { COMPRESSED, type Shown, site } from '../site/site.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
-import { docs } from './docs.ts';
-import { downloads } from './downloads.ts';
+import { downloadable, downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
@@ -33,6 +36,8 @@ import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
+  /** Default: the name and the colour of the project. */
+  brand?: Brand;
   /** Receives a line for every response: method, template of the route, status, time and request id. */
   onAnswer?: Log;
   /** Default: the documents of the service. */
@@ -47,6 +52,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   downloads?: string;
 }
 
+/** The look of a service without a configured one. */
+const FREEHOLD: Brand = { name: 'Freehold', color: '#1f6f54' };
 const KIB = 1024;
 const BODY_MAX = 128 * KIB;
 /** Node's limit leaves no request to answer, so `refuseLargeHead` has a lower one. */
@@ -73,7 +80,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   } = options;
   const terms = restTerms(operations);
   const errorResponse = errorResponder(publicUrl, onError, terms);
-  const send = errorSender(errorResponse);
+  let shown: Shown | undefined;
+  const send = errorSender(errorResponse, (title, detail) => shown?.error(title, detail));
   const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
@@ -146,20 +154,36 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(({ url }) => {
     throw new ApiError('not_found', lost(url));
   });
-  docs(app, admitPublic, terms);
-  downloads(app, { ...options, admit });
+  const document = openapi(operations, publicUrl);
+  const { brand = FREEHOLD } = options;
+  const pages = {
+    ...options,
+    brand,
+    operations,
+    document,
+    terms,
+    admit: pageAdmission(rateLimits),
+    downloadable: downloadable(options.downloads),
+  };
+  shown = await site(app, pages);
+  downloads(app, { ...options, admit, showDownloads: shown.downloads });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
   oauth(app, publicUrl, admitPublic);
-  const document = Buffer.from(JSON.stringify(openapi(operations, publicUrl)));
-  const etag = etagOf(document);
-  app.get('/v1/openapi.json', { onRequest: (request, reply) => admit(request, reply) }, async (request, reply) =>
-    cached(request, reply, document, 'public, max-age=60', etag),
-  );
+  serveDocument(app, admit, JSON.stringify(document));
   const toolErrors = errorResponder(publicUrl, onError, toolTerms(operations));
   await app.register(mcp, { ...options, operations, errorResponse: toolErrors, onWrite: unread.note });
   otherMethods(app, operations, { admit, admitPublic });
   return app;
+}
+
+/** Serves the OpenAPI document. */
+function serveDocument(app: FastifyInstance, admit: Admit, text: string): void {
+  const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
+  const etag = `W/${etagOf(text)}`;
+  app.get('/v1/openapi.json', { onRequest, compress: COMPRESSED }, async (request, reply) =>
+    cached(request, reply, text, 'public, max-age=60', etag),
+  );
 }
 
 /** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
@@ -196,11 +220,19 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [code: ErrorCode, detai
 
 const CUT_OFF = ['malformed_json', 'The body did not arrive completely.'] as const;
 
-function errorSender(errorResponse: ErrorResponder) {
+/** Makes the page of an error, for people. */
+type ShowError = (title: string, detail: string) => string | undefined;
+
+function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const refusal = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
     const response = errorResponse(refusal ? new ApiError(...refusal) : error, request.id);
     const { status, headers } = response;
+    const page = isForBrowser(request) && showError(String(response.body.title), String(response.body.detail));
+    if (page) {
+      reply.code(status).headers({ ...headers, 'content-type': PAGE_TYPE, 'content-security-policy': PAGE_CSP });
+      return void reply.header('cache-control', 'no-store').send(page);
+    }
     const body = request.url.startsWith('/v1/oauth/') ? oauthError(response) : response.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
     reply
@@ -210,6 +242,11 @@ function errorSender(errorResponse: ErrorResponder) {
     reply.header('cache-control', 'no-store').send(JSON.stringify(body));
   };
 }
+
+const PAGE_TYPE = 'text/html; charset=utf-8';
+/** Whether a browser asks for a page of the site, or for a path that does not exist. */
+const isForBrowser = ({ is404, routeOptions, headers: { accept } }: FastifyRequest): boolean =>
+  (is404 || routeOptions.config.isPage === true) && wantsPage(accept);
 
 /** Logs these members only: no network address, no URL, and no input. */
 const accessLogger = (log: Log) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {

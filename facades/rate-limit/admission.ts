@@ -77,6 +77,16 @@ export const publicAdmission =
     }
   };
 
+/** Admits a request to the site. It looks at no credential, and counts without a query. */
+export const pageAdmission =
+  (rateLimits: RateLimits | undefined): AdmitPublic =>
+  async (request, reply) => {
+    if (!rateLimits) return;
+    const standing = await rateLimits.takePage(request.ip);
+    reply.headers(rateHeaders(standing));
+    refuseDenied(standing);
+  };
+
 async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply, call?: Call): Promise<void> {
   const standing = await rateLimits.take(request.viewer, request.ip, call);
   reply.headers(rateHeaders(standing));

@@ -21,6 +21,8 @@ export interface Quotas {
   accountPerMinute: number;
   accountPerHour: number;
   publicPerMinute: number;
+  /** Pages of the site. */
+  pagesPerMinute: number;
   /** Of all circuits of an onion service together. */
   onionPerMinute: number;
   /** Changes of an account that never paid or is suspended. */
@@ -123,11 +125,17 @@ export class RateLimits {
     return this.#take(unpaid(''));
   }
 
-  async #take(limits: readonly Limit[]): Promise<Standing> {
+  /** Counts a request for a page of the site. Pages cost no query, so each process counts them alone, in memory. */
+  async takePage(address: string): Promise<Standing> {
+    const limits = this.#strangerLimitsOf(address, 'page', this.#quotas.pagesPerMinute);
+    return this.#take(limits, (all) => this.#local.take(all));
+  }
+
+  async #take(limits: readonly Limit[], count = (all: readonly Limit[]) => this.#count(all)): Promise<Standing> {
     if (!limits.length) return { windows: [], deniedUntil: undefined };
     const denied = this.#deniedOf(limits);
     if (denied) return denied;
-    const taken = await this.#count(limits);
+    const taken = await count(limits);
     const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
     for (const [i, standing] of standings.entries()) if (standing.deniedUntil) this.#deny(limits[i]!.name, standing);
     const deniedUntil = Math.max(0, ...standings.map((standing) => standing.deniedUntil ?? 0)) || undefined;
@@ -182,16 +190,17 @@ export class RateLimits {
   }
 
   /** A stranger can have circuits or networks of a site without end. So all of them together have a limit, too. */
-  #strangerLimitsOf(address: string, kind: string): Limit[] {
+  #strangerLimitsOf(address: string, kind: string, perMinuteOfOne = this.#quotas.publicPerMinute): Limit[] {
     const { publicPerMinute, onionPerMinute } = this.#quotas;
+    const times = perMinuteOfOne / publicPerMinute;
     const limit = (caller: string, most: number, minute: string): Limit => {
       const perMinute = Math.min(UNLIMITED, most);
       return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
     };
     const [network, site] = [networkOf(address), siteOf(address)];
-    const own = limit(network, publicPerMinute, 'public');
-    if (isCircuit(address)) return [own, limit('circuits', onionPerMinute, 'onion')];
-    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * publicPerMinute, 'site')];
+    const own = limit(network, perMinuteOfOne, kind === 'page' ? 'pages' : 'public');
+    if (isCircuit(address)) return [own, limit('circuits', Math.ceil(times * onionPerMinute), 'onion')];
+    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * perMinuteOfOne, 'site')];
   }
 
   /**

@@ -201,4 +201,22 @@ describe('The service', () => {
       });
     }
   });
+
+  it('are a page for people, to which the site links', async () => {
+    const url = await serve(built);
+    const accept = 'text/html,*/*;q=0.8';
+    const page = await fetch(`${url}/downloads`, { headers: { accept } });
+    expect(page.headers.get('vary')).toBe('accept');
+    const text = await page.text();
+    for (const [name, sum] of checksums) {
+      expect(text).toContain(`href="/downloads/${name}"`);
+      expect(text).toContain(sum);
+    }
+    expect(await (await fetch(`${url}/docs`, { headers: { accept } })).text()).toContain('href="/downloads"');
+    const without = await serve(join(folder, 'nowhere'));
+    expect(await (await fetch(`${without}/docs`, { headers: { accept } })).text()).not.toContain('href="/downloads"');
+    expect((await fetch(`${without}/downloads`, { headers: { accept } })).headers.get('content-type')).toContain(
+      'text/html',
+    );
+  });
 });

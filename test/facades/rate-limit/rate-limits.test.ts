@@ -182,9 +182,6 @@ describe('A stranger', () => {
   it.each<[what: string, path: string, status: number, method?: string]>([
     ['an unknown path', '/v1/nowhere', 404],
     ['a method that a path lacks', '/v1/catalog', 404, 'PUT'],
-    ['the reference', '/docs', 200],
-    ['a file of the reference', '/docs/start.js', 200],
-    ['the page of errors', '/docs/errors', 200],
     ['the metadata of OAuth', '/.well-known/oauth-authorization-server', 200],
     ['the metadata of a resource', '/.well-known/oauth-protected-resource/mcp', 200],
     ['the authorization endpoint', '/v1/oauth/authorize', 404],

@@ -128,7 +128,7 @@ describe('An address', () => {
   ])('%s', async (_, addressOf, answered) => {
     await earlyInTheMinute();
     const account = { keyPerMinute: 1, keyPerHour: 1, accountPerMinute: 1, accountPerHour: 1 };
-    const quotas = { ...account, publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 };
+    const quotas = { ...account, publicPerMinute: 3, pagesPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 };
     const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), isPayer: async () => true, onError: () => {} });
     let allowed = 0;
     for (let i = 0; i < 120; i++) if (!(await limits.take(null, addressOf(i % 30))).deniedUntil) allowed++;
@@ -267,7 +267,7 @@ describe.runIf(hasRedis)('The window in Redis', () => {
       new RateLimits({
         quotas: {
           ...{ keyPerMinute: 5, keyPerHour: 100, accountPerMinute: 1e6, accountPerHour: 1e6 },
-          ...{ publicPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 },
+          ...{ publicPerMinute: 3, pagesPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 },
         },
         secret: Buffer.alloc(32),
         isPayer: async () => true,

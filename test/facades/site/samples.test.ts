@@ -1,0 +1,101 @@
+/** Every sample in curl of the reference runs, and gets an answer that a right request can get. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { startFreehold } from '../../setup/freehold.ts';
+import { visit } from './visits.ts';
+
+const { publicUrl, newAccount, anonymous } = await startFreehold();
+// Both tests use one account, because an entry in the directory of agents belongs to an account.
+const { accessToken } = await newAccount();
+const run = promisify(execFile);
+
+/** The refusals of right requests. The things of the examples do not exist, and the account lacks money. */
+const FAIR = [
+  ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login'],
+  ...[
+    'invalid_credential',
+    'invalid_grant',
+    'login_token_expired',
+    'invalid_totp',
+    'totp_setup_missing',
+    'totp_not_enabled',
+  ],
+  ...[
+    'wrong_password',
+    'refresh_token_reused',
+    'url_not_allowed',
+    'email_taken',
+    'topup_not_cancellable',
+    'server_busy',
+  ],
+];
+
+const unescaped = (html: string) =>
+  html
+    .replace(/<[^>]+>/g, '')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#x27;', "'")
+    .replaceAll('&amp;', '&');
+
+/** The pages of operations, with the sample of each language. */
+async function samplesOf() {
+  const index = (await visit(`${publicUrl}/docs/api`)).text;
+  const paths = [...new Set([...index.matchAll(/href="(\/docs\/api\/[^/"]+\/[^"]+)"/g)].map(([, path]) => path!))];
+  return Promise.all(
+    paths.map(async (path) => {
+      const { text } = await visit(publicUrl + path);
+      const titles = [...text.matchAll(/<label[^>]*>([^<]+)</g)].map(([, title]) => title!);
+      const panels = [...text.matchAll(/class="panel\d"><pre[^>]*><code>([\s\S]*?)<\/code>/g)];
+      const sample = (title: string) => {
+        const code = panels[titles.indexOf(title)]?.[1];
+        return code && unescaped(code);
+      };
+      return { path, curl: sample('curl'), tool: sample('MCP') };
+    }),
+  );
+}
+
+describe('A sample of the reference', () => {
+  it('in curl runs for every operation that is available', async () => {
+    const samples = (await samplesOf()).filter(({ curl }) => curl);
+    expect(samples.length).toBeGreaterThan(55);
+    const { body: client } = await anonymous('POST', '/v1/oauth/register', { client_name: 'sample', scope: 'servers' });
+    const env = {
+      PATH: process.env.PATH,
+      FREEHOLD_TOKEN: accessToken,
+      CLIENT_ID: client.client_id,
+      CLIENT_SECRET: client.client_secret,
+    };
+    const refused: string[] = [];
+    for (const { path, curl } of samples) {
+      const { stdout } = await run('bash', ['-euc', curl!.replace(/^curl /, 'curl -s ')], { env });
+      const { code, detail } = JSON.parse(stdout);
+      if (code && !FAIR.includes(code) && detail) refused.push(`${path}: ${code} ${detail}`);
+    }
+    expect(refused).toEqual([]);
+  });
+
+  it('in MCP calls a tool with arguments that it takes', async () => {
+    const headers = {
+      authorization: `Bearer ${accessToken}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-06-18',
+    };
+    const calls = (await samplesOf()).flatMap(({ tool }) => (tool ? [JSON.parse(tool)] : []));
+    expect(calls.length).toBeGreaterThan(35);
+    const refused: string[] = [];
+    for (const call of calls) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...call });
+      const answer = await (await fetch(`${publicUrl}/mcp`, { method: 'POST', headers, body })).text();
+      const { result, error } = JSON.parse(answer.replace(/^[\s\S]*?data: /, ''));
+      const { code, detail } = result?.structuredContent ?? {};
+      if (error || (result.isError && code && !FAIR.includes(code)))
+        refused.push(`${call.params.name}: ${detail ?? answer}`);
+    }
+    expect(refused).toEqual([]);
+  });
+});
