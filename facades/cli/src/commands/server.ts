@@ -108,7 +108,7 @@ const list = () =>
       const servers = await freehold.servers
         .list({
           ...(options.status && { status: options.status as Input<'ListServers'>['status'] & string[] }),
-          ...(options.location && { region: options.location }),
+          ...(options.location && { region: [options.location] }),
           ...(options.selector && { label_selector: options.selector }),
         })
         .all();
