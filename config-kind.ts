@@ -52,6 +52,15 @@ export const roles = kind('api, worker, or both with a comma', (text): ReadonlyS
   return names.every((name) => name === 'api' || name === 'worker') ? new Set(names) : undefined;
 });
 
+export type Feature = 'account-update' | 'recovery';
+export const features = kind(
+  'account-update, recovery, or both with a comma',
+  (text): ReadonlySet<Feature> | undefined => {
+    const names = partsOf(text);
+    return names.every((name) => name === 'account-update' || name === 'recovery') ? new Set(names) : undefined;
+  },
+);
+
 export const text = matching('text', () => true);
 export const flag = kind('true or false', (text) => (/^(true|false)$/.test(text) ? text === 'true' : undefined));
 export const path = kind('a path', (text) => resolve(text));

@@ -9,6 +9,7 @@ import {
   choice,
   count,
   endpoints,
+  features,
   flag,
   listenerHere,
   networks,
@@ -92,11 +93,8 @@ const VARIABLES = {
   },
   Processes: {
     ROLES: variable(roles, 'api,worker', 'The roles of this process. Any number of each may share a database.'),
-    POLL_SECONDS: variable(
-      number(0.01, 60, 'seconds'),
-      '0.5',
-      'How long a worker waits before it looks at a machine or a top-up again.',
-    ),
+    FEATURES: variable(features, '', 'Announced endpoints to serve: `PATCH /v1/account`, and `POST /v1/auth/recover`.'),
+    POLL_SECONDS: variable(number(0.01, 60, 'seconds'), '0.5', 'The wait before a look at a machine or a top-up.'),
     LEASE_SECONDS: variable(
       whole(1, 3600, 'seconds'),
       '30',

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import type { Config } from './config.ts';
 import { sweepLogins } from './entities/accounts/login-attempt.ts';
+import { sweepRecoveryChallenges } from './entities/accounts/recovery.ts';
 import { sweepChallenges } from './entities/accounts/registration.ts';
 import type { Database } from './entities/database/database.ts';
 import { newId } from './entities/ids.ts';
@@ -82,6 +83,7 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   const tools = {
     ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
     backupDaysMax: config.backupDaysMax,
+    features: config.features,
     operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
   };
   const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
@@ -168,6 +170,7 @@ function sweepEachMinute(
       sweepLogins(db),
       sweepPendingLogins(db, security),
       sweepChallenges(db),
+      sweepRecoveryChallenges(db),
       provisioning.payments.x402?.sweep(),
     ]).catch(report);
   }, 60_000).unref();

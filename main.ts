@@ -8,9 +8,10 @@ import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts'
 import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
-import { readOperations } from './facades/compile/read.ts';
+import { readOperations, withFeatures } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { compiled } from './facades/compile/run.ts';
+import { resourceExamples } from './facades/openapi/examples.ts';
 import { type OnStop, startListeners } from './listeners.ts';
 import { newWebhookSecret, Provisioning, type ProvisioningOptions } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
@@ -62,7 +63,7 @@ async function compose(
   mkdirSync(config.dataDir, { recursive: true });
   const operatorToken = operatorTokenOf(config);
   // The database may still be starting, so the parts that do not need it come first.
-  const operations = readOperations(schema);
+  const operations = withFeatures(readOperations(schema), config.features);
   const render = resourceRenderer(operations);
   if (config.roles.has('api')) {
     operations.forEach(compiled);
@@ -70,7 +71,12 @@ async function compose(
   }
   const embedded = await starting;
   const { db, vault } = await openStorage(config, embedded, onStop);
-  const provisioning = await prepareProvisioning(config, { db, vault, render });
+  const provisioning = await prepareProvisioning(config, {
+    db,
+    vault,
+    render,
+    exampleOf: resourceExamples(operations),
+  });
   if (config.roles.has('worker')) await startWorker(config, provisioning, embedded && db, onStop);
   await startListeners({ config, db, vault, provisioning, operations, operatorToken, stopping }, onStop);
   const { publicUrl, internalHost, internalPort } = config;
@@ -119,7 +125,7 @@ const ownerWarning = (role: string, isOwnerGiven: boolean) =>
 
 async function prepareProvisioning(
   config: Config,
-  { db, vault, render }: Pick<ProvisioningOptions, 'db' | 'vault' | 'render'>,
+  { db, vault, render, exampleOf }: Pick<ProvisioningOptions, 'db' | 'vault' | 'render' | 'exampleOf'>,
 ): Promise<Provisioning> {
   const { pollSeconds, webhookAllowCidrs: allowCidrs, webhookDenyCidrs: denyCidrs } = config;
   const provisioning = new Provisioning({
@@ -133,6 +139,7 @@ async function prepareProvisioning(
     allowCidrs,
     denyCidrs,
     render,
+    exampleOf,
     reverseDns: reverseDnsOf(config),
   });
   refuseSimulated(config, provisioning);

@@ -35,7 +35,8 @@ export type IdPrefix =
   | 'job'
   | 'opr'
   | 'ops'
-  | 'prop';
+  | 'prop'
+  | 'chl';
 
 /** The tolerance of the bounds of ids. A transaction takes a while, and the database has another clock. */
 const SPARE_MS = 10 * 60_000;

@@ -9,7 +9,7 @@ import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './servers/reconcile/
 import { PERIODIC_LANE, schedule } from './tasks/schedule.ts';
 import type { WorkerPart } from './tasks/tasks.ts';
 import { Worker } from './tasks/worker.ts';
-import { type RenderResource, Webhooks } from './webhooks/index.ts';
+import { type ExampleOf, type RenderResource, Webhooks } from './webhooks/index.ts';
 
 export { type Letter, writeMessages } from './accounts/messages.ts';
 export type { Gateway } from './payments/chains/health.ts';
@@ -29,11 +29,11 @@ export { beginResize, type Resize } from './servers/billing/resize.ts';
 export { chargeUnproven } from './servers/billing/unproven.ts';
 export type { MachineSpec } from './servers/drivers/driver.ts';
 export { imageTask } from './servers/images/process.ts';
+export { lookAtEngines } from './servers/index.ts';
 export { closeManualJob, listManualJobs, manualSpecOf } from './servers/manual-jobs.ts';
 export { waitForRoom } from './servers/placement/capacity.ts';
 export { cancelServer } from './servers/steps/cancel.ts';
 export { releaseHold } from './servers/steps/outcome.ts';
-export { lookAtEngines } from './servers/index.ts';
 export { serverTask } from './servers/task.ts';
 export { newWebhookSecret, type WebhookTest } from './webhooks/index.ts';
 
@@ -46,6 +46,8 @@ export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {
   resolve?: Resolve;
   /** Shows the resource of an event as REST does. Default: messages contain only its id. */
   render?: RenderResource;
+  /** The example of a resource in the API. Default: examples of messages contain only ids. */
+  exampleOf?: ExampleOf;
 }
 
 export class Provisioning {
@@ -58,11 +60,19 @@ export class Provisioning {
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
-    const { db, vault, allowCidrs, denyCidrs, resolve = resolveName, render = async () => undefined } = options;
+    const {
+      db,
+      vault,
+      allowCidrs,
+      denyCidrs,
+      resolve = resolveName,
+      render = async () => undefined,
+      exampleOf = () => undefined,
+    } = options;
     const outbound = { rules: new AddressRules(allowCidrs, denyCidrs), resolve };
     this.servers = new Servers(options);
     this.payments = new Payments(options);
-    this.webhooks = new Webhooks({ db, vault, render, ...outbound });
+    this.webhooks = new Webhooks({ db, vault, render, exampleOf, ...outbound });
     this.accounts = new Accounts(db, vault);
     this.agents = new Agents(db, outbound);
   }

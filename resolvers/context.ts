@@ -1,6 +1,7 @@
 /** The caller, and the tools of a resolver. */
-import type { AccountLimits } from '../entities/accounts/limits.ts';
+
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
+import type { AccountLimits } from '../entities/accounts/limits.ts';
 import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
@@ -42,6 +43,13 @@ export interface Viewer {
   accountLimits?: Partial<AccountLimits>;
 }
 
+/** An announced operation that an installation can serve. */
+export type Feature = 'account-update' | 'recovery';
+/** @throws ApiError endpoint_planned if this installation does not serve it */
+export function requireFeature({ features }: Context, feature: Feature): void {
+  if (!features.has(feature)) throw new ApiError('endpoint_planned');
+}
+
 /** The context of every resolver: one for a request, or for the life of a subscription. */
 export interface Context {
   db: Database;
@@ -52,6 +60,8 @@ export interface Context {
   operatorLimitMicros: bigint;
   /** Days after which a backup is an open matter. */
   backupDaysMax: number;
+  /** The announced operations that this installation serves. */
+  features: ReadonlySet<Feature>;
   /** The public address of the service, without a slash at its end. It is the issuer of the tokens. */
   publicUrl: string;
   logins: LoginThrottle;

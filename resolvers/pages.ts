@@ -1,6 +1,6 @@
 /** Keyset pages. A cursor holds the last id of a page, and a digest of the list's filters. */
 import { createHash } from 'node:crypto';
-import { type EntitySchema, type FindOptionsOrder, type FindOptionsWhere, LessThan } from 'typeorm';
+import { type EntitySchema, type FindOptionsOrder, type FindOptionsWhere, LessThan, MoreThan } from 'typeorm';
 import { ApiError } from '../entities/errors.ts';
 import type { Context } from './context.ts';
 
@@ -11,11 +11,16 @@ export interface Page<Row> {
 export interface PageRequest {
   limit: number;
   cursor?: string | null | undefined;
+  /** Whether the oldest rows come first. */
+  ascending?: boolean;
   /** The most bytes of the rows of a page, as JSON. Default: `PAGE_BYTES_MAX`. */
   bytesMax?: number;
 }
 
 const ID = /^[a-z]{2,8}_[0-9a-z]{26}$/;
+/** The filters with the order, so that a cursor of one order does not fit the other. */
+const ordered = ({ ascending }: PageRequest, filters: object): object =>
+  ascending ? { ...filters, ascending } : filters;
 const bindingOf = (filters: object) =>
   createHash('sha256').update(JSON.stringify(filters)).digest('base64url').slice(0, 8);
 const cursorOf = (id: string, filters: object) => Buffer.from(`${id} ${bindingOf(filters)}`).toString('base64url');
@@ -24,10 +29,11 @@ const cursorOf = (id: string, filters: object) => Buffer.from(`${id} ${bindingOf
  * Returns the id after which a page begins, or null for the first page.
  * @throws ApiError invalid_cursor for a malformed cursor, and for a cursor of other filters
  */
-export function afterCursor({ cursor }: PageRequest, filters: object): string | null {
+export function afterCursor(request: PageRequest, filters: object): string | null {
+  const { cursor } = request;
   if (!cursor) return null;
   const [id = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split(' ');
-  if (!ID.test(id) || cursor !== cursorOf(id, filters)) throw new ApiError('invalid_cursor');
+  if (!ID.test(id) || cursor !== cursorOf(id, ordered(request, filters))) throw new ApiError('invalid_cursor');
   return id;
 }
 
@@ -41,10 +47,11 @@ const PAGE_BYTES_MAX = 512 * 1024;
  */
 export function pageFrom<Row extends { id: string }>(
   rows: Row[],
-  { limit, bytesMax = PAGE_BYTES_MAX }: PageRequest,
+  request: PageRequest,
   filters: object,
   sizeOf: (row: Row) => number = bytesOf,
 ): Page<Row> {
+  const { limit, bytesMax = PAGE_BYTES_MAX } = request;
   let bytes = 0;
   const tooLarge = rows.findIndex((row) => {
     bytes += sizeOf(row);
@@ -52,12 +59,28 @@ export function pageFrom<Row extends { id: string }>(
   });
   const data = rows.slice(0, tooLarge < 0 ? limit : Math.min(limit, Math.max(1, tooLarge)));
   const last = rows.length > data.length ? data.at(-1) : undefined;
-  return { data, nextCursor: last ? cursorOf(last.id, filters) : null };
+  return { data, nextCursor: last ? cursorOf(last.id, ordered(request, filters)) : null };
 }
 
 const asJson = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
 /** The bytes of a value as JSON. */
 export const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value, asJson));
+
+/** The times between which the rows of a list were made, and their order. */
+export interface Made {
+  createdSince?: Date | null | undefined;
+  /** Exclusive. */
+  createdUntil?: Date | null | undefined;
+  sort?: '-created_at' | 'created_at' | null | undefined;
+}
+/** @throws ApiError invalid_query if the range ends before it begins */
+export function requireRange({ createdSince, createdUntil }: Made): void {
+  if (!createdSince || !createdUntil || createdSince < createdUntil) return;
+  const message = 'created_until must be later than created_since.';
+  throw new ApiError('invalid_query', message, {
+    errors: [{ field: 'created_until', code: 'out_of_range', message }],
+  });
+}
 
 /** Reads a page of the caller's rows, newest first. The operator reads the rows of all accounts. */
 export async function pageOfAccount<Row extends { id: string; accountId: string }>(
@@ -71,9 +94,9 @@ export async function pageOfAccount<Row extends { id: string; accountId: string 
     where: {
       ...where,
       ...(viewer?.accountId && { accountId: viewer.accountId }),
-      ...(after && { id: LessThan(after) }),
+      ...(after && { id: request.ascending ? MoreThan(after) : LessThan(after) }),
     } as FindOptionsWhere<Row>,
-    order: { id: 'DESC' } as FindOptionsOrder<Row>,
+    order: { id: request.ascending ? 'ASC' : 'DESC' } as FindOptionsOrder<Row>,
     take: request.limit + 1,
   });
   return pageFrom(rows, request, where);

@@ -1,5 +1,6 @@
 /** Webhooks of an account or of the operator, and their deliveries. */
-import { find, insert, lock, remove } from '../entities/database/table.ts';
+import { In } from 'typeorm';
+import { exists, find, insert, lock, remove } from '../entities/database/table.ts';
 import type { Transaction } from '../entities/database/transaction.ts';
 import { ApiError } from '../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
@@ -11,8 +12,11 @@ import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
   LATEST_DELIVERIES,
+  REDELIVERIES_PER_MINUTE,
+  SECONDS_TO_REDELIVERY,
   WebhookDelivery,
 } from '../entities/webhooks/delivery.ts';
+import { TOLD_EVENT_TYPES, TOLD_EVENTS } from '../entities/webhooks/events.ts';
 import {
   EVENT_PATTERNS,
   FIND_WEBHOOK,
@@ -26,7 +30,7 @@ import { newWebhookSecret, type WebhookTest } from '../provisioning/index.ts';
 import { lockOwnAccount, requireOpen, type WhileSuspended } from './accounts/account.ts';
 import { newLimits } from './accounts/auth/inherited-limits.ts';
 import { accountOf, actorOf, type Context, requireAccount } from './context.ts';
-import { found, limitReached, nearest, suggestion } from './errors.ts';
+import { found, limitReached, nearest, shortened, suggestion } from './errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from './pages.ts';
 
 export { DELIVERY_STATUSES } from '../entities/webhooks/delivery.ts';
@@ -92,15 +96,36 @@ export async function createWebhook(
   return { webhook, secret };
 }
 
+/** The refusal names the events of the noun that the caller means, or else the groups. */
 function unknownEvent(pattern: string): ApiError {
   const name = pattern.slice(0, 64);
-  const message = `There is no event "${name}" for event_filter.${suggestion(nearest(name, EVENT_PATTERNS))}`;
-  return new ApiError(
-    'unknown_event',
-    `${message} A filter contains names of events such as server.running, groups such as server.*, or *.`,
-    { errors: [{ field: 'event_filter', code: 'unknown_event', message }] },
-  );
+  const groups = EVENT_PATTERNS.filter((one) => one.endsWith('.*') && TOLD_EVENT_TYPES.some((type) => isIn(one, type)));
+  const group = groups.find((one) => isIn(one, name.toLowerCase()));
+  const near = nearest(name, ['*', ...groups, ...TOLD_EVENT_TYPES]);
+  const message = `There is no event "${name}" for event_filter.${suggestion(near)}`;
+  const known = group
+    ? `The events of ${group} are ${TOLD_EVENT_TYPES.filter((type) => isIn(group, type)).join(', ')}.`
+    : `A filter has names such as server.running, or groups: *, ${groups.join(', ')}.`;
+  return new ApiError('unknown_event', `${message} ${known} See {ListWebhookEvents}.`, {
+    errors: [{ field: 'event_filter', code: 'unknown_event', message }],
+  });
 }
+/** Whether a group such as `server.*` has the event. */
+const isIn = (group: string, type: string): boolean => type.startsWith(group.slice(0, -1));
+
+/** An event that customers can hear, as the list shows it. */
+export interface ListedEvent {
+  type: string;
+  description: string;
+  /** The body of a message. */
+  example: object;
+}
+/** The events that customers can hear. */
+export const listWebhookEvents = ({ provisioning }: Context): ListedEvent[] =>
+  TOLD_EVENT_TYPES.map((type) => {
+    const told = TOLD_EVENTS[type]!;
+    return { type, description: told.description, example: provisioning.webhooks.example(type, told) };
+  });
 
 /** The operator reads the webhooks of all accounts, or of one. @throws ApiError not_found for the account of somebody else */
 export async function listWebhooks(
@@ -185,37 +210,68 @@ export async function testWebhook(context: Context, id: string): Promise<Webhook
   return context.provisioning.webhooks.test(webhook, actorOf(context));
 }
 
-/** Returns the deliveries to one webhook or to all, newest first. */
+/** Returns the deliveries to one webhook or to all, newest first. @throws ApiError not_found */
 export async function listWebhookDeliveries(
   context: Context,
   request: PageRequest,
-  filter: { webhookId?: string | null | undefined; status?: WebhookDelivery['status'] | null | undefined },
+  filter: { webhookId?: string | null | undefined; status?: readonly WebhookDelivery['status'][] | null | undefined },
 ): Promise<Page<WebhookDelivery>> {
   const { webhookId, status } = filter;
-  if (webhookId && !isId('whk', webhookId)) throw new ApiError('not_found');
+  if (webhookId) {
+    const own = context.viewer?.accountId && { accountId: context.viewer.accountId };
+    found(isId('whk', webhookId) && (await exists(context.db, Webhook, { id: webhookId, ...own })));
+  }
   return pageOfAccount(context, WebhookDelivery, request, {
     ...(webhookId && { webhookId }),
-    ...(status && { status }),
+    ...(status?.length && { status: In([...status]) }),
   });
 }
 
 /**
  * Repeats a delivery that has ended, with fresh attempts. The message keeps its id.
- * @throws ApiError not_found, or validation_failed while the webhook is disabled
+ * @param webhookId the webhook that the caller means. Default: that of the delivery
+ * @throws ApiError not_found, validation_failed while the webhook is disabled, or rate_limited
  */
-export async function redeliver(context: Context, id: string): Promise<WebhookDelivery> {
-  if (!isId('dlv', id)) throw new ApiError('not_found');
-  const where = { id, ...(context.viewer!.accountId && { accountId: context.viewer!.accountId }) };
+export async function redeliver(
+  context: Context,
+  id: string,
+  webhookId: string | null | undefined,
+): Promise<WebhookDelivery> {
+  const missing = `There is no delivery_id "${shortened(id)}". See {ListWebhookDeliveries}.`;
+  const own = context.viewer!.accountId && { accountId: context.viewer!.accountId };
   return context.db.transaction(async (tx) => {
     await requireOpen(tx, context);
-    const delivery = found(await lock(tx, WebhookDelivery, where));
-    const webhook = await find(tx, Webhook, { id: delivery.webhookId });
-    if (webhook?.status !== 'ENABLED')
-      throw new ApiError('validation_failed', 'The webhook is disabled. A test that succeeds enables it again.');
+    const named = found(isId('dlv', id) && (await find(tx, WebhookDelivery, { id, ...own })), missing);
+    // The lock of the webhook makes concurrent repetitions count each other.
+    const webhook = found(
+      (webhookId ?? named.webhookId) === named.webhookId && (await lock(tx, Webhook, { id: named.webhookId })),
+      missing,
+    );
+    const delivery = found(await lock(tx, WebhookDelivery, { id }), missing);
+    if (webhook.status !== 'ENABLED')
+      throw new ApiError(
+        'validation_failed',
+        'The webhook is disabled. A {TestWebhook} that succeeds enables it again.',
+      );
+    if (delivery.nextAttemptAt) return delivery;
+    const wait = await SECONDS_TO_REDELIVERY.first(tx, [webhook.id, id]);
+    if (wait) throw tooOften(wait.seconds);
     const again = await transition(tx, DELIVERY_LIFECYCLE, id, 'PENDING', {
-      set: { attempts: 0, firstAttemptAt: null, nextAttemptAt: expression('now()') },
+      set: {
+        attempts: 0,
+        firstAttemptAt: null,
+        nextAttemptAt: expression('now()'),
+        redeliveredAt: expression('now()'),
+      },
     });
     await context.provisioning.webhooks.wake(tx, webhook);
     return again ?? delivery;
   });
 }
+
+const tooOften = (seconds: number) =>
+  new ApiError(
+    'rate_limited',
+    `A webhook repeats ${REDELIVERIES_PER_MINUTE} deliveries a minute, and each delivery once a minute. Wait for retry_after.`,
+    { retryAfter: Math.max(1, Math.ceil(seconds)) },
+  );

@@ -17,6 +17,11 @@ export const builder = new SchemaBuilder<{
     DateTime: Same<Date>;
     /** The first millisecond of the day in UTC. */
     Date: Same<Date>;
+    /** The time. */
+    RangeStart: Same<Date>;
+    /** The time, exclusive. */
+    RangeEnd: Same<Date>;
+    TimeOrder: Same<'-created_at' | 'created_at'>;
     AuditAction: Same<string>;
     /** Micro-USD in TypeScript, US dollars on the wire. */
     Usd: Same<bigint>;

@@ -30,5 +30,13 @@ export const pageArgs = () =>
     cursor: t.field({ type: 'Cursor', description: 'The previous next_cursor.' }),
   }));
 
+/** The arguments of a list by the times of its entries. */
+export const madeArgs = () =>
+  builder.args((t) => ({
+    createdSince: t.field({ type: 'RangeStart', description: 'Only those of this day or time, or later.' }),
+    createdUntil: t.field({ type: 'RangeEnd', description: 'Only those before this time, or to this day.' }),
+    sort: t.field({ type: 'TimeOrder', description: 'Default: the newest first.' }),
+  }));
+
 /** Returns a complete list in the form of a page. */
 export const listOf = <Row>(data: readonly Row[]): Page<Row> => ({ data: [...data], nextCursor: null });

@@ -5,7 +5,9 @@ import {
   createWebhook,
   DELIVERY_STATUSES,
   deleteWebhook,
+  type ListedEvent,
   listWebhookDeliveries,
+  listWebhookEvents,
   listWebhooks,
   type RotatedWebhookSecret,
   redeliver,
@@ -17,7 +19,7 @@ import {
 } from '../resolvers/webhooks.ts';
 import { Deleted } from './accounts/ssh-keys.ts';
 import { builder, enumType, inputType, objectType, STEP_UP } from './builder.ts';
-import { pageArgs, pageOf } from './pages.ts';
+import { listOf, pageArgs, pageOf } from './pages.ts';
 
 const WebhookStatus = enumType(
   'WebhookStatus',
@@ -105,6 +107,16 @@ const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a 
     description: 'refused_address, dns, tls, unreachable or http_status.',
   }),
 }));
+const WebhookEventType = objectType<ListedEvent>(
+  'WebhookEvent',
+  'A type of event that a webhook can receive.',
+  (t) => ({
+    type: t.exposeString('type', { description: 'Its name for event_filter, such as server.running.' }),
+    description: t.exposeString('description', { description: 'The change, as a sentence.' }),
+    example: t.expose('example', { type: 'JSON', description: 'The body of a message, with example values.' }),
+  }),
+);
+const WebhookEventPage = pageOf('WebhookEvent', WebhookEventType);
 const WebhookPage = pageOf('Webhook', WebhookType);
 const DeliveryPage = pageOf('WebhookDelivery', DeliveryType);
 
@@ -139,6 +151,12 @@ builder.queryFields((t) => ({
     },
     resolve: (_, { accountId, ...page }, context) => listWebhooks(context, page, accountId),
   }),
+  webhookEvents: t.field({
+    type: WebhookEventPage,
+    scope: 'public',
+    description: 'The events that a webhook can receive.',
+    resolve: (_, __, context) => listOf(listWebhookEvents(context)),
+  }),
   webhookDeliveries: t.field({
     type: DeliveryPage,
     scope: 'read',
@@ -147,7 +165,7 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs(),
       webhookId: t.arg({ type: 'ID', description: 'Only deliveries to this webhook.' }),
-      status: t.arg({ type: DeliveryStatus, description: 'Only deliveries in this state.' }),
+      status: t.arg({ type: [DeliveryStatus], description: 'Only deliveries in these states.' }),
     },
     resolve: (_, { webhookId, status, ...page }, context) =>
       listWebhookDeliveries(context, page, { webhookId, status }),
@@ -191,8 +209,12 @@ builder.mutationFields((t) => ({
   redeliver: t.field({
     type: DeliveryType,
     scope: 'full',
-    description: 'Delivers an event again, with fresh attempts.',
-    args: { id: t.arg({ type: 'ID', required: true, description: 'The id of the delivery.' }) },
-    resolve: (_, { id }, context) => redeliver(context, id),
+    description:
+      'Delivers an event again, with fresh attempts. A delivery repeats once a minute, and a webhook sixty times.',
+    args: {
+      id: t.arg({ type: 'ID', required: true, description: 'The id of the delivery.' }),
+      webhookId: t.arg({ type: 'ID', description: 'The id of its webhook.' }),
+    },
+    resolve: (_, { id, webhookId }, context) => redeliver(context, id, webhookId),
   }),
 }));

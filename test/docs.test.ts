@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EVENT_TYPES } from '../entities/history/event.ts';
+import { TOLD_EVENTS } from '../entities/webhooks/events.ts';
 
 const read = (file: string) => readFileSync(file, 'utf8');
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
@@ -57,6 +58,14 @@ describe('The documentation', () => {
   it('tells customers or the operator of every event', () => {
     const told = read('docs/use/webhooks.md') + read('docs/operate/running.md');
     expect(EVENT_TYPES.filter((type) => !told.includes(`\`${type}\``))).toEqual([]);
+  });
+
+  it('prints the events that customers can hear', async () => {
+    const page = 'docs/use/webhooks.md';
+    const rows = Object.entries(TOLD_EVENTS).map(([type, { description }]) => `| \`${type}\` | ${description} |`);
+    const table = ['| event | meaning |', '|---|---|', ...rows].join('\n');
+    const printed = read(page).replace(/^\| event \|.*/ms, () => `${table}\n`);
+    await expect(printed).toMatchFileSnapshot(`../${page}`);
   });
 
   it('gives a reason for every package that the service runs with', () => {

@@ -19,6 +19,8 @@ export const Account = entity('account', {
   passwordHash: nullable(column.text()),
   totpEnabled: defaulting(column.boolean(), 'false'),
   pgpFingerprint: nullable(column.text()),
+  /** Armored. */
+  pgpPublicKey: nullable(column.text()),
   lowBalanceAlertDays: defaulting(column.int(), 7),
   /** When balance.low was last sent. */
   lowBalanceAlertedAt: nullable(column.timestamp()),

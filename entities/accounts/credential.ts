@@ -1,9 +1,10 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
-import type { AccountLimits } from './limits.ts';
+
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
+import type { AccountLimits } from './limits.ts';
 
 /** A scope of a credential. `full` includes all scopes; `servers` and `billing` each include `read`. */
 export const SCOPES = ['read', 'servers', 'billing', 'full'] as const;
@@ -168,13 +169,13 @@ const keysWith = (condition: string) => `
   (select * from api_key where ($1::text is null or account_id = $1) and ($2::text is null or id < $2) and ${condition}
     order by id desc limit $4)`;
 /**
- * A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 status (null: all), $4 limit. Each
+ * A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 statuses (null: all), $4 limit. Each
  * part has one stored status, so that an index finds it. An account has only a few keys that the worker has not recorded yet.
  */
 export const LIST_API_KEYS = statement(ApiKey.columns)`
   select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from (
-    ${keysWith(`($3::text is null or (status = $3 and ${STATUS_NOW} = $3))`)}
-    union all ${keysWith(`$3 = 'EXPIRED' and status = 'ACTIVE' and expires_at <= now()`)}) as api_key
+    ${keysWith(`($3::text[] is null or (status = any($3) and ${STATUS_NOW} = status))`)}
+    union all ${keysWith(`'EXPIRED' = any($3) and status = 'ACTIVE' and expires_at <= now()`)}) as api_key
   order by id desc limit $4`;
 
 /** A use counts with the precision of a minute. */

@@ -14,8 +14,16 @@ const RANGE = `
 const AMOUNT = 'case when transfer.credit = $2 then transfer.amount_micros else -transfer.amount_micros end';
 
 /** The sum of the days from $2 to $3 (UTC) of the account $1. A trigger of the transfers keeps the sums. */
-export const FIND_USAGE_TOTAL = statement({ totalMicros: column.bigint() })`
-  select coalesce(sum(total_micros), 0)::bigint as total_micros from usage_day
+export const FIND_USAGE_TOTAL = statement({
+  totalMicros: column.bigint(),
+  toppedUpMicros: column.bigint(),
+  spentMicros: column.bigint(),
+  adjustedMicros: column.bigint(),
+})`
+  select coalesce(sum(total_micros), 0)::bigint as total_micros,
+    coalesce(sum(topped_up_micros), 0)::bigint as topped_up_micros, coalesce(sum(spent_micros), 0)::bigint as spent_micros,
+    coalesce(sum(total_micros - topped_up_micros + spent_micros), 0)::bigint as adjusted_micros
+  from usage_day
     where account_id = $1 and day between ($2::timestamptz at time zone 'UTC')::date and ($3::timestamptz at time zone 'UTC')::date`;
 
 const USAGE_ITEM = {

@@ -12,6 +12,7 @@
 export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] = [
   ['secret_key', "encode(id, 'hex')"],
   ['idempotency_key', 'key_digest'],
+  ['recovery_challenge', 'id'],
   ['chain', 'network'],
   ['chain_block', 'height'],
   ['balance', 'account_id'],
@@ -66,6 +67,7 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'message',
   'oauth_client',
   'pending_login',
+  'recovery_code',
   'session',
   'spending_month',
   'ssh_key',

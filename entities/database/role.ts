@@ -24,6 +24,8 @@ const DELETABLE = [
     'oauth_client',
     'operator_session',
     'pending_login',
+    'recovery_challenge',
+    'recovery_code',
     'session',
     'solved_challenge',
     'ssh_key',

@@ -6,6 +6,7 @@ import '../accounts/credential.ts';
 import '../accounts/login-attempt.ts';
 import '../accounts/message.ts';
 import '../accounts/oauth-client.ts';
+import '../accounts/recovery.ts';
 import '../accounts/registration.ts';
 import '../accounts/ssh-key.ts';
 import '../accounts/totp.ts';

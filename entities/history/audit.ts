@@ -54,6 +54,14 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
   'action desc, id desc',
 );
+/** The same for several actions $7. It reads one page of each. */
+export const LIST_ENTRIES_OF_ACTIONS = statement(AuditEntry.columns)`
+  select ${columnsOf(AuditEntry, 'entry')} from unnest($7::text[]) as wanted (action) cross join lateral (
+    select * from audit_entry
+      where account_id = $1 and (action, id) >= (wanted.action, $2) and (action, id) < (wanted.action, $3)
+        and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
+      order by audit_entry.action desc, id desc limit $6::int) as entry
+  order by entry.id desc limit $6::int`;
 /** An entry of the last ten minutes: $1 account, $2 action, $3 resource, $4 the bound of its id. */
 export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
   select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4

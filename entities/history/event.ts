@@ -54,6 +54,8 @@ export const EVENT_TYPES = [
   'account.recovery_codes_renewed',
   'account.password_reset',
   'account.totp_reset',
+  'account.updated',
+  'account.recovered',
   'account.suspended',
   'account.resumed',
   'account.limits_changed',

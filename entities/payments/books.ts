@@ -239,9 +239,14 @@ const CHECKS = [
       from usage_day as kept
       full join (
         select account_id, (created_at at time zone 'UTC')::date as day,
-          sum(case when credit = 'available:' || account_id then amount_micros else -amount_micros end) as micros
-        from transfer where 'available:' || account_id in (debit, credit) group by 1, 2) as summed using (account_id, day)
-      where coalesce(kept.total_micros, 0) <> coalesce(summed.micros, 0)`,
+          sum(signed) as micros,
+          coalesce(sum(signed) filter (where kind in ('topup', 'bonus')), 0) as topped_up,
+          coalesce(-sum(signed) filter (where kind not in ('topup', 'bonus', 'adjustment')), 0) as spent
+        from transfer cross join lateral (
+          select case when credit = 'available:' || account_id then amount_micros else -amount_micros end as signed) as change
+        where 'available:' || account_id in (debit, credit) group by 1, 2) as summed using (account_id, day)
+      where (coalesce(kept.total_micros, 0), coalesce(kept.topped_up_micros, 0), coalesce(kept.spent_micros, 0))
+        <> (coalesce(summed.micros, 0), coalesce(summed.topped_up, 0), coalesce(summed.spent, 0))`,
   },
   {
     table: 'spending_month',

@@ -12,15 +12,21 @@ export const FIND_SERVER = statement(SHOWN_SERVER)`select ${SHOWN_COLUMNS} from 
 export const LOCK_OWN_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server), IS_IT)}`;
 
 /**
- * The newest $1 servers, without deleted ones. $2 account, $3 the id before which they begin, $4 statuses, $5 region,
- * $6 hostname; null for all. $7 labels that a server must have, $8 labels that it must not have.
+ * Lists $1 servers, without deleted ones. $2 account, $3 the id after which they begin, $4 statuses, $5 regions,
+ * $6 hostname; null for all. $7 labels that a server must have, $8 labels that it must not have. $9 and $10 when they were
+ * ordered; null: at any time.
  */
-export const LIST_SERVERS = statement(SHOWN_SERVER)`
+const listed = (after: string, order: string) => statement(SHOWN_SERVER)`
   select ${SHOWN_COLUMNS} from server
-  where status <> 'DELETED' and ($2::text is null or account_id = $2) and ($3::text is null or id < $3)
-    and ($4::text[] is null or status = any($4)) and ($5::text is null or region = $5)
+  where status <> 'DELETED' and ($2::text is null or account_id = $2) and ($3::text is null or ${after})
+    and ($4::text[] is null or status = any($4)) and ($5::text[] is null or region = any($5))
     and ($6::text is null or hostname = $6) and labels @> all($7::jsonb[]) and not labels @> any($8::jsonb[])
-  order by id desc limit $1::int`;
+    and ($9::timestamptz is null or created_at >= $9) and ($10::timestamptz is null or created_at < $10)
+  order by ${order} limit $1::int`;
+/** The newest servers. */
+export const LIST_SERVERS = listed('id < $3', 'id desc');
+/** The oldest servers. */
+export const LIST_OLDEST_SERVERS = listed('id > $3', 'id');
 
 /** Locks the servers of the account $1 that are not gone, or about to go. */
 export const LOCK_SERVERS_OF_ACCOUNT = statement({ orderNumber: Server.columns.orderNumber })`

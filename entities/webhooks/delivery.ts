@@ -25,6 +25,8 @@ export const WebhookDelivery = entity('webhook_delivery', {
   /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
   nextAttemptAt: nullable(column.timestamp()),
   createdAt: column.now(),
+  /** When the customer last had it repeated. */
+  redeliveredAt: nullable(column.timestamp()),
 });
 export type WebhookDelivery = RowOf<typeof WebhookDelivery>;
 
@@ -70,6 +72,16 @@ export const STOP_DELIVERIES = moveStatement(DELIVERY_LIFECYCLE, 'FAILED', OPEN,
   error: expression(`coalesce(error, 'disabled')`),
   nextAttemptAt: expression('null'),
 });
+
+/** A webhook repeats so many deliveries a minute, and each delivery once a minute. */
+export const REDELIVERIES_PER_MINUTE = 60;
+/** The seconds until the webhook $1 may repeat the delivery $2; no row: it may now. */
+export const SECONDS_TO_REDELIVERY = statement({ seconds: column.real() })`
+  select extract(epoch from redelivered_at + interval '1 minute' - now())::float8 as seconds from (
+    select redelivered_at from webhook_delivery where webhook_id = $1 and id = $2 and redelivered_at > now() - interval '1 minute'
+    union all (select redelivered_at from webhook_delivery where webhook_id = $1 and redelivered_at > now() - interval '1 minute'
+      order by redelivered_at desc offset ${REDELIVERIES_PER_MINUTE - 1} limit 1)) as earlier
+  order by 1 desc limit 1`;
 
 /** The element of an array for a delivery, which has the place of its id in $1. */
 const elementOf = (array: string) => expression(`(${array})[array_position($1::text[], webhook_delivery.id)]`);

@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { apiEnumValue, snake } from './names.ts';
 import { defaultOf } from './parameters.ts';
+import { noteWord } from './words.ts';
 
 /** Maps a value. Callers do not pass null. */
 export type Mapper = (value: unknown) => unknown;
@@ -20,10 +21,10 @@ export const isRecord = (value: unknown): value is Members =>
 /** The most entries of a list in an input. */
 export const ENTRIES_MAX = 100;
 
-/** GraphQL accepts a single value as a list of one. A list that is too long becomes an object, which GraphQL refuses. */
+/** A single value is a list of one, as in GraphQL. A list that is too long becomes an object, which GraphQL refuses. */
 function listMapper(map: Mapper = (value) => value): Mapper {
   return (value) => {
-    if (!Array.isArray(value)) return map(value);
+    if (!Array.isArray(value)) return [map(value)];
     return value.length > ENTRIES_MAX ? {} : value.map((item) => (item === null ? item : map(item)));
   };
 }
@@ -94,6 +95,7 @@ export function aliasing(type: GraphQLInputObjectType): ((body: Members) => void
       if (!Object.hasOwn(body, alias) || Object.hasOwn(body, field)) continue;
       body[field] = body[alias];
       delete body[alias];
+      noteWord(body, field, alias);
     }
   };
 }

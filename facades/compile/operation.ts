@@ -10,6 +10,8 @@ export interface Http {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   status: 'LIVE' | 'PLANNED';
+  /** The feature of the configuration that makes a planned endpoint live. */
+  feature?: string;
   maxAgeSeconds?: number;
   /** For so long, callers share an answer, which depends on nothing of them but whether they have a credential. */
   sharedSeconds?: number;

@@ -50,6 +50,15 @@ export function readOperations(schema: GraphQLSchema, folder?: string): readonly
   return operations;
 }
 
+/** The operations of an installation that serves these announced ones. */
+export const withFeatures = (operations: readonly Operation[], features: ReadonlySet<string>): readonly Operation[] =>
+  operations.map((operation) => {
+    const { http } = operation;
+    return http?.feature && features.has(http.feature)
+      ? { ...operation, http: { ...http, status: 'LIVE' } }
+      : operation;
+  });
+
 function readFolder(schema: GraphQLSchema, folder: string): Operation[] {
   const annotated = extendSchema(schema, parse(readFileSync(join(OPERATIONS, DIRECTIVES), 'utf8')));
   const all = concatAST(documents(folder));

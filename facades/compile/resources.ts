@@ -17,7 +17,7 @@ import type { Operation } from './operation.ts';
 import { answerOf } from './outputs.ts';
 
 /** The fragment of each type of resource that events concern. */
-const FRAGMENTS = {
+export const FRAGMENTS = {
   server: 'Server',
   topup: 'TopUp',
   api_key: 'ApiKey',

@@ -25,6 +25,7 @@ import { snake } from './names.ts';
 import type { Operation } from './operation.ts';
 import { wholePage } from './outputs.ts';
 import { type Run, sharing } from './sharing.ts';
+import { inTheirWords } from './words.ts';
 
 export type Values = Record<string, unknown>;
 export type { Run };
@@ -84,8 +85,13 @@ export function runner(operation: Operation, refuse: Refuse): Run {
     if (unalias && isRecord(body)) unalias(body);
     const variables = toVariables(values, body);
     const { data, errors } = await execute(variables, context);
-    if (data === undefined) throw refuse(values, body, () => graphqlErrors(operation, variables));
-    if (errors) throw named(operation, values, errors.find(apiErrorOf) ?? errors[0]!);
+    if (data === undefined)
+      throw inTheirWords(
+        refuse(values, body, () => graphqlErrors(operation, variables)),
+        values,
+        body,
+      );
+    if (errors) throw inTheirWords(named(operation, values, errors.find(apiErrorOf) ?? errors[0]!), values, body);
     const result = answerIn(data as Values);
     if (result === null || result === undefined) throw noSuch(operation, values);
     const mapped = toApi ? toApi(result) : result;

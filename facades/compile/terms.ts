@@ -19,9 +19,13 @@ const endpointOf = ({ name, http }: Operation): string => (http ? `${http.method
 /** Shows operations as endpoints: `POST /v1/billing/topups`. */
 export const restTerms = (operations: readonly Operation[]): Terms => termsOf(operations, endpointOf);
 
-/** Shows operations as tools: `create_topup`. An operation without a tool is an endpoint. */
+/** Shows operations as tools: `create_topup`. One without a tool is the tool of the same field, or else an endpoint. */
 export const toolTerms = (operations: readonly Operation[]): Terms =>
-  termsOf(operations, (operation) => operation.tool?.name ?? endpointOf(operation));
+  termsOf(operations, (operation) => {
+    const [field] = operation.answer.path;
+    const alike = operations.find(({ tool, answer }) => tool && answer.path[0] === field);
+    return operation.tool?.name ?? alike?.tool?.name ?? endpointOf(operation);
+  });
 
 /** Shows operations by their names. */
 export const plainTerms: Terms = termsOf([], () => '');

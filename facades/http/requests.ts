@@ -6,11 +6,12 @@ import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
 import { snake } from '../compile/names.ts';
-import { meant } from '../compile/synonyms.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Parameter } from '../compile/parameters.ts';
 import type { Caller, Values } from '../compile/run.ts';
 import { STYLES } from '../compile/styles.ts';
+import { meant } from '../compile/synonyms.ts';
+import { meantByWord, noteWord, refuseBoth } from '../compile/words.ts';
 
 /** Reads the parameters by variable. @throws ApiError not_found or invalid_query */
 export function parameterReader({ parameters, http }: Operation): (request: FastifyRequest) => Values {
@@ -29,10 +30,14 @@ export function parameterReader({ parameters, http }: Operation): (request: Fast
       values[variable] = decode(text);
     }
     const query = request.query as Record<string, string | string[]>;
-    for (const name in query) {
-      const parameter = inQuery.get(name);
-      if (parameter) values[parameter.variable] = parameter.decode(query[name]!);
-      else if (!lenient) throw unknownParameters(query, [...inQuery.keys()]);
+    for (const word in query) {
+      const name = meantByWord(word, inQuery);
+      if (name !== undefined) {
+        const { variable, decode } = inQuery.get(name)!;
+        refuseBoth(query, word, name, 'invalid_query');
+        values[variable] = decode(query[word]!);
+        if (word !== name) noteWord(values, name, word);
+      } else if (!lenient) throw unknownParameters(query, [...inQuery.keys()]);
     }
     for (const { header, variable, decode } of inHeaders) {
       const text = request.headers[header!.toLowerCase()];

@@ -83,9 +83,13 @@ const forModel = (schema: JsonSchema): JsonSchema =>
     schema,
     (keyword, value) =>
       IGNORED.test(keyword) ||
+      (keyword === 'anyOf' && (value as JsonSchema[]).every(hasOnlyFormat)) ||
       (keyword === 'format' && /^int/.test(String(value))) ||
       (/^(min|max)/.test(keyword) && typeof value === 'number' && Math.abs(value) > LARGE),
   );
+
+/** Whether it is one of several formats. The description names them. */
+const hasOnlyFormat = (schema: JsonSchema): boolean => Object.keys(schema).join() === 'format';
 
 function pruned(schema: JsonSchema, drops: (keyword: string, value: unknown) => boolean): JsonSchema {
   return Object.fromEntries(

@@ -6,6 +6,7 @@ import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
 import { jsonOf } from '../compile/sharing.ts';
+import { meantByWord, noteWord, refuseBoth } from '../compile/words.ts';
 import type { ErrorResponder } from '../http/errors.ts';
 import { KEY_SCHEMA, type Once, runnerOnce } from '../http/idempotency.ts';
 import { checkJson } from '../http/json.ts';
@@ -167,10 +168,15 @@ function splitter(operation: Operation, check: ReturnType<typeof checker>) {
   return (args: Values): { values: Values; body: Values | undefined } => {
     const values: Values = { ...defaults };
     const body: Values = {};
-    for (const [name, value] of Object.entries(args)) {
+    for (const [word, value] of Object.entries(args)) {
+      const name = meantByWord(word, variables) ?? word;
       const variable = variables.get(name);
-      if (!variable) body[name] = value;
-      else if (value !== null) values[variable] = value;
+      if (!variable) body[word] = value;
+      else if (value !== null) {
+        refuseBoth(args, word, name, 'validation_failed');
+        values[variable] = value;
+        if (word !== name) noteWord(values, name, word);
+      }
     }
     if (!input && Object.keys(body).length) throw refusal(check(args));
     return { values, body: input && (input.required || Object.keys(body).length) ? body : undefined };

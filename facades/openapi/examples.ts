@@ -15,10 +15,12 @@ import {
   isRequiredInputField,
   type SelectionSetNode,
 } from 'graphql';
+import { schema } from '../../schema/index.ts';
 import { apiEnumValue, snake } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { wholePage } from '../compile/outputs.ts';
 import type { Input, Parameter } from '../compile/parameters.ts';
+import { FRAGMENTS } from '../compile/resources.ts';
 import { directiveOn, type Fragments, fieldsOf, possibleTypes } from '../compile/selection.ts';
 
 type Members = Record<string, unknown>;
@@ -37,6 +39,17 @@ export function answerExample(operation: Operation): unknown {
   const { type, sets, node, page } = operation.answer;
   const example = outputExample(operation, type, sets, node && stated(node));
   return page ? wholePage(example) : example;
+}
+
+/** A function that returns the example of a type of resource; undefined for one without a fragment. */
+export function resourceExamples(operations: readonly Operation[]): (resource: string) => object | undefined {
+  const fragments = new Map(operations.flatMap((operation) => [...operation.fragments]));
+  return (resource) => {
+    const fragment = fragments.get(FRAGMENTS[resource as keyof typeof FRAGMENTS]);
+    if (!fragment) return undefined;
+    const type = schema.getType(fragment.typeCondition.name.value) as GraphQLOutputType;
+    return outputExample({ schema, fragments }, type, [fragment.selectionSet], undefined) as object;
+  };
 }
 
 const stated = (node: Parameters<typeof directiveOn>[0]): unknown => directiveOn(node, 'example')?.value;

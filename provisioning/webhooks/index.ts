@@ -4,13 +4,14 @@ import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { startTask } from '../../entities/tasks/start.ts';
+import type { ToldEvent } from '../../entities/webhooks/events.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { HostPlaces } from '../outbound/host-places.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { type DeliveryOptions, webhookProcess } from './deliver.ts';
-import type { RenderResource } from './message.ts';
+import { type ExampleOf, exampleOfEvent, type RenderResource } from './message.ts';
 import { PUBLIC_EVENT_LANE, PUBLIC_EVENT_PROCESS, publicEventProcess, publicEventTask } from './public-events.ts';
 import { enableWebhook, wakeWebhook } from './resume.ts';
 import { WEBHOOK_RETENTION_PROCESS, webhookRetentionProcess } from './retention.ts';
@@ -18,7 +19,7 @@ import { WEBHOOK_SWEEP_PROCESS, webhookSweepProcess } from './sweep.ts';
 import { testWebhook, type WebhookTest } from './test.ts';
 
 export { newWebhookSecret } from './sign.ts';
-export type { RenderResource, WebhookTest };
+export type { ExampleOf, RenderResource, WebhookTest };
 
 /** Half of the tasks that a worker runs at once. */
 const HOST_TASKS_MAX = 64;
@@ -28,7 +29,10 @@ export class Webhooks implements WorkerPart {
   readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 }, [PUBLIC_EVENT_LANE]: 1 };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
-  constructor(options: Omit<DeliveryOptions, 'hosts'>) {
+  readonly #exampleOf: ExampleOf;
+
+  constructor({ exampleOf, ...options }: Omit<DeliveryOptions, 'hosts'> & { exampleOf: ExampleOf }) {
+    this.#exampleOf = exampleOf;
     this.#options = { ...options, hosts: new HostPlaces(HOST_TASKS_MAX) };
   }
 
@@ -64,6 +68,11 @@ export class Webhooks implements WorkerPart {
   /** Sends `webhook.test` now and waits for the answer, ten seconds at most. */
   test(webhook: Webhook, actor: Actor): Promise<WebhookTest> {
     return testWebhook(this.#options, webhook, actor);
+  }
+
+  /** An example of the message of an event. */
+  example(type: EventType, told: ToldEvent): object {
+    return exampleOfEvent(type, told, this.#exampleOf);
   }
 
   /** Starts the task that ends a webhook with an expiry. */

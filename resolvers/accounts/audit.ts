@@ -4,6 +4,7 @@ import {
   type AuditEntry,
   LIST_AUDIT_ENTRIES,
   LIST_ENTRIES_OF_ACTION,
+  LIST_ENTRIES_OF_ACTIONS,
   OPERATOR_ACCOUNT,
 } from '../../entities/history/audit.ts';
 import { idBounds } from '../../entities/ids.ts';
@@ -13,7 +14,7 @@ import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts'
 export interface AuditFilter {
   /** An account, if the operator asks. Absent: the caller's own log. */
   accountId?: string | null | undefined;
-  action?: string | null | undefined;
+  action?: readonly string[] | null | undefined;
   since?: Date | null | undefined;
   /** Exclusive. */
   until?: Date | null | undefined;
@@ -28,9 +29,10 @@ export async function listAudit(
   const { viewer } = context;
   const accountId = viewer?.kind === 'operator' ? (asked ?? OPERATOR_ACCOUNT) : accountOf(context);
   if (asked && asked !== accountId) throw new ApiError('not_found');
-  const { action = null, since = null, until = null } = filter;
+  const { since = null, until = null } = filter;
+  const action = filter.action?.length ? [...new Set(filter.action)] : null;
   if (since && until && since >= until) {
-    const message = 'until must be later than since.';
+    const message = 'until must be later than the beginning of the range.';
     throw new ApiError('invalid_query', message, { errors: [{ field: 'until', code: 'out_of_range', message }] });
   }
   const filters = { action, since, until, ...(asked && { asked }) };
@@ -46,6 +48,8 @@ export async function listAudit(
   ];
   const rows = await (action === null
     ? LIST_AUDIT_ENTRIES.all(context.db, parameters)
-    : LIST_ENTRIES_OF_ACTION.all(context.db, [...parameters, action]));
+    : action.length === 1
+      ? LIST_ENTRIES_OF_ACTION.all(context.db, [...parameters, action[0]])
+      : LIST_ENTRIES_OF_ACTIONS.all(context.db, [...parameters, action]));
   return pageFrom(rows, request, filters);
 }

@@ -27,7 +27,7 @@ export const balanceOf = async ({ db }: Context, { id }: Account): Promise<Balan
 
 /** The servers of an account, newest first, without deleted ones. */
 export const serversOf = ({ db }: Context, { id }: Account): Promise<ShownServer[]> =>
-  LIST_SERVERS.all(db, [RECENT_MAX, id, null, null, null, null, [], []]);
+  LIST_SERVERS.all(db, [RECENT_MAX, id, null, null, null, null, [], [], null, null]);
 
 export const casesOf = (context: Context, { id }: Account) => listCases(context, { accountId: id }, RECENT_MAX);
 

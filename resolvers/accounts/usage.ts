@@ -19,6 +19,10 @@ export interface Usage extends Page<UsageItem> {
   to: Date;
   /** The sum of the whole range, not only of the page. */
   totalMicros: bigint;
+  /** The parts of the sum: top-ups and bonuses, less what was spent, and adjustments by the operator. */
+  toppedUpMicros: bigint;
+  spentMicros: bigint;
+  adjustedMicros: bigint;
 }
 
 /** Days in UTC, inclusive. */
@@ -47,8 +51,9 @@ export function rangeOf(days: DayRange, now: Date): { from: Date; to: Date } {
   const from = days.from ?? new Date(Date.UTC(lastDay.getUTCFullYear(), lastDay.getUTCMonth(), 1));
   const refuse = (message: string) =>
     new ApiError('invalid_query', message, { errors: [{ field: 'to', code: 'out_of_range', message }] });
-  if (from > lastDay) throw refuse('to must not be before from.');
+  if (from > lastDay) throw refuse('to must not be before the beginning of the range.');
   const longest = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + MONTHS_MAX, from.getUTCDate());
-  if (lastDay.getTime() >= longest) throw refuse(`from and to must be at most ${MONTHS_MAX} months apart.`);
+  if (lastDay.getTime() >= longest)
+    throw refuse(`to must be at most ${MONTHS_MAX} months after the beginning of the range.`);
   return { from, to: new Date(lastDay.getTime() + DAY_MS - 1) };
 }

@@ -1,4 +1,5 @@
 /** Top-ups. */
+import { And, In, LessThan, MoreThanOrEqual } from 'typeorm';
 import { find, insert } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
@@ -20,12 +21,13 @@ import { lockOwnAccount } from '../accounts/account.ts';
 import { keptForLogins } from '../accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from '../context.ts';
 import { found, limitReached } from '../errors.ts';
-import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
+import { type Made, type Page, type PageRequest, pageOfAccount, requireRange } from '../pages.ts';
 import { type CoinView, findCoin } from './coins.ts';
 import { type PaymentHeaders, type Sale, signedPayment } from './sale.ts';
 import { demandPayment, pay } from './x402.ts';
 
 export { TOP_UP_MAX_USD, TOP_UP_MIN_USD, TOP_UP_STATUSES } from '../../entities/payments/top-up.ts';
+
 import { CustomerTurns } from '../../entities/turns.ts';
 
 /**
@@ -238,7 +240,21 @@ export async function cancelTopUp(context: Context, orderNumber: string): Promis
 export function listTopUps(
   context: Context,
   request: PageRequest,
-  status: TopUpStatus | null | undefined,
+  filter: Made & { status?: readonly TopUpStatus[] | null | undefined },
 ): Promise<Page<TopUp>> {
-  return pageOfAccount(context, TopUp, request, status ? { status } : {});
+  requireRange(filter);
+  const { status, createdSince, createdUntil, sort } = filter;
+  const times = [
+    ...(createdSince ? [MoreThanOrEqual(createdSince)] : []),
+    ...(createdUntil ? [LessThan(createdUntil)] : []),
+  ];
+  return pageOfAccount(
+    context,
+    TopUp,
+    { ...request, ascending: sort === 'created_at' },
+    {
+      ...(status?.length && { status: status.length > 1 ? In([...new Set(status)]) : status[0]! }),
+      ...(times.length && { createdAt: And(...times) }),
+    },
+  );
 }

@@ -1,14 +1,14 @@
 /** Reads one server, waits for its status, or reads a page of servers. */
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import { FIND_SERVER, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
+import { FIND_SERVER, LIST_OLDEST_SERVERS, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
 import { requireOpen, type WhileSuspended } from '../accounts/account.ts';
 import { onCredentialEnd } from '../accounts/auth/credential-end.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { sharedRead } from '../one-read.ts';
-import { afterCursor, type Page, type PageRequest, pageFrom } from '../pages.ts';
+import { afterCursor, type Made, type Page, type PageRequest, pageFrom, requireRange } from '../pages.ts';
 
 export { SERVER_STATUSES, STABLE } from '../../entities/servers/server.ts';
 
@@ -71,29 +71,34 @@ export async function waitForServer(
   }
 }
 
-export interface ServerFilter {
+export interface ServerFilter extends Made {
   status?: ServerStatus[] | null | undefined;
-  region?: string | null | undefined;
+  region?: readonly string[] | null | undefined;
   hostname?: string | null | undefined;
   /** `k=v,k2!=v`: all terms must hold. A missing label differs from every value. */
   labelSelector?: string | null | undefined;
 }
 
-/** A page of the caller's servers, newest first, without deleted ones. The operator sees those of all accounts. */
+/** A page of the caller's servers, without deleted ones. The operator sees those of all accounts. */
 export async function listServers(
   { db, viewer }: Context,
   request: PageRequest,
   filter: ServerFilter,
 ): Promise<Page<ShownServer>> {
+  requireRange(filter);
   const { status = null, region = null, hostname = null, labelSelector = null } = filter;
-  const filters = { status, region, hostname, ...(labelSelector && { labelSelector }) };
-  const after = afterCursor(request, filters);
+  const { createdSince = null, createdUntil = null, sort } = filter;
+  const times = { ...(createdSince && { createdSince }), ...(createdUntil && { createdUntil }) };
+  const filters = { status, region, hostname, ...(labelSelector && { labelSelector }), ...times };
+  const ascending = sort === 'created_at';
+  const page = { ...request, ascending };
+  const after = afterCursor(page, filters);
   const labels: Record<'=' | '!=', string[]> = { '=': [], '!=': [] };
   for (const term of labelSelector?.split(',') ?? []) {
     const [, key, operator, value] = /^(.*?)(!?=)(.*)$/s.exec(term)!;
     labels[operator as '=' | '!='].push(JSON.stringify({ [key!]: value }));
   }
-  const rows = await LIST_SERVERS.all(db, [
+  const rows = await (ascending ? LIST_OLDEST_SERVERS : LIST_SERVERS).all(db, [
     request.limit + 1,
     viewer!.accountId,
     after,
@@ -102,6 +107,8 @@ export async function listServers(
     hostname,
     labels['='],
     labels['!='],
+    createdSince,
+    createdUntil,
   ]);
-  return pageFrom(rows, request, filters);
+  return pageFrom(rows, page, filters);
 }

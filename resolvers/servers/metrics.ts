@@ -35,7 +35,7 @@ export async function findMetrics(context: Context, orderNumber: string, range: 
   const to = range.to ?? now;
   const from = range.from ?? new Date(to.getTime() - HOUR_MS);
   if (from > to) {
-    const message = 'from must not be later than to.';
+    const message = 'from must not be later than the end of the range.';
     throw new ApiError('invalid_query', message, { errors: [{ field: 'from', code: 'out_of_range', message }] });
   }
   const step = range.step ?? (now.getTime() - from.getTime() > MINUTES_MS ? 'HOUR' : 'MINUTE');

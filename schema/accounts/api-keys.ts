@@ -69,7 +69,7 @@ builder.queryFields((t) => ({
     description: 'The API keys of the account, newest first.',
     args: {
       ...pageArgs(),
-      status: t.arg({ type: ApiKeyStatus, description: 'Only keys in this state.' }),
+      status: t.arg({ type: [ApiKeyStatus], description: 'Only keys in these states.' }),
     },
     resolve: (_, filter, context) => listApiKeys(context, filter),
   }),

@@ -76,11 +76,11 @@ builder.queryFields((t) => ({
           'For the operator: the log of this account. Absent: the own log, which is `operator` for the operator.',
       }),
       action: t.arg({
-        type: 'AuditAction',
-        description: 'Only this action: api.request or the type of an event. An unknown action has no entries.',
+        type: ['AuditAction'],
+        description: 'Only these actions: api.request, or the type of an event. An unknown action has no entries.',
       }),
-      since: t.arg({ type: 'DateTime', description: 'Only entries of this time or later.' }),
-      until: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
+      since: t.arg({ type: 'RangeStart', description: 'Only entries of this day or time, or later.' }),
+      until: t.arg({ type: 'RangeEnd', description: 'Only entries before this time, or to this day.' }),
     },
     resolve: (_, { accountId, action, since, until, ...page }, context) =>
       listAudit(context, page, { accountId, action, since, until }),

@@ -2,14 +2,18 @@
 import { changePassword, type PasswordChanged } from '../../resolvers/accounts/auth/change-password.ts';
 import { type AwaitsCode, login, loginTotp } from '../../resolvers/accounts/auth/login.ts';
 import type { LoggedIn } from '../../resolvers/accounts/auth/session.ts';
-import { register } from '../../resolvers/accounts/register.ts';
+import { type Registered, register } from '../../resolvers/accounts/register.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { AccountType } from './account.ts';
 import { TokenPairType } from './sessions.ts';
 
-const Registration = objectType<LoggedIn>('Registration', 'A new account, and its first tokens.', (t) => ({
+const Registration = objectType<Registered>('Registration', 'A new account, and its first tokens.', (t) => ({
   account: t.expose('account', { type: AccountType }),
   tokens: t.expose('tokens', { type: TokenPairType }),
+  recoveryCodes: t.exposeStringList('recoveryCodes', {
+    nullable: true,
+    description: 'Codes that replace a lost password, if you asked for them. The service shows them only here.',
+  }),
 }));
 
 const AuthResult = objectType<Partial<LoggedIn & AwaitsCode>>(
@@ -64,6 +68,7 @@ const RegisterInput = inputType('RegisterInput', (t) => ({
     type: 'ProofOfWork',
     description: 'After proof_of_work_required (SHA-256). Onion services always ask.',
   }),
+  recoveryCodes: t.boolean({ description: 'True: answers codes that replace a lost password.' }),
 }));
 const LoginInput = inputType('LoginInput', (t) => ({
   email: t.field({ type: 'Email', required: true }),

@@ -27,6 +27,15 @@ const UsageType = objectType<Usage>('Usage', 'The changes of the balance in a ra
   from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
   to: t.expose('to', { type: 'DateTime', description: 'The end of the range: the last millisecond of a day.' }),
   totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The sum of the whole range, not only of the page.' }),
+  spentUsd: t.expose('spentMicros', {
+    type: 'Usd',
+    description: 'The cost of the range: orders, renewals and traffic, less refunds. Negative if refunds were more.',
+  }),
+  toppedUpUsd: t.expose('toppedUpMicros', { type: 'Usd', description: 'The top-ups and bonuses of the range.' }),
+  adjustedUsd: t.expose('adjustedMicros', {
+    type: 'Usd',
+    description: 'The adjustments of the range. total_usd is topped_up_usd - spent_usd + adjusted_usd.',
+  }),
   data: t.expose('data', { type: [UsageItemType] }),
   nextCursor: t.exposeString('nextCursor', {
     nullable: true,

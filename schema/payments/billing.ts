@@ -13,7 +13,7 @@ import {
 import { type CoinView, listCoins, updateCoin } from '../../resolvers/payments/coins.ts';
 import { watchTopUps } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
-import { listOf, pageArgs, pageOf } from '../pages.ts';
+import { listOf, madeArgs, pageArgs, pageOf } from '../pages.ts';
 import { paymentArgs } from './x402.ts';
 
 const CoinType = objectType<CoinView>('Coin', 'A coin that the service accepts.', (t) => ({
@@ -112,8 +112,12 @@ builder.queryFields((t) => ({
     type: TopUpPage,
     scope: 'read',
     description: 'The top-ups of the account, newest first.',
-    args: { ...pageArgs(), status: t.arg({ type: TopUpStatus, description: 'Only top-ups in this state.' }) },
-    resolve: (_, { status, ...page }, context) => listTopUps(context, page, status),
+    args: {
+      ...pageArgs(),
+      ...madeArgs(),
+      status: t.arg({ type: [TopUpStatus], description: 'Only top-ups in these states.' }),
+    },
+    resolve: (_, { limit, cursor, ...filter }, context) => listTopUps(context, { limit, cursor }, filter),
   }),
 }));
 

@@ -45,8 +45,8 @@ builder.queryFields((t) => ({
     description: 'CPU, memory, disk and network of a server.',
     args: {
       orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }),
-      from: t.arg({ type: 'DateTime', description: 'The first time. Default: an hour before the last.' }),
-      to: t.arg({ type: 'DateTime', description: 'The last time. Default: now.' }),
+      from: t.arg({ type: 'RangeStart', description: 'The first time. Default: an hour before the last.' }),
+      to: t.arg({ type: 'RangeEnd', description: 'The last time. Default: now.' }),
       step: t.arg({
         type: MetricStep,
         description: 'Minutes are kept for a day, hours for 60 days. Default: minutes, if from is within a day.',

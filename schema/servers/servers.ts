@@ -7,7 +7,7 @@ import { type OrderedServer, orderServer } from '../../resolvers/servers/order.t
 import { type ServerEvent, watchServers } from '../../resolvers/subscriptions.ts';
 import { builder, enumType, inputType, objectType } from '../builder.ts';
 import { CatalogItemType, loadOffer } from '../catalog/catalog.ts';
-import { pageArgs, pageOf } from '../pages.ts';
+import { madeArgs, pageArgs, pageOf } from '../pages.ts';
 
 export const ServerStatus = enumType(
   'ServerStatus',
@@ -164,7 +164,8 @@ builder.queryFields((t) => ({
     args: {
       ...pageArgs(),
       status: t.arg({ type: [ServerStatus], description: 'Only servers with one of these statuses.' }),
-      region: t.arg({ type: 'Code', description: 'Only servers at this bastion.' }),
+      ...madeArgs(),
+      region: t.arg({ type: ['Code'], description: 'Only servers at these bastions.' }),
       hostname: t.arg({ type: 'Hostname', description: 'Only servers with this hostname.' }),
       labelSelector: t.arg({ type: 'LabelSelector', description: 'Only servers with these labels: k=v,k2!=v.' }),
     },

@@ -55,6 +55,8 @@ describe('Usage', () => {
     expect(topup).toMatchObject({ hours: null, service_code: null, order_number: expect.stringMatching(/^TOP-/) });
     expect(topup.from).toBe(topup.to);
     expect(body.total_usd).toBeCloseTo(await balance(), 6);
+    expect(body).toMatchObject({ topped_up_usd: 102, adjusted_usd: 0 });
+    expect(body.spent_usd).toBeCloseTo(6 - refund.amount_usd, 6);
     expect(body).toMatchObject({ next_cursor: null, has_more: false });
   });
 
@@ -66,6 +68,9 @@ describe('Usage', () => {
       from: `${today.slice(0, 8)}01T00:00:00.000Z`,
       to: `${today}T23:59:59.999Z`,
       total_usd: 0,
+      spent_usd: 0,
+      topped_up_usd: 0,
+      adjusted_usd: 0,
       data: [],
       next_cursor: null,
       has_more: false,
@@ -145,7 +150,7 @@ describe('Usage', () => {
     'from=2026-1-1',
     'from=0000-01-01',
     'from=9999-01-01',
-    'from=2026-01-01T00:00:00Z',
+    'from=2026-01-01T00:00',
     'from=',
     'from=%00',
     'to=2026-00-01',

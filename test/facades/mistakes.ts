@@ -119,7 +119,7 @@ export const MISTAKES: readonly Mistake[] = [
   ...['yesterday', '24.12.2026', '2026-13-01', '12/24/2026'].map(
     (day): Mistake => ['GetUsage', { from: day }, 'from', 'RFC 3339', '2026-'],
   ),
-  ...['yesterday', '2026-01-01', '1735689600'].map(
+  ...['yesterday', '2026-01', '1735689600'].map(
     (time): Mistake => ['GetAuditLog', { since: time }, 'since', 'RFC 3339', '2026-'],
   ),
   ...['up', 'active', 'on', 'Running'].map(

@@ -20,6 +20,8 @@ const BEYOND: EventType[] = [
     'oauth_client.secret_rotated',
     'account.credentials_revoked',
     'account.password_reset',
+    'account.updated',
+    'account.recovered',
     'account.totp_reset',
     'coin.updated',
     'host.updated',
@@ -77,6 +79,18 @@ it('each kind of event has a test', () => {
   expect(EVENT_TYPES.filter((type) => !CAUSES[type] && !OPERATOR_CAUSES[type] && !BEYOND.includes(type))).toEqual([]);
 });
 
+interface Body {
+  data: { object: object };
+}
+/** The example of an event in the list of events. */
+async function exampleOf(type: string): Promise<Body> {
+  const { data } = (await owner.rest('GET', '/v1/webhooks/events')).body;
+  return data.find((one: { type: string }) => one.type === type).example;
+}
+/** Only things of credentials that expire show when. */
+const isAlways = (name: string) => name !== 'expires_at';
+const namesIn = (body: Body) => [Object.keys(body), Object.keys(body.data.object).filter(isAlways).sort()];
+
 /** Waits for the message of an event that was absent before its cause. */
 const told = (received: Received[], known: ReadonlySet<Received>, type: string, subject: string | undefined) =>
   eventually(async () =>
@@ -100,6 +114,7 @@ describe('The event', () => {
     const message = await told(receiver.received, known, type, subject);
     expect(verify(secret, message)).toEqual(message.body);
     expect(message.body).toMatchObject({ account_id: owner.id, data: { object: shows } });
+    expect(namesIn(message.body), 'as the list of events shows it').toEqual(namesIn(await exampleOf(type)));
 
     const events = await db.query<{ accountId: string; subject: string; createdAt: Date }>(
       `select account_id as "accountId", subject, created_at as "createdAt" from event where id = $1 and type = $2`,

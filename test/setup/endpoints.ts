@@ -72,6 +72,9 @@ export const EXTENSIONS: Endpoint[] = [
   ['POST', '/v1/oauth/introspect', 'public', 'LIVE'],
   ['GET', '/v1/transparency/audit-digest', 'public', 'LIVE'],
   ['GET', '/v1/servers/{order_number}/metrics', 'read', 'LIVE'],
+  ['GET', '/v1/webhooks/events', 'public', 'LIVE'],
+  ['GET', '/v1/webhooks/{id}/deliveries', 'read', 'LIVE'],
+  ['POST', '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', 'full', 'LIVE'],
   ['POST', '/v1/webhooks/{id}/rotate-secret', 'full', 'LIVE'],
 ];
 

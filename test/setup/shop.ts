@@ -200,6 +200,7 @@ export const contextOf = ({ db, provisioning }: Pick<Shop, 'db' | 'provisioning'
   registrations: { perMinute: 1_000_000, proofBits: 1 },
   operatorLimitMicros: 0n,
   backupDaysMax: 7,
+  features: new Set(),
   security: new SecurityLog(db, async () => {}),
   countUnpaid: async () => {},
   address: null,

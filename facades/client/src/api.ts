@@ -749,14 +749,18 @@ export type Receipt = {
 };
 
 export type RecoverInput = {
-  /** Second step: the challenge. */
+  /** The challenge_id of the challenge that you answer. */
   challenge_id?: string;
-  /** Second step: the decrypted challenge. */
+  /** The decrypted challenge. */
   challenge_response?: string;
-  /** First step: the email of the account. */
+  /** The email of the account. Alone, it asks for a challenge. */
   email?: string;
-  /** Second step: the new password. */
+  /** The new password: 8 to 128 characters. */
   new_password?: string;
+  /** An unused recovery code, with the email in place of a challenge. */
+  recovery_code?: string;
+  /** With a recovery_code, if the account has two-factor authentication. */
+  totp_code?: string;
 };
 
 export type RefreshTokensInput = {
@@ -778,6 +782,8 @@ export type RegisterInput = {
   password: string;
   /** After proof_of_work_required (SHA-256). Onion services always ask. */
   proof_of_work?: string;
+  /** True: answers codes that replace a lost password. */
+  recovery_codes?: boolean;
 };
 
 /** Client metadata (RFC 7591). The service ignores unknown members. */
@@ -1016,14 +1022,18 @@ export type TopUp = {
 };
 
 export type UpdateAccountInput = {
-  /** Needed for the email and the key. */
+  /** Needed for the email, the key and the recovery codes. */
   current_password?: string;
-  /** An email address. */
+  /** The new email, for login. */
   email?: string;
   /** How many days ahead renewals must be covered. */
   low_balance_alert_days?: number;
-  /** Armored; must be able to encrypt. */
+  /** An armored PGP key that can encrypt. It can recover the account. */
   pgp_public_key?: string;
+  /** True: replaces the recovery codes by new ones, which the answer shows once. */
+  recovery_codes?: boolean;
+  /** Needed for the same, if the account has two-factor authentication. */
+  totp_code?: string;
 };
 
 /** Any of the fields, and at most one operation: power_state, action or service_code. */
@@ -1176,6 +1186,12 @@ export interface Operations {
     to: string;
     /** The sum of the whole range, not only of the page. */
     total_usd: number;
+    /** The cost of the range: orders, renewals and traffic, less refunds. Negative if refunds were more. */
+    spent_usd: number;
+    /** The top-ups and bonuses of the range. */
+    topped_up_usd: number;
+    /** The adjustments of the range. total_usd is topped_up_usd - spent_usd + adjusted_usd. */
+    adjusted_usd: number;
     data: Array<UsageItem>;
     /** Send it as cursor to read the next page; null on the last page. */
     next_cursor: string | null;
@@ -1188,11 +1204,11 @@ export interface Operations {
     limit?: number;
     /** The previous next_cursor. */
     cursor?: string;
-    /** Only this action: api.request or the type of an event. An unknown action has no entries. */
-    action?: string;
-    /** Only entries of this time or later. */
+    /** Only these actions: api.request, or the type of an event. An unknown action has no entries. */
+    action?: Array<string>;
+    /** Only entries of this day or time, or later. */
     since?: string;
-    /** Only entries before this time. */
+    /** Only entries before this time, or to this day. */
     until?: string;
   }; answer: Page<AuditEntry> };
   /** Searches the directory of agents, newest first */
@@ -1248,9 +1264,13 @@ export interface Operations {
     password: string;
     /** After proof_of_work_required (SHA-256). Onion services always ask. */
     proof_of_work?: string;
+    /** True: answers codes that replace a lost password. */
+    recovery_codes?: boolean;
   }; answer: {
     account: Account;
     tokens: TokenPair;
+    /** Codes that replace a lost password, if you asked for them. The service shows them only here. */
+    recovery_codes?: Array<string>;
   } };
   /** Exchanges email and password for tokens */
   Login: { input: {
@@ -1400,8 +1420,8 @@ export interface Operations {
     limit?: number;
     /** The previous next_cursor. */
     cursor?: string;
-    /** Only keys in this state. */
-    status?: 'active' | 'expired' | 'revoked';
+    /** Only keys in these states. */
+    status?: Array<'active' | 'expired' | 'revoked'>;
   }; answer: Page<ApiKey> };
   /** Revokes an API key */
   RevokeApiKey: { input: {
@@ -1423,14 +1443,20 @@ export interface Operations {
     /** A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays. */
     crypto?: string;
   }; answer: TopUp };
-  /** Lists top-ups, newest first */
+  /** Lists top-ups, by default newest first */
   ListTopups: { input: {
     /** Entries of a page. */
     limit?: number;
     /** The previous next_cursor. */
     cursor?: string;
-    /** Only top-ups in this state. */
-    status?: 'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending';
+    /** Only top-ups in these states. */
+    status?: Array<'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending'>;
+    /** Only those of this day or time, or later. */
+    created_since?: string;
+    /** Only those before this time, or to this day. */
+    created_until?: string;
+    /** Default: the newest first. */
+    sort?: '-created_at' | 'created_at';
   }; answer: Page<TopUp> };
   /** Shows one top-up: its status, the received amount, and the address to pay */
   GetTopup: { input: {
@@ -1587,7 +1613,7 @@ export interface Operations {
     /** cloud-init user data. */
     user_data?: string;
   }; answer: OrderedServer | Quote };
-  /** Lists servers, newest first, without deleted ones */
+  /** Lists servers without deleted ones, by default newest first */
   ListServers: { input: {
     /** Entries of a page. */
     limit?: number;
@@ -1595,12 +1621,18 @@ export interface Operations {
     cursor?: string;
     /** Only servers with one of these statuses. */
     status?: Array<'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended'>;
-    /** Only servers at this bastion. */
-    region?: string;
+    /** Only servers at these bastions. */
+    region?: Array<string>;
     /** Only servers with this hostname. */
     hostname?: string;
     /** Only servers with these labels: k=v,k2!=v. */
     label_selector?: string;
+    /** Only those of this day or time, or later. */
+    created_since?: string;
+    /** Only those before this time, or to this day. */
+    created_until?: string;
+    /** Default: the newest first. */
+    sort?: '-created_at' | 'created_at';
   }; answer: Page<Server> };
   /** Shows one server */
   GetServer: { input: {
@@ -1958,6 +1990,33 @@ export interface Operations {
     /** When the secret before it stops signing. Null: it was revoked. */
     previous_secret_until: string | null;
   } };
+  /** Lists the events that a webhook can receive, each with an example of its message */
+  ListWebhookEvents: { input: Record<string, never>; answer: Page<{
+    /** Its name for event_filter, such as server.running. */
+    type: string;
+    /** The change, as a sentence. */
+    description: string;
+    /** The body of a message, with example values. */
+    example: unknown;
+  }> };
+  /** Lists the deliveries of a webhook in 30 days, newest first */
+  ListWebhookDeliveries: { input: {
+    /** Only deliveries to this webhook. */
+    id: string;
+    /** Entries of a page. */
+    limit?: number;
+    /** The previous next_cursor. */
+    cursor?: string;
+    /** Only deliveries in these states. */
+    status?: Array<'delivering' | 'failed' | 'pending' | 'retrying' | 'succeeded'>;
+  }; answer: Page<WebhookDelivery> };
+  /** Delivers an event again, once a minute at most */
+  RedeliverWebhook: { input: {
+    /** The id of its webhook. */
+    id: string;
+    /** The id of the delivery. */
+    delivery_id: string;
+  }; answer: WebhookDelivery };
 }
 
 /** How the SDK calls each operation. */
@@ -1985,7 +2044,7 @@ export const ENDPOINTS = {
   ListCoins: { method: 'GET', path: '/v1/billing/coins', query: [], hasBody: false, isKeyed: false },
   ListBonusTiers: { method: 'GET', path: '/v1/billing/bonus-tiers', query: [], hasBody: false, isKeyed: false },
   CreateTopup: { method: 'POST', path: '/v1/billing/topups', query: [], hasBody: true, isKeyed: true },
-  ListTopups: { method: 'GET', path: '/v1/billing/topups', query: ["limit","cursor","status"], hasBody: false, isKeyed: false },
+  ListTopups: { method: 'GET', path: '/v1/billing/topups', query: ["limit","cursor","status","created_since","created_until","sort"], hasBody: false, isKeyed: false },
   GetTopup: { method: 'GET', path: '/v1/billing/topups/{order_number}', query: [], hasBody: false, isKeyed: false },
   CancelTopup: { method: 'POST', path: '/v1/billing/topups/{order_number}/cancel', query: [], hasBody: false, isKeyed: true },
   GetReceipt: { method: 'GET', path: '/v1/billing/topups/{order_number}/receipt', query: [], hasBody: false, isKeyed: false },
@@ -2005,7 +2064,7 @@ export const ENDPOINTS = {
   RotateOauthClientSecret: { method: 'POST', path: '/v1/oauth/clients/{client_id}/rotate-secret', query: [], hasBody: true, isKeyed: true },
   DeleteOauthClient: { method: 'DELETE', path: '/v1/oauth/clients/{client_id}', query: [], hasBody: false, isKeyed: true },
   OrderServer: { method: 'POST', path: '/v1/servers', query: [], hasBody: true, isKeyed: true },
-  ListServers: { method: 'GET', path: '/v1/servers', query: ["limit","cursor","status","region","hostname","label_selector"], hasBody: false, isKeyed: false },
+  ListServers: { method: 'GET', path: '/v1/servers', query: ["limit","cursor","status","region","hostname","label_selector","created_since","created_until","sort"], hasBody: false, isKeyed: false },
   GetServer: { method: 'GET', path: '/v1/servers/{order_number}', query: ["wait_for","timeout"], hasBody: false, isKeyed: false },
   UpdateServer: { method: 'PATCH', path: '/v1/servers/{order_number}', query: [], hasBody: true, isKeyed: true },
   DeleteServer: { method: 'DELETE', path: '/v1/servers/{order_number}', query: [], hasBody: false, isKeyed: true },
@@ -2023,4 +2082,7 @@ export const ENDPOINTS = {
   DeleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{id}', query: [], hasBody: false, isKeyed: true },
   TestWebhook: { method: 'POST', path: '/v1/webhooks/{id}/test', query: [], hasBody: false, isKeyed: true },
   RotateWebhookSecret: { method: 'POST', path: '/v1/webhooks/{id}/rotate-secret', query: [], hasBody: true, isKeyed: true },
+  ListWebhookEvents: { method: 'GET', path: '/v1/webhooks/events', query: [], hasBody: false, isKeyed: false },
+  ListWebhookDeliveries: { method: 'GET', path: '/v1/webhooks/{id}/deliveries', query: ["limit","cursor","status"], hasBody: false, isKeyed: false },
+  RedeliverWebhook: { method: 'POST', path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver', query: [], hasBody: false, isKeyed: true },
 } as const;

@@ -64,7 +64,7 @@ export async function createApiKey(context: Context, given: NewApiKey): Promise<
 /** A scope string without repetitions. */
 const normalised = (scope: string) => [...new Set(scope.split(' '))].join(' ');
 
-export type ApiKeyFilter = PageRequest & { status?: ApiKey['status'] | null | undefined };
+export type ApiKeyFilter = PageRequest & { status?: readonly ApiKey['status'][] | null | undefined };
 
 export async function listApiKeys(context: Context, { status = null, ...page }: ApiKeyFilter): Promise<Page<ApiKey>> {
   const filters = { status };

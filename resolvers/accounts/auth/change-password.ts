@@ -1,5 +1,6 @@
 /** Checks and changes the password of an account. */
 import { Account } from '../../../entities/accounts/account.ts';
+import { DELETE_RECOVERY_CODES } from '../../../entities/accounts/recovery.ts';
 import { Totp } from '../../../entities/accounts/totp.ts';
 import { remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -28,7 +29,7 @@ export interface PasswordChange {
   currentPassword: string;
   newPassword: string;
   totpCode?: string | null | undefined;
-  /** EVERYTHING: also API keys, OAuth clients, and the secrets of webhooks, which are disabled. */
+  /** EVERYTHING: also API keys, OAuth clients, recovery codes, and the secrets of webhooks, which are disabled. */
   revoke: 'SESSIONS' | 'EVERYTHING';
 }
 
@@ -63,6 +64,8 @@ export async function changePassword(context: Context, change: PasswordChange): 
         await update(tx, Account, { id: accountId }, { passwordHash });
         const sessionsRevoked = await recordLoginChange(context, tx, accountId, 'password_changed');
         if (revoke === 'SESSIONS') return { sessionsRevoked };
+        // A thief who read the password may have made or read the codes, too.
+        await DELETE_RECOVERY_CODES.all(tx, [accountId]);
         const revoked = await revokeEverything(context, tx, accountId);
         return { ...revoked, sessionsRevoked: sessionsRevoked + revoked.sessionsRevoked };
       }),

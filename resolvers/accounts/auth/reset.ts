@@ -1,5 +1,6 @@
 /** Gives the owner of an account a new way in, for the operator. The proof of the owner stays as a note. */
 import { Account } from '../../../entities/accounts/account.ts';
+import { DELETE_RECOVERY_CODES } from '../../../entities/accounts/recovery.ts';
 import { Totp } from '../../../entities/accounts/totp.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -21,7 +22,7 @@ export interface PasswordReset {
 const PASSWORD_LENGTH = 20;
 
 /**
- * Gives an account a new password. All sessions end, and so does a setup of a second factor that was begun. API keys, OAuth
+ * Gives an account a new password. All sessions and recovery codes end, and so does a setup of a second factor that was begun. API keys, OAuth
  * clients and a second factor stay.
  * @param proof the evidence of the owner
  * @throws ApiError not_found, or validation_failed for an account without a password
@@ -38,6 +39,7 @@ export async function resetPassword(context: Context, id: string, proof: string)
       );
     await writeNote(tx, context, id, `Password reset. Proof: ${proof}`);
     if (!account.totpEnabled) await remove(tx, Totp, { accountId: id });
+    await DELETE_RECOVERY_CODES.all(tx, [id]);
     await update(tx, Account, { id }, { passwordHash });
     return { password, sessionsRevoked: await recordLoginChange(context, tx, id, 'password_reset') };
   });

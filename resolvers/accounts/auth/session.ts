@@ -37,7 +37,7 @@ export interface LoggedIn {
 }
 
 /** The origin of a session; `oauth:` precedes the id of the client. */
-export type SessionSource = 'register' | 'login' | `oauth:${string}`;
+export type SessionSource = 'register' | 'login' | 'recovery' | `oauth:${string}`;
 
 /** Finds the session of an access token or a refresh token. */
 export const findSession = (db: Queryable, kind: 'at' | 'rt', token: string): Promise<Session | undefined> =>

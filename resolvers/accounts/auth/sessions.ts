@@ -52,7 +52,13 @@ async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId:
 }
 
 /** A change of how the account logs in; its event has the same name. */
-type LoginChange = 'password_changed' | 'password_reset' | 'totp_enabled' | 'totp_disabled' | 'totp_reset';
+type LoginChange =
+  | 'password_changed'
+  | 'password_reset'
+  | 'recovered'
+  | 'totp_enabled'
+  | 'totp_disabled'
+  | 'totp_reset';
 
 /**
  * Records a change of how the account logs in. Ends the pending logins and all other sessions of the account, but no API
@@ -64,13 +70,14 @@ export async function recordLoginChange(
   tx: Transaction,
   accountId: string,
   change: LoginChange,
+  more: Record<string, unknown> = {},
 ): Promise<number> {
   await remove(tx, PendingLogin, { accountId });
   const open = await FIND_OPEN_SESSIONS.all(tx, [accountId]);
-  const ids = open.map(({ id }) => id).filter((id) => id !== context.viewer!.credentialId);
+  const ids = open.map(({ id }) => id).filter((id) => id !== context.viewer?.credentialId);
   const sessionsRevoked = await endSessions(tx, accountId, ids, change, actorOf(context));
   const happening = { type: `account.${change}`, actor: actorOf(context) } as const;
-  await record(tx, accountId, accountId, { ...happening, data: { sessionsRevoked } });
+  await record(tx, accountId, accountId, { ...happening, data: { ...more, sessionsRevoked } });
   return sessionsRevoked;
 }
 

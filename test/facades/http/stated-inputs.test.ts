@@ -109,7 +109,7 @@ describe('The action of the audit log', () => {
     expect(description).toMatch(/type of an event/);
     expect(description).toMatch(/unknown.*no entries/);
     for (const action of ['api.request', ...EVENT_TYPES, 'nothing.known'])
-      expect(ajv.validate(schema, action), action).toBe(true);
+      expect(ajv.validate(schema, [action]), action).toBe(true);
     const { status, body } = await account.rest('GET', `${LOG}?action=nothing.known`);
     expect([status, body.data]).toEqual([200, []]);
   });
@@ -117,7 +117,7 @@ describe('The action of the audit log', () => {
   it.each(['', 'server', 'Server.Created', 'server.created.now', `server.${'x'.repeat(60)}`])(
     'is not %j, and the refusal says what it is',
     async (action) => {
-      expect(ajv.validate(schema, action)).toBe(false);
+      expect(ajv.validate(schema, [action])).toBe(false);
       const { status, body } = await account.rest('GET', `${LOG}?action=${action}`);
       expect([status, body.code, body.errors[0].field]).toEqual([400, 'invalid_query', 'action']);
     },

@@ -1,0 +1,67 @@
+/** PGP keys of accounts: the check of a new one, and challenges that only its owner can read. */
+import type { Key } from 'openpgp';
+import { ApiError } from '../../../entities/errors.ts';
+
+/** The library is large, so that only its first use loads it. */
+const library = () => import('openpgp');
+
+/** A public key that can encrypt. */
+export interface PgpKey {
+  armored: string;
+  /** 40 hex digits or more, upper case. */
+  fingerprint: string;
+}
+
+const FIELD = 'pgp_public_key';
+const refusal = (code: 'invalid_public_key' | 'private_key_rejected' | 'key_too_weak', message: string) =>
+  new ApiError(code, message, { errors: [{ field: FIELD, code, message }] });
+
+/** Reads an armored public key. @throws ApiError invalid_public_key, private_key_rejected or key_too_weak */
+export async function readPgpKey(text: string): Promise<PgpKey> {
+  if (text.includes('PRIVATE KEY'))
+    throw refusal(
+      'private_key_rejected',
+      'pgp_public_key is a private key. Send the output of gpg --armor --export, and replace this key.',
+    );
+  const { readKey } = await library();
+  const key = await readKey({ armoredKey: text }).catch(() => {
+    throw refusal(
+      'invalid_public_key',
+      'pgp_public_key is no armored PGP key. Send the output of gpg --armor --export.',
+    );
+  });
+  if (key.isPrivate())
+    throw refusal('private_key_rejected', 'pgp_public_key is a private key. Send only the public one.');
+  await key.getEncryptionKey().catch((error: Error) => {
+    if (/bit|curve|secure/i.test(error.message))
+      throw refusal('key_too_weak', 'pgp_public_key is too weak to encrypt. Use 2048 bits or more.');
+    throw refusal(
+      'invalid_public_key',
+      'pgp_public_key cannot encrypt: it has expired, is revoked, or has no key for encryption.',
+    );
+  });
+  return { armored: key.armor(), fingerprint: key.getFingerprint().toUpperCase() };
+}
+
+/** A key without an owner, so that an unknown email gets a challenge, too. */
+let nobody: Promise<Key> | undefined;
+const nobodysKey = () =>
+  (nobody ??= library()
+    .then(({ generateKey }) => generateKey({ type: 'curve25519', userIDs: [{ name: 'nobody' }], format: 'object' }))
+    .then(({ publicKey }) => publicKey));
+
+/**
+ * Encrypts a text to the armored key, or to the key without an owner. The message does not name its key, so strangers do not
+ * learn which one it is.
+ */
+export async function encryptTo(armored: string | null, text: string): Promise<string> {
+  const { createMessage, encrypt, readKey } = await library();
+  const own = armored === null ? undefined : await readKey({ armoredKey: armored });
+  // A key may have expired since the account got it. Then every answer is wrong.
+  const usable = await own?.getEncryptionKey().then(
+    () => own,
+    () => undefined,
+  );
+  const message = await createMessage({ text });
+  return encrypt({ message, encryptionKeys: usable ?? (await nobodysKey()), wildcard: true, format: 'armored' });
+}

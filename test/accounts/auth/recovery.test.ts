@@ -1,0 +1,268 @@
+/** Changes of an account, and its recovery by PGP and by codes. The PGP keys are those of the real gpg. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
+import { totpCode } from '../../setup/totp.ts';
+
+const { anonymous, newAccount, db } = await startFreehold({
+  FEATURES: 'account-update,recovery',
+  LOGIN_FAILURES_MAX: '4',
+});
+const plain = await startFreehold();
+const NEW = 'a new heron on the roof';
+const RECOVER = '/v1/auth/recover';
+
+const home = mkdtempSync(join(tmpdir(), 'gpg-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+const gpg = (args: string[], input = ''): string =>
+  execFileSync('gpg', ['--homedir', home, '--batch', '--quiet', '--pinentry-mode', 'loopback', ...args], {
+    input,
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+function hasGpg(): boolean {
+  try {
+    return Boolean(gpg(['--version']));
+  } catch {
+    console.log('Skipped: recovery by PGP needs gpg (Debian: gnupg).');
+    return false;
+  }
+}
+afterAll(() => {
+  try {
+    execFileSync('gpgconf', ['--homedir', home, '--kill', 'all']);
+  } catch {
+    // There is no agent to end.
+  }
+});
+/** Makes a key pair of gpg, and returns its armored public part. */
+function gpgKey(name: string, algorithm: string, usage = 'default'): string {
+  gpg(['--passphrase', '', '--quick-generate-key', name, algorithm, usage, '1y']);
+  return gpg(['--armor', '--export', name]);
+}
+/** The message does not name its key. gpg tries all of them, and fails for each wrong one before the right one. */
+const decrypted = (message: string, name: string): string => gpg(['--try-secret-key', name, '--decrypt'], message);
+
+const change = (account: TestAccount, body: object) =>
+  account.rest('PATCH', '/v1/account', { current_password: account.password, ...body });
+const recover = (body: object) => anonymous('POST', RECOVER, body);
+const login = (email: string, password: string) => anonymous('POST', '/v1/auth/login', { email, password });
+/** Turns on the second factor. @returns its recovery codes */
+async function turnOnTotp(account: TestAccount): Promise<{ recoveryCodes: string[] }> {
+  const { body } = await account.rest('POST', '/v1/auth/totp/setup', { password: account.password });
+  const enabled = await account.rest('POST', '/v1/auth/totp/enable', { totp_code: totpCode(body.secret) });
+  return { recoveryCodes: enabled.body.recovery_codes };
+}
+const withCodes = async () => {
+  const account = await newAccount();
+  const { body } = await change(account, { recovery_codes: true });
+  return { account, codes: body.recovery_codes as string[] };
+};
+const eventsOf = async (account: TestAccount, type: string) =>
+  (
+    await db.query<{ data: object }>('select data from event where account_id = $1 and type = $2', [account.id, type])
+  ).map(({ data }) => data);
+
+describe('Without its feature', () => {
+  it('a change of the account and a recovery are planned, and registration makes no codes', async () => {
+    const account = await plain.newAccount();
+    for (const answer of [
+      await account.rest('PATCH', '/v1/account', { low_balance_alert_days: 3 }),
+      await plain.anonymous('POST', RECOVER, { email: account.email }),
+    ])
+      expect([answer.status, answer.body.code, answer.body.availability]).toEqual([404, 'endpoint_planned', 'PLANNED']);
+    const mutation = 'mutation { updateAccount(input: { lowBalanceAlertDays: 3 }) { account { id } } }';
+    expect((await account.graphql(mutation)).errors[0].extensions.code).toBe('endpoint_planned');
+    const body = { email: 'codes@example.org', password: 'a heron on the roof', recovery_codes: true };
+    const refused = await plain.anonymous('POST', '/v1/auth/register', body);
+    expect([refused.status, refused.body.errors[0].field]).toEqual([422, 'recovery_codes']);
+  });
+
+  it('the OpenAPI document says so, and with it that they are live', async () => {
+    const availability = async (client: typeof anonymous) => {
+      const { paths } = (await client('GET', '/v1/openapi.json')).body;
+      return [paths['/v1/account'].patch['x-availability'], paths[RECOVER].post['x-availability']];
+    };
+    expect(await availability(plain.anonymous)).toEqual(['PLANNED', 'PLANNED']);
+    expect(await availability(anonymous)).toEqual(['LIVE', 'LIVE']);
+  });
+});
+
+describe('A change of the account', () => {
+  it('sets the days of balance.low without the password', async () => {
+    const account = await newAccount();
+    const { status, body } = await account.rest('PATCH', '/v1/account', { low_balance_alert_days: 0 });
+    expect([status, body.low_balance_alert_days, 'recovery_codes' in body]).toEqual([200, 0, false]);
+    expect((await account.rest('GET', '/v1/account')).body.low_balance_alert_days).toBe(0);
+    expect(await eventsOf(account, 'account.updated')).toEqual([{ changed: ['low_balance_alert_days'] }]);
+  });
+
+  it('moves the login to another email, with the password', async () => {
+    const account = await newAccount();
+    const email = `new-${account.email}`;
+    const missing = await account.rest('PATCH', '/v1/account', { email });
+    expect([missing.status, missing.body.errors[0].field]).toEqual([422, 'current_password']);
+    const wrong = await account.rest('PATCH', '/v1/account', { email, current_password: 'wrong password' });
+    expect(wrong.body.code).toBe('wrong_password');
+    expect((await change(account, { email: (await newAccount()).email })).body.code).toBe('email_taken');
+    expect((await change(account, { email: email.toUpperCase() })).body.email).toBe(email);
+    expect((await login(account.email, account.password)).body.code).toBe('invalid_login');
+    expect((await login(email, account.password)).status).toBe(200);
+  });
+
+  it('needs the second factor of an account that has one', async () => {
+    const account = await newAccount();
+    const { recoveryCodes } = await turnOnTotp(account);
+    expect((await change(account, { recovery_codes: true })).body.code).toBe('invalid_totp');
+    const { status, body } = await change(account, { recovery_codes: true, totp_code: recoveryCodes[0] });
+    expect([status, body.recovery_codes.length]).toEqual([200, 8]);
+  });
+
+  it('refuses what is no key', async () => {
+    const account = await newAccount();
+    const refused = await change(account, { pgp_public_key: 'ssh-ed25519 AAAA' });
+    expect([refused.status, refused.body.code]).toEqual([422, 'invalid_public_key']);
+    const secret = await change(account, { pgp_public_key: '-----BEGIN PGP PRIVATE KEY BLOCK-----' });
+    expect(secret.body.code).toBe('private_key_rejected');
+    expect(JSON.stringify(secret.body)).not.toContain('BEGIN');
+  });
+});
+
+describe.skipIf(!hasGpg())('A recovery by PGP', () => {
+  it.each(['default', 'future-default'])('lets only the owner of a gpg key %s in', async (algorithm) => {
+    const account = await newAccount();
+    const key = gpgKey(account.email, algorithm);
+    const { status, body } = await change(account, { pgp_public_key: key });
+    expect([status, body.pgp_fingerprint]).toEqual([200, expect.stringMatching(/^[0-9A-F]{40}$/)]);
+    expect(gpg(['--list-keys', '--with-colons'])).toContain(body.pgp_fingerprint);
+    await turnOnTotp(account);
+    const { body: apiKey } = await account.rest('POST', '/v1/auth/api-keys', { name: 'stays', scope: 'read' });
+
+    const started = await recover({ email: account.email.toUpperCase() });
+    expect([started.status, started.body.expires_in]).toEqual([200, 900]);
+    const answer = { challenge_id: started.body.challenge_id, new_password: NEW };
+    const wrong = await recover({ ...answer, challenge_response: 'guessed' });
+    expect([wrong.status, wrong.body.code]).toEqual([401, 'invalid_login']);
+    const challenge_response = decrypted(started.body.encrypted_challenge, account.email);
+    const done = await recover({ ...answer, challenge_response });
+    expect([done.status, Object.keys(done.body)]).toEqual([200, ['tokens']]);
+
+    const authorization = `Bearer ${done.body.tokens.access_token}`;
+    const shown = (await anonymous('GET', '/v1/account', undefined, { authorization })).body;
+    expect(shown).toMatchObject({ id: account.id, totp_enabled: false });
+    expect((await account.rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+    const kept = { authorization: `Bearer ${apiKey.plaintext}` };
+    expect((await anonymous('GET', '/v1/account', undefined, kept)).status).toBe(200);
+    expect((await login(account.email, account.password)).body.code).toBe('invalid_login');
+    expect((await login(account.email, NEW)).body.totp_required).toBe(false);
+    expect((await recover({ ...answer, challenge_response })).body.code).toBe('invalid_login');
+    expect(await eventsOf(account, 'account.recovered')).toMatchObject([{ by: 'pgp' }]);
+  });
+
+  it('gives a challenge three tries', async () => {
+    const account = await newAccount();
+    await change(account, { pgp_public_key: gpgKey(account.email, 'future-default') });
+    const { challenge_id, encrypted_challenge } = (await recover({ email: account.email })).body;
+    for (const challenge_response of ['one', 'two', 'three'])
+      expect((await recover({ challenge_id, challenge_response, new_password: NEW })).body.code).toBe('invalid_login');
+    const challenge_response = decrypted(encrypted_challenge, account.email);
+    const late = await recover({ challenge_id, challenge_response, new_password: NEW });
+    expect(late.body.detail).toContain('The challenge has ended');
+  });
+
+  it('refuses a key that only signs', async () => {
+    const account = await newAccount();
+    const { body } = await change(account, { pgp_public_key: gpgKey(account.email, 'ed25519', 'sign') });
+    expect([body.code, body.errors[0].field]).toEqual(['invalid_public_key', 'pgp_public_key']);
+  });
+});
+
+describe('A recovery of an unknown email', () => {
+  it('begins as one of an account does, and never ends', async () => {
+    const account = await newAccount();
+    const answers = [await recover({ email: 'nobody@example.org' }), await recover({ email: account.email })];
+    for (const { status, body } of answers) {
+      expect([status, Object.keys(body)]).toEqual([200, ['challenge_id', 'encrypted_challenge', 'expires_in']]);
+      expect(body.encrypted_challenge).toMatch(/^-----BEGIN PGP MESSAGE-----/);
+      const answer = { challenge_id: body.challenge_id, challenge_response: 'guess', new_password: NEW };
+      expect((await recover(answer)).body.code).toBe('invalid_login');
+    }
+  });
+
+  it('is refused after too many failures, also with a right code', async () => {
+    const { account, codes } = await withCodes();
+    const wrong = { email: account.email, recovery_code: 'xxxxx-xxxxx', new_password: NEW };
+    for (let i = 0; i < 4; i++) expect((await recover(wrong)).body.code).toBe('invalid_login');
+    const throttled = await recover({ ...wrong, recovery_code: codes[0] });
+    expect([throttled.status, throttled.body.code]).toEqual([429, 'login_throttled']);
+    expect((await recover({ email: account.email })).body.code).toBe('login_throttled');
+  });
+
+  it('says which fields belong together', async () => {
+    const { status, body } = await recover({ new_password: NEW });
+    expect([status, body.code]).toEqual([422, 'validation_failed']);
+    expect(body.detail).toContain('email alone');
+  });
+});
+
+describe('A recovery code', () => {
+  it('comes with the registration, and replaces the password once', async () => {
+    const email = 'ada-codes@example.org';
+    const registered = await anonymous('POST', '/v1/auth/register', {
+      ...{ email, password: 'a heron on the roof', recovery_codes: true },
+    });
+    const { account, tokens, recovery_codes } = registered.body;
+    expect(recovery_codes).toHaveLength(8);
+    expect(recovery_codes[0]).toMatch(/^([0-9a-z]{5}-){4}[0-9a-z]{5}$/);
+    const stored = await db.query('select to_jsonb(recovery_code) as row from recovery_code where account_id = $1', [
+      account.id,
+    ]);
+    for (const code of recovery_codes) expect(JSON.stringify(stored)).not.toContain(code);
+
+    const weak = await recover({ email, recovery_code: recovery_codes[0], new_password: 'password1' });
+    expect(weak.body).toMatchObject({ code: 'weak_password', errors: [{ field: 'new_password' }] });
+    const recovery_code = recovery_codes[0].toUpperCase().replaceAll('-', ' ');
+    const done = await recover({ email, recovery_code, new_password: NEW });
+    expect([done.status, Object.keys(done.body)]).toEqual([200, ['tokens']]);
+    const authorization = `Bearer ${tokens.access_token}`;
+    expect((await anonymous('GET', '/v1/account', undefined, { authorization })).body.code).toBe('revoked_credential');
+    expect((await login(email, NEW)).status).toBe(200);
+    const again = await recover({ email, recovery_code, new_password: NEW });
+    expect([again.status, again.body.code]).toEqual([401, 'invalid_login']);
+    expect((await recover({ email, recovery_code: recovery_codes[1], new_password: NEW })).status).toBe(200);
+  });
+
+  it('works once for many callers at the same time', async () => {
+    const { account, codes } = await withCodes();
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => recover({ email: account.email, recovery_code: codes[0], new_password: NEW })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
+  });
+
+  it('opens no account of another email, and does not replace the second factor', async () => {
+    const { account, codes } = await withCodes();
+    const other = await newAccount();
+    const stolen = { recovery_code: codes[0], new_password: NEW };
+    expect((await recover({ email: other.email, ...stolen })).body.code).toBe('invalid_login');
+    const { recoveryCodes } = await turnOnTotp(account);
+    expect((await recover({ email: account.email, ...stolen })).body.code).toBe('invalid_totp');
+    const done = await recover({ email: account.email, ...stolen, totp_code: recoveryCodes[0] });
+    expect(done.status).toBe(200);
+    expect((await login(account.email, NEW)).body.totp_required).toBe(true);
+    expect(await eventsOf(account, 'account.recovered')).toMatchObject([{ by: 'code' }]);
+  });
+
+  it('ends with new codes, and with a revocation of everything', async () => {
+    const { account, codes } = await withCodes();
+    const { recovery_codes } = (await change(account, { recovery_codes: true })).body;
+    const body = { email: account.email, new_password: NEW };
+    expect((await recover({ ...body, recovery_code: codes[0] })).body.code).toBe('invalid_login');
+    const passwords = { current_password: account.password, new_password: 'another heron there', revoke: 'everything' };
+    expect((await account.rest('POST', '/v1/auth/password', passwords)).status).toBe(200);
+    expect((await recover({ ...body, recovery_code: recovery_codes[0] })).body.code).toBe('invalid_login');
+  });
+});
