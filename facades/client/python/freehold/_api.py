@@ -108,12 +108,12 @@ class GetAuditLogArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    action: NotRequired[str]
-    """Only this action: api.request or the type of an event. An unknown action has no entries."""
+    action: NotRequired[List[str]]
+    """Only these actions: api.request, or the type of an event. An unknown action has no entries."""
     since: NotRequired[str]
-    """Only entries of this time or later."""
+    """Only entries of this day or time, or later."""
     until: NotRequired[str]
-    """Only entries before this time."""
+    """Only entries before this time, or to this day."""
 
 
 class AuditEntryActor(TypedDict):
@@ -274,6 +274,8 @@ class RegisterArguments(TypedDict):
     """8 to 128 characters."""
     proof_of_work: NotRequired[str]
     """After proof_of_work_required (SHA-256). Onion services always ask."""
+    recovery_codes: NotRequired[bool]
+    """True: answers codes that replace a lost password."""
 
 
 class TokenPair(TypedDict):
@@ -298,6 +300,8 @@ class TokenPair(TypedDict):
 class RegisterAnswer(TypedDict):
     account: Account
     tokens: TokenPair
+    recovery_codes: NotRequired[List[str]]
+    """Codes that replace a lost password, if you asked for them. The service shows them only here."""
 
 
 class LoginArguments(TypedDict):
@@ -521,8 +525,8 @@ class ListApiKeysArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    status: NotRequired[Literal["active", "expired", "revoked"]]
-    """Only keys in this state."""
+    status: NotRequired[List[Literal["active", "expired", "revoked"]]]
+    """Only keys in these states."""
 
 
 class ApiKey(TypedDict):
@@ -646,8 +650,14 @@ class ListTopupsArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    status: NotRequired[Literal["cancelled", "confirmed", "confirming", "expired", "pending"]]
-    """Only top-ups in this state."""
+    status: NotRequired[List[Literal["cancelled", "confirmed", "confirming", "expired", "pending"]]]
+    """Only top-ups in these states."""
+    created_since: NotRequired[str]
+    """Only those of this day or time, or later."""
+    created_until: NotRequired[str]
+    """Only those before this time, or to this day."""
+    sort: NotRequired[Literal["-created_at", "created_at"]]
+    """Default: the newest first."""
 
 
 class GetTopupArguments(TypedDict):
@@ -1191,12 +1201,18 @@ class ListServersArguments(TypedDict):
     """The previous next_cursor."""
     status: NotRequired[List[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"]]]
     """Only servers with one of these statuses."""
-    region: NotRequired[str]
-    """Only servers at this bastion."""
+    region: NotRequired[List[str]]
+    """Only servers at these bastions."""
     hostname: NotRequired[str]
     """Only servers with this hostname."""
     label_selector: NotRequired[str]
     """Only servers with these labels: k=v,k2!=v."""
+    created_since: NotRequired[str]
+    """Only those of this day or time, or later."""
+    created_until: NotRequired[str]
+    """Only those before this time, or to this day."""
+    sort: NotRequired[Literal["-created_at", "created_at"]]
+    """Default: the newest first."""
 
 
 class ServerReverseDns(TypedDict):
@@ -1810,6 +1826,41 @@ class RotateWebhookSecretAnswer(TypedDict):
     """When the secret before it stops signing. Null: it was revoked."""
 
 
+class ListWebhookEventsArguments(TypedDict):
+    """The arguments of ListWebhookEvents."""
+
+
+class ListWebhookEventsEntry(TypedDict):
+    type: str
+    """Its name for event_filter, such as server.running."""
+    description: str
+    """The change, as a sentence."""
+    example: Any
+    """The body of a message, with example values."""
+
+
+class ListWebhookDeliveriesArguments(TypedDict):
+    """The arguments of ListWebhookDeliveries."""
+
+    id: str
+    """Only deliveries to this webhook."""
+    limit: NotRequired[int]
+    """Entries of a page."""
+    cursor: NotRequired[str]
+    """The previous next_cursor."""
+    status: NotRequired[List[Literal["delivering", "failed", "pending", "retrying", "succeeded"]]]
+    """Only deliveries in these states."""
+
+
+class RedeliverWebhookArguments(TypedDict):
+    """The arguments of RedeliverWebhook."""
+
+    id: str
+    """The id of its webhook."""
+    delivery_id: str
+    """The id of the delivery."""
+
+
 ENDPOINTS: Dict[str, Endpoint] = {
     "GetAccount": Endpoint("GET", "/v1/account", (), False, False),
     "GetBalance": Endpoint("GET", "/v1/account/balance", (), False, False),
@@ -1834,7 +1885,7 @@ ENDPOINTS: Dict[str, Endpoint] = {
     "ListCoins": Endpoint("GET", "/v1/billing/coins", (), False, False),
     "ListBonusTiers": Endpoint("GET", "/v1/billing/bonus-tiers", (), False, False),
     "CreateTopup": Endpoint("POST", "/v1/billing/topups", (), True, True),
-    "ListTopups": Endpoint("GET", "/v1/billing/topups", ("limit", "cursor", "status",), False, False),
+    "ListTopups": Endpoint("GET", "/v1/billing/topups", ("limit", "cursor", "status", "created_since", "created_until", "sort",), False, False),
     "GetTopup": Endpoint("GET", "/v1/billing/topups/{order_number}", (), False, False),
     "CancelTopup": Endpoint("POST", "/v1/billing/topups/{order_number}/cancel", (), False, True),
     "GetReceipt": Endpoint("GET", "/v1/billing/topups/{order_number}/receipt", (), False, False),
@@ -1854,7 +1905,7 @@ ENDPOINTS: Dict[str, Endpoint] = {
     "RotateOauthClientSecret": Endpoint("POST", "/v1/oauth/clients/{client_id}/rotate-secret", (), True, True),
     "DeleteOauthClient": Endpoint("DELETE", "/v1/oauth/clients/{client_id}", (), False, True),
     "OrderServer": Endpoint("POST", "/v1/servers", (), True, True),
-    "ListServers": Endpoint("GET", "/v1/servers", ("limit", "cursor", "status", "region", "hostname", "label_selector",), False, False),
+    "ListServers": Endpoint("GET", "/v1/servers", ("limit", "cursor", "status", "region", "hostname", "label_selector", "created_since", "created_until", "sort",), False, False),
     "GetServer": Endpoint("GET", "/v1/servers/{order_number}", ("wait_for", "timeout",), False, False),
     "UpdateServer": Endpoint("PATCH", "/v1/servers/{order_number}", (), True, True),
     "DeleteServer": Endpoint("DELETE", "/v1/servers/{order_number}", (), False, True),
@@ -1872,4 +1923,7 @@ ENDPOINTS: Dict[str, Endpoint] = {
     "DeleteWebhook": Endpoint("DELETE", "/v1/webhooks/{id}", (), False, True),
     "TestWebhook": Endpoint("POST", "/v1/webhooks/{id}/test", (), False, True),
     "RotateWebhookSecret": Endpoint("POST", "/v1/webhooks/{id}/rotate-secret", (), True, True),
+    "ListWebhookEvents": Endpoint("GET", "/v1/webhooks/events", (), False, False),
+    "ListWebhookDeliveries": Endpoint("GET", "/v1/webhooks/{id}/deliveries", ("limit", "cursor", "status",), False, False),
+    "RedeliverWebhook": Endpoint("POST", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", (), False, True),
 }
