@@ -82,7 +82,7 @@ function orderOf(options: CreateOptions): Omit<Input<'OrderServer'>, 'dry_run'> 
   return {
     service_code: options.type,
     ...(options.image && { os: options.image }),
-    ...(options.location && { region: [options.location] }),
+    ...(options.location && { region: options.location }),
     ...(options.name && { hostname: options.name }),
     ...(options.sshKey && { ssh_key_ids: options.sshKey }),
     ...(options.label && { labels: labelsOf(options.label) }),
