@@ -116,7 +116,8 @@ describe('The house', () => {
   it('reads the environment only in config.ts and in separate packages', () => {
     const readers = sources.filter(
       (file) =>
-        !/^(config\.ts|facades\/(stdio|cli|downloads)\/|test\/|bench\/)/.test(file) && read(file).includes('process.env'),
+        !/^(config\.ts|facades\/(stdio|cli|downloads)\/|test\/|bench\/)/.test(file) &&
+        read(file).includes('process.env'),
     );
     expect(readers).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Freehold, FreeholdError, type Options } from '../../../facades/client/src/index.ts';
 import { newPayer } from '../../payments/x402/clients.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { between as betweenOf } from './between.ts';
+import { between as betweenOf } from './proxy.ts';
 
 const { publicUrl, newAccount } = await startFreehold();
 const between = (answers: Parameters<typeof betweenOf>[1]) => betweenOf(publicUrl, answers);

@@ -14,7 +14,7 @@ import { wheelOf } from '../../../facades/downloads/wheel.ts';
 import { newPayer } from '../../payments/x402/clients.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
-import { between } from './between.ts';
+import { between } from './proxy.ts';
 
 const HOME = join(import.meta.dirname, '../../../facades/client/python');
 const OLD = 'import sys; sys.exit(sys.version_info < (3, 10))';
