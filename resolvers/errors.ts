@@ -31,15 +31,20 @@ export const suggestion = (name: string | undefined): string => (name === undefi
 const SHOWN_MAX = 40;
 
 /** A secret of this service, after the part that tells its kind. Callers put a key where its id belongs. */
-const SECRET = /(svc_[a-z]+_|whsec_)\w+/gi;
-/** The parts of a URL before and after its host, which may have a password or a token. */
-const AROUND_HOST = /:[/\\]{2}([^/\\?#]*@)?([^/\\?#]+)(.*)$/s;
+const SECRET = /(svc_[a-z]+_|whsec_)[\w+/=-]+/gi;
+/** The scheme of a URL, and its user with the password. */
+const LOGIN = /^([a-z][a-z\d+.-]*:).*@/is;
+/** The host of a URL, and the rest, which may have a token. */
+const HOST = /:[/\\]{2}([^/\\?#]+)(.*)$/s;
+
+/** A text of a caller without the secrets of this service. */
+export const withoutSecrets = (text: string): string => text.replace(SECRET, '$1…');
 
 /** The beginning of a value, as errors repeat it. It has no secret of this service, and only the host of a URL. */
 export function shortened(value: string): string {
-  const shown = value
-    .replace(SECRET, '$1…')
-    .replace(AROUND_HOST, (_, _login, host, more) => `://${host}${more.length > 1 ? '/…' : more}`);
+  const shown = withoutSecrets(value)
+    .replace(LOGIN, '$1//')
+    .replace(HOST, (_, host, more) => `://${host}${more.length > 1 ? '/…' : more}`);
   return shown.length > SHOWN_MAX ? `${shown.slice(0, SHOWN_MAX)}…` : shown;
 }
 

@@ -49,9 +49,8 @@ export async function unknownItem(db: Queryable, code: keyof typeof KINDS, value
 export async function unknownSshKey(db: Queryable, accountId: string, ids: readonly string[]): Promise<ApiError> {
   const keys = await NAME_SSH_KEYS.all(db, [accountId]);
   const unknown = ids.find((id) => !keys.some(({ code }) => code === id)) ?? '';
-  // The thief of a credential could name a key so that it begins each id.
-  const named = keys.map(({ code, name }) =>
-    name.toLowerCase() === unknown.toLowerCase() ? { code, name } : { code },
-  );
+  // The thief of a credential could name a key as an id, or so that it begins each id.
+  const isName = (name: string) => !/^sshkey_/i.test(unknown) && name.toLowerCase() === unknown.toLowerCase();
+  const named = keys.map(({ code, name }) => (isName(name) ? { code, name } : { code }));
   return unknownValue('unknown_ssh_key', 'ssh_key_ids', unknown, named);
 }

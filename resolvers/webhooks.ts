@@ -102,7 +102,7 @@ function unknownEvent(pattern: string): ApiError {
   const groups = EVENT_PATTERNS.filter((one) => one.endsWith('.*') && TOLD_EVENT_TYPES.some((type) => isIn(one, type)));
   const group = groups.find((one) => isIn(one, name.toLowerCase()));
   const near = nearest(name, ['*', ...groups, ...TOLD_EVENT_TYPES]);
-  const message = `There is no event "${name}" for event_filter.${suggestion(near)}`;
+  const message = `There is no event "${shortened(name)}" for event_filter.${suggestion(near)}`;
   const known = group
     ? `The events of ${group} are ${TOLD_EVENT_TYPES.filter((type) => isIn(group, type)).join(', ')}.`
     : `A filter has names such as server.running, or groups: *, ${groups.join(', ')}.`;

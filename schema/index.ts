@@ -67,6 +67,6 @@ export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling, Turns } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, callsCountAs, countedAs, groupOf, turnOf, type Viewer } from '../resolvers/context.ts';
-export { faultOf, nearest, shortened, suggestion } from '../resolvers/errors.ts';
+export { faultOf, nearest, shortened, suggestion, withoutSecrets } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

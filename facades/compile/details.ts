@@ -4,7 +4,15 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { ApiError, ERRORS, type ErrorCode, EXPECTED, type FieldError, shortened } from '../../schema/index.ts';
+import {
+  ApiError,
+  ERRORS,
+  type ErrorCode,
+  EXPECTED,
+  type FieldError,
+  shortened,
+  withoutSecrets,
+} from '../../schema/index.ts';
 import { isRecord } from './inputs.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { meant } from './synonyms.ts';
@@ -120,7 +128,8 @@ function fieldError({ keyword, instancePath, params, parentSchema, data }: Error
     .split('/')
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const pathTo = (...more: string[]) => [...(root ? [root] : []), ...steps, ...more].join('.').slice(0, 200);
+  const pathTo = (...more: string[]) =>
+    withoutSecrets([...(root ? [root] : []), ...steps, ...more].join('.').slice(0, 200));
   const schema = parentSchema as JsonSchema;
   if (keyword === 'required') return errorOf(pathTo(params.missingProperty), 'required', 'is required');
   if (keyword === 'additionalProperties')

@@ -1,7 +1,7 @@
 /** Reads the input of a request: parameters in the path, the query and the headers, and the body. */
 import type { FastifyRequest } from 'fastify';
 import { type GraphQLInputType, getNullableType, isListType } from 'graphql';
-import { ApiError, type ErrorCode, type FieldError } from '../../schema/index.ts';
+import { ApiError, type ErrorCode, type FieldError, withoutSecrets } from '../../schema/index.ts';
 import { ERRORS_MAX, refusal } from '../compile/details.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { inputSchema } from '../compile/json-schema.ts';
@@ -51,7 +51,7 @@ export function parameterReader({ parameters, http }: Operation): (request: Fast
 export function unknownParameters(query: object, names: readonly string[]): ApiError {
   const unknown = Object.keys(query).filter((name) => !names.includes(name));
   const errors = unknown.slice(0, ERRORS_MAX).map((name): FieldError => {
-    const field = name.toWellFormed().replaceAll('\0', '�').slice(0, 200);
+    const field = withoutSecrets(name.toWellFormed().replaceAll('\0', '�').slice(0, 200));
     const message = `There is no query parameter ${field}.${meant(field, names)}`;
     return { field, code: 'unknown_field', message };
   });

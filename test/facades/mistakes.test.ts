@@ -16,6 +16,7 @@ await eventually(
 );
 const operations = new Map(readOperations(schema).map((operation) => [operation.name, operation]));
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv';
+const OTHER_PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
 const TERMS = { REST: restTerms([...operations.values()]), MCP: toolTerms([...operations.values()]) };
 
 /** Sends what a row says to an endpoint. */
@@ -77,6 +78,9 @@ it('An SSH key is suggested by its whole name alone, which no other value begins
     (await account.rest('POST', '/v1/servers', { service_code: 'vps-1', ssh_key_ids: [id] })).body.detail;
   expect(await order('S')).toContain(`Did you mean ${key.id}?`);
   expect(await order('sshkey_00000000000000000000000000')).not.toContain('Did you mean');
+  const gone = 'sshkey_11111111111111111111111111';
+  await account.rest('POST', '/v1/ssh-keys', { name: gone, public_key: OTHER_PUBLIC_KEY });
+  expect(await order(gone)).not.toContain('Did you mean');
 });
 
 it('A credential that stands where an id belongs does not come back whole', async () => {
@@ -85,6 +89,13 @@ it('A credential that stands where an id belongs does not come back whole', asyn
     const { status, body } = await account.rest('DELETE', `/v1/${path}/${key.plaintext}`);
     expect([status, body.detail]).toEqual([404, expect.stringContaining('"svc_live_…"')]);
   }
+  const refusals = [
+    await account.rest('POST', '/v1/webhooks', { url: 'https://example.org', event_filter: key.plaintext }),
+    await account.rest('POST', '/v1/servers', { service_code: 'vps-1', [key.plaintext]: 1 }),
+    await account.rest('POST', '/v1/servers', { service_code: 'vps-1', labels: { [key.plaintext]: 'x' } }),
+    await account.rest('GET', `/v1/servers?${key.plaintext}=1`),
+  ];
+  for (const { body } of refusals) expect(JSON.stringify(body)).not.toContain(key.plaintext);
 });
 
 it('There are at least 150 mistakes', () => {

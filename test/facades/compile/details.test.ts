@@ -77,7 +77,10 @@ it('An error never repeats the value of a field that may have a secret', () => {
 it.each([
   ['svc_live_0123456789ABCDEFGHIJabcdefghij012345', 'svc_live_…'],
   ['is whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw it?', 'is whsec_… it?'],
+  ['whsec_MfKQ+r8GKYq/TwjUPD8ILPZIo2LaLaSw=', 'whsec_…'],
   ['https://me:hunter2@example.org/', 'https://example.org/'],
+  ['https:me:hunter2@example.org', 'https://example.org'],
+  ['https://me:hunt/er2@example.org', 'https://example.org'],
   ['https://chat.example.org/hooks/T0/hunter2', 'https://chat.example.org/…'],
   ['https://example.org?token=hunter2', 'https://example.org/…'],
   ['https:\\\\me:hunter2@example.org\\', 'https://example.org\\'],
