@@ -29,10 +29,10 @@ const WebhookStatus = enumType(
 const DeliveryStatus = enumType('DeliveryStatus', 'Succeeded and failed deliveries have ended.', DELIVERY_STATUSES);
 
 const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event on its way to one webhook.', (t) => ({
-  id: t.exposeID('id'),
+  id: t.exposeID('id', { description: 'The id of the delivery.' }),
   eventId: t.exposeID('eventId', { description: 'The webhook-id of the message, the same at every attempt.' }),
   eventType: t.exposeString('eventType', { description: 'Such as server.running.' }),
-  status: t.expose('status', { type: DeliveryStatus }),
+  status: t.expose('status', { type: DeliveryStatus, description: 'retrying: the receiver refused it, or was away.' }),
   attempts: t.exposeInt('attempts', { description: 'Attempts that have ended.' }),
   responseStatus: t.exposeInt('responseStatus', { nullable: true, description: 'The HTTP status of the last answer.' }),
   durationMs: t.exposeInt('durationMs', {
@@ -48,14 +48,14 @@ const DeliveryType = objectType<WebhookDelivery>('WebhookDelivery', 'One event o
 }));
 
 const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives events.', (t) => ({
-  id: t.exposeID('id'),
-  url: t.exposeString('url'),
+  id: t.exposeID('id', { description: 'The id of the webhook.' }),
+  url: t.exposeString('url', { description: 'The receiver.' }),
   eventFilter: t.string({
     description: 'The events that it receives: *, groups such as server.*, or names, with commas.',
     resolve: ({ eventFilter }) => eventFilter.join(','),
   }),
   description: t.exposeString('description', { nullable: true }),
-  status: t.expose('status', { type: WebhookStatus }),
+  status: t.expose('status', { type: WebhookStatus, description: 'The service disables it after ten failed deliveries in a row.' }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
     description:

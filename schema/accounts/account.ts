@@ -28,11 +28,14 @@ export const AccountType = objectType<Account>(
   'Account',
   'An account. It holds at most an email, and no name.',
   (t) => ({
-    id: t.exposeID('id'),
-    kind: t.expose('kind', { type: AccountKind }),
+    id: t.exposeID('id', { description: 'The id of the account.' }),
+    kind: t.expose('kind', { type: AccountKind, description: 'agent: it came by an OAuth registration alone.' }),
     email: t.exposeString('email', { nullable: true, description: 'Null for agents.' }),
     totpEnabled: t.exposeBoolean('totpEnabled', { description: 'Whether logins need a second factor.' }),
-    pgpFingerprint: t.exposeString('pgpFingerprint', { nullable: true }),
+    pgpFingerprint: t.exposeString('pgpFingerprint', {
+      nullable: true,
+      description: 'The key that recovers the account.',
+    }),
     lowBalanceAlertDays: t.exposeInt('lowBalanceAlertDays', {
       description: 'The service sends balance.low when the balance covers fewer days of renewals.',
     }),

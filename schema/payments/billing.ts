@@ -52,8 +52,12 @@ const PaymentException = enumType('PaymentException', 'The deviation of the paym
 
 const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) => ({
   orderNumber: t.exposeID('orderNumber', { description: 'Identifies the top-up.' }),
-  status: t.expose('status', { type: TopUpStatus }),
-  mode: t.expose('mode', { type: PaymentMode }),
+  status: t.expose('status', {
+    type: TopUpStatus,
+    description:
+      'pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count.',
+  }),
+  mode: t.expose('mode', { type: PaymentMode, description: 'By coins to an address, or by x402.' }),
   amountUsd: t.expose('amountMicros', { type: 'Usd' }),
   bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
   crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
@@ -71,10 +75,14 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
   receivedCrypto: t.exposeString('receivedCrypto', {
     description: 'The received amount, in the coin, as a decimal string.',
   }),
-  confirmations: t.exposeInt('confirmations'),
-  confirmationsRequired: t.exposeInt('confirmationsRequired'),
+  confirmations: t.exposeInt('confirmations', { description: 'The fewest of a payment that waits.' }),
+  confirmationsRequired: t.exposeInt('confirmationsRequired', { description: 'A payment with so many is in the balance.' }),
   txIds: t.exposeStringList('txIds', { description: 'The transactions of its first hundred payments.' }),
-  paymentException: t.expose('paymentException', { type: PaymentException, nullable: true }),
+  paymentException: t.expose('paymentException', {
+    type: PaymentException,
+    nullable: true,
+    description: 'Null: the payment came in time, and in full.',
+  }),
   creditedUsd: t.expose('creditedMicros', {
     type: 'Usd',
     description: 'The credited amount, including the bonus, less removed payments.',

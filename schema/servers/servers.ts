@@ -19,11 +19,14 @@ export const ServerKind = enumType('ServerKind', 'The kind of a server.', ['VPS'
 const ReverseDns = objectType<ShownServer['reverseDns'][number]>(
   'ReverseDns',
   'The reverse DNS name of an address.',
-  (t) => ({ ip: t.exposeString('ip'), ptr: t.exposeString('ptr') }),
+  (t) => ({
+    ip: t.exposeString('ip', { description: 'An address of the server.' }),
+    ptr: t.exposeString('ptr', { description: 'Its name.' }),
+  }),
 );
 const Failure = objectType<{ code: string; message: string }>('Failure', 'The reason of a failure.', (t) => ({
-  code: t.exposeString('code'),
-  message: t.exposeString('message'),
+  code: t.exposeString('code', { description: 'Such as out_of_stock or provisioning_failed.' }),
+  message: t.exposeString('message', { description: 'The reason in words.' }),
 }));
 
 /** Seconds between two reads while an operation runs. */
@@ -32,25 +35,29 @@ const POLL_AFTER_SECONDS = 2;
 export const ServerType = objectType<ShownServer>('Server', 'A virtual or dedicated server.', (t) => ({
   orderNumber: t.exposeID('orderNumber', { description: 'The id of the server.' }),
   accountId: t.exposeID('accountId', { description: 'Its customer.' }),
-  kind: t.expose('kind', { type: ServerKind }),
-  status: t.expose('status', { type: ServerStatus }),
-  hostname: t.exposeString('hostname'),
+  kind: t.expose('kind', { type: ServerKind, description: 'A virtual server, or a whole machine.' }),
+  status: t.expose('status', {
+    type: ServerStatus,
+    description:
+      'Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting.',
+  }),
+  hostname: t.exposeString('hostname', { description: 'The name that the machine got.' }),
   serviceCode: t.exposeString('serviceCode', { description: 'The code of its tier.' }),
   region: t.exposeString('region', { description: 'The code of its bastion.' }),
   os: t.exposeString('os', { description: 'The code of its image.' }),
-  ipv4: t.exposeString('ipv4', { nullable: true }),
-  ipv6: t.exposeString('ipv6', { nullable: true }),
+  ipv4: t.exposeString('ipv4', { nullable: true, description: 'Null until it has one.' }),
+  ipv6: t.exposeString('ipv6', { nullable: true, description: 'Null until it has one.' }),
   ipv6Prefix: t.exposeString('ipv6Prefix', { nullable: true, description: 'The prefix that is routed to the server.' }),
-  reverseDns: t.expose('reverseDns', { type: [ReverseDns] }),
+  reverseDns: t.expose('reverseDns', { type: [ReverseDns], description: 'The names of its addresses.' }),
   sshKeyIds: t.exposeIDList('sshKeyIds', { description: 'The SSH keys that the machine got.' }),
   labels: t.expose('labels', { type: 'Labels' }),
   autoRenew: t.exposeBoolean('autoRenew', { description: 'Whether the balance pays the next month.' }),
-  deleteProtection: t.exposeBoolean('deleteProtection'),
+  deleteProtection: t.exposeBoolean('deleteProtection', { description: 'Whether the service refuses to delete it.' }),
   priceMonthUsd: t.expose('priceMonthMicros', { type: 'Usd' }),
   nextPriceMonthUsd: t.expose('nextPriceMicros', {
     type: 'Usd',
     nullable: true,
-    description: 'The announced price of months that begin at nextPriceFrom or later. Null: none is announced.',
+    description: 'The announced price of later months. Null: none is announced.',
   }),
   nextPriceFrom: t.expose('nextPriceFrom', {
     type: 'DateTime',

@@ -9,12 +9,15 @@ export interface Page<T> {
 
 /** An account. It has an email at most, and no name. */
 export type Account = {
+  /** The id of the account. */
   id: string;
+  /** agent: it came by an OAuth registration alone. */
   kind: 'agent' | 'person' | (string & {});
   /** Null for agents. */
   email: string | null;
   /** Whether logins need a second factor. */
   totp_enabled: boolean;
+  /** The key that recovers the account. */
   pgp_fingerprint: string | null;
   /** The service sends balance.low when the balance covers fewer days of renewals. */
   low_balance_alert_days: number;
@@ -569,8 +572,11 @@ export type OauthClientEntry = {
 export type OrderedServer = {
   /** The id of the server. */
   order_number: string;
+  /** A virtual server, or a whole machine. */
   kind: 'dedicated' | 'vps' | (string & {});
+  /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
   status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+  /** The name that the machine got. */
   hostname: string;
   /** The code of its tier. */
   service_code: string;
@@ -578,12 +584,17 @@ export type OrderedServer = {
   region: string;
   /** The code of its image. */
   os: string;
+  /** Null until it has one. */
   ipv4: string | null;
+  /** Null until it has one. */
   ipv6: string | null;
   /** The prefix that is routed to the server. */
   ipv6_prefix: string | null;
+  /** The names of its addresses. */
   reverse_dns: Array<{
+    /** An address of the server. */
     ip: string;
+    /** Its name. */
     ptr: string;
   }>;
   /** The SSH keys that the machine got. */
@@ -592,10 +603,11 @@ export type OrderedServer = {
   labels: Record<string, string>;
   /** Whether the balance pays the next month. */
   auto_renew: boolean;
+  /** Whether the service refuses to delete it. */
   delete_protection: boolean;
   /** An amount in US dollars. */
   price_month_usd: number;
-  /** The announced price of months that begin at nextPriceFrom or later. Null: none is announced. */
+  /** The announced price of later months. Null: none is announced. */
   next_price_month_usd: number | null;
   /** The announced price counts for months that begin then or later. */
   next_price_from: string | null;
@@ -603,7 +615,9 @@ export type OrderedServer = {
   paid_until: string | null;
   /** Why the order or the last operation failed. */
   failure: {
+    /** Such as out_of_stock or provisioning_failed. */
     code: string;
+    /** The reason in words. */
     message: string;
   } | null;
   /** The sent GB of this calendar month (UTC); null if nothing counts them. */
@@ -853,8 +867,11 @@ export type RotateWebhookSecretInput = {
 export type Server = {
   /** The id of the server. */
   order_number: string;
+  /** A virtual server, or a whole machine. */
   kind: 'dedicated' | 'vps' | (string & {});
+  /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
   status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+  /** The name that the machine got. */
   hostname: string;
   /** The code of its tier. */
   service_code: string;
@@ -862,12 +879,17 @@ export type Server = {
   region: string;
   /** The code of its image. */
   os: string;
+  /** Null until it has one. */
   ipv4: string | null;
+  /** Null until it has one. */
   ipv6: string | null;
   /** The prefix that is routed to the server. */
   ipv6_prefix: string | null;
+  /** The names of its addresses. */
   reverse_dns: Array<{
+    /** An address of the server. */
     ip: string;
+    /** Its name. */
     ptr: string;
   }>;
   /** The SSH keys that the machine got. */
@@ -876,10 +898,11 @@ export type Server = {
   labels: Record<string, string>;
   /** Whether the balance pays the next month. */
   auto_renew: boolean;
+  /** Whether the service refuses to delete it. */
   delete_protection: boolean;
   /** An amount in US dollars. */
   price_month_usd: number;
-  /** The announced price of months that begin at nextPriceFrom or later. Null: none is announced. */
+  /** The announced price of later months. Null: none is announced. */
   next_price_month_usd: number | null;
   /** The announced price counts for months that begin then or later. */
   next_price_from: string | null;
@@ -887,7 +910,9 @@ export type Server = {
   paid_until: string | null;
   /** Why the order or the last operation failed. */
   failure: {
+    /** Such as out_of_stock or provisioning_failed. */
     code: string;
+    /** The reason in words. */
     message: string;
   } | null;
   /** The sent GB of this calendar month (UTC); null if nothing counts them. */
@@ -988,7 +1013,9 @@ export type TokenPair = {
 export type TopUp = {
   /** Identifies the top-up. */
   order_number: string;
+  /** pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count. */
   status: 'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending' | (string & {});
+  /** By coins to an address, or by x402. */
   mode: 'crypto' | 'x402' | (string & {});
   /** An amount in US dollars. */
   amount_usd: number;
@@ -1007,10 +1034,13 @@ export type TopUp = {
   payment_uri: string | null;
   /** The received amount, in the coin, as a decimal string. */
   received_crypto: string;
+  /** The fewest of a payment that waits. */
   confirmations: number;
+  /** A payment with so many is in the balance. */
   confirmations_required: number;
   /** The transactions of its first hundred payments. */
   tx_ids: Array<string>;
+  /** Null: the payment came in time, and in full. */
   payment_exception: 'late' | 'overpaid' | 'underpaid' | (string & {}) | null;
   /** The credited amount, including the bonus, less removed payments. */
   credited_usd: number;
@@ -1117,11 +1147,14 @@ export type VpsTier = {
 
 /** A URL that receives events. */
 export type Webhook = {
+  /** The id of the webhook. */
   id: string;
+  /** The receiver. */
   url: string;
   /** The events that it receives: *, groups such as server.*, or names, with commas. */
   event_filter: string;
   description: string | null;
+  /** The service disables it after ten failed deliveries in a row. */
   status: 'disabled' | 'enabled' | (string & {});
   /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
   disabled_reason: string | null;
@@ -1135,11 +1168,13 @@ export type Webhook = {
 
 /** One event on its way to one webhook. */
 export type WebhookDelivery = {
+  /** The id of the delivery. */
   id: string;
   /** The webhook-id of the message, the same at every attempt. */
   event_id: string;
   /** Such as server.running. */
   event_type: string;
+  /** retrying: the receiver refused it, or was away. */
   status: 'delivering' | 'failed' | 'pending' | 'retrying' | 'succeeded' | (string & {});
   /** Attempts that have ended. */
   attempts: number;
@@ -1169,7 +1204,7 @@ export interface Operations {
   GetAccount: { input: Record<string, never>; answer: Account };
   /** Shows the balance */
   GetBalance: { input: Record<string, never>; answer: Balance };
-  /** Lists the changes of the balance in a range of days, newest first: orders, renewals, refunds, top-ups, bonuses, adjustments */
+  /** Lists the changes of the balance, newest first */
   GetUsage: { input: {
     /** The first day, in UTC. Default: the first day of the month. */
     from?: string;
@@ -1226,7 +1261,7 @@ export interface Operations {
     /** Only with a verified key, or without. It proves no endpoints. */
     verified?: boolean;
   }; answer: Page<Agent> };
-  /** Adds an agent to the directory, or replaces the entry of that slug */
+  /** Adds an agent to the directory, or replaces its entry */
   PublishAgent: { input: {
     /** A text of up to 1,000 characters. */
     description: string;
@@ -1256,7 +1291,7 @@ export interface Operations {
     version?: string;
     x402?: boolean;
   }; answer: Agent };
-  /** Creates an account by email and password, without an identity */
+  /** Creates an account, without an identity */
   Register: { input: {
     /** For login. */
     email: string;
@@ -1339,7 +1374,7 @@ export interface Operations {
     /** Ten codes, each valid once in place of a code. The service shows them once. */
     recovery_codes: Array<string>;
   } };
-  /** Replaces the recovery codes by ten new ones, with a code of the authenticator or a recovery code */
+  /** Replaces the recovery codes by ten new ones */
   NewRecoveryCodes: { input: {
     /** A code of the authenticator (six digits), or a recovery code (xxxx-xxxx). */
     totp_code: string;
@@ -1347,7 +1382,7 @@ export interface Operations {
     /** Ten codes, each valid once in place of a code. The service shows them once. */
     recovery_codes: Array<string>;
   } };
-  /** Turns two-factor authentication off, with a code of the authenticator or a recovery code */
+  /** Turns two-factor authentication off */
   DisableTotp: { input: {
     /** A code of the authenticator (six digits), or a recovery code (xxxx-xxxx). */
     totp_code: string;
@@ -1458,7 +1493,7 @@ export interface Operations {
     /** Default: the newest first. */
     sort?: '-created_at' | 'created_at';
   }; answer: Page<TopUp> };
-  /** Shows one top-up: its status, the received amount, and the address to pay */
+  /** Shows one top-up */
   GetTopup: { input: {
     /** The order number of the top-up. */
     order_number: string;
@@ -1473,12 +1508,12 @@ export interface Operations {
     /** The order number of the top-up. */
     order_number: string;
   }; answer: Receipt };
-  /** Shows the receipt of a month, with all changes of the balance */
+  /** Shows the receipt of a month */
   GetMonthlyReceipt: { input: {
     /** The month, in UTC. */
     month: string;
   }; answer: Receipt };
-  /** Lists the whole catalog: VPS tiers, dedicated tiers, bastions (data-centre locations) and OS images */
+  /** Lists the whole catalog */
   GetCatalog: { input: Record<string, never>; answer: {
     vps: Array<VpsTier>;
     dedicated: Array<DedicatedTier>;
@@ -1493,7 +1528,7 @@ export interface Operations {
   ListBastions: { input: Record<string, never>; answer: Page<Bastion> };
   /** Lists the OS images */
   ListOsImages: { input: Record<string, never>; answer: Page<OsImage> };
-  /** Shows one item of the catalog: a tier, a bastion or an image */
+  /** Shows a tier, a bastion or an image of the catalog */
   GetCatalogItem: { input: {
     /** A code of the catalog. */
     code: string;
@@ -1643,7 +1678,7 @@ export interface Operations {
     /** The longest wait, in seconds. */
     timeout?: number;
   }; answer: Server };
-  /** Changes any fields of a server, and starts at most one operation: power_state, action (reboot, reset, rebuild) or service_code (resize) */
+  /** Changes a server, and starts at most one operation */
   UpdateServer: { input: {
     /** The order number of the server. */
     order_number: string;
@@ -1679,8 +1714,11 @@ export interface Operations {
   }; answer: {
     /** The id of the server. */
     order_number: string;
+    /** A virtual server, or a whole machine. */
     kind: 'dedicated' | 'vps' | (string & {});
+    /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
     status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+    /** The name that the machine got. */
     hostname: string;
     /** The code of its tier. */
     service_code: string;
@@ -1688,12 +1726,17 @@ export interface Operations {
     region: string;
     /** The code of its image. */
     os: string;
+    /** Null until it has one. */
     ipv4: string | null;
+    /** Null until it has one. */
     ipv6: string | null;
     /** The prefix that is routed to the server. */
     ipv6_prefix: string | null;
+    /** The names of its addresses. */
     reverse_dns: Array<{
+      /** An address of the server. */
       ip: string;
+      /** Its name. */
       ptr: string;
     }>;
     /** The SSH keys that the machine got. */
@@ -1702,10 +1745,11 @@ export interface Operations {
     labels: Record<string, string>;
     /** Whether the balance pays the next month. */
     auto_renew: boolean;
+    /** Whether the service refuses to delete it. */
     delete_protection: boolean;
     /** An amount in US dollars. */
     price_month_usd: number;
-    /** The announced price of months that begin at nextPriceFrom or later. Null: none is announced. */
+    /** The announced price of later months. Null: none is announced. */
     next_price_month_usd: number | null;
     /** The announced price counts for months that begin then or later. */
     next_price_from: string | null;
@@ -1713,7 +1757,9 @@ export interface Operations {
     paid_until: string | null;
     /** Why the order or the last operation failed. */
     failure: {
+      /** Such as out_of_stock or provisioning_failed. */
       code: string;
+      /** The reason in words. */
       message: string;
     } | null;
     /** The sent GB of this calendar month (UTC); null if nothing counts them. */
@@ -1736,8 +1782,11 @@ export interface Operations {
   }; answer: {
     /** The id of the server. */
     order_number: string;
+    /** A virtual server, or a whole machine. */
     kind: 'dedicated' | 'vps' | (string & {});
+    /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
     status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+    /** The name that the machine got. */
     hostname: string;
     /** The code of its tier. */
     service_code: string;
@@ -1745,12 +1794,17 @@ export interface Operations {
     region: string;
     /** The code of its image. */
     os: string;
+    /** Null until it has one. */
     ipv4: string | null;
+    /** Null until it has one. */
     ipv6: string | null;
     /** The prefix that is routed to the server. */
     ipv6_prefix: string | null;
+    /** The names of its addresses. */
     reverse_dns: Array<{
+      /** An address of the server. */
       ip: string;
+      /** Its name. */
       ptr: string;
     }>;
     /** The SSH keys that the machine got. */
@@ -1759,10 +1813,11 @@ export interface Operations {
     labels: Record<string, string>;
     /** Whether the balance pays the next month. */
     auto_renew: boolean;
+    /** Whether the service refuses to delete it. */
     delete_protection: boolean;
     /** An amount in US dollars. */
     price_month_usd: number;
-    /** The announced price of months that begin at nextPriceFrom or later. Null: none is announced. */
+    /** The announced price of later months. Null: none is announced. */
     next_price_month_usd: number | null;
     /** The announced price counts for months that begin then or later. */
     next_price_from: string | null;
@@ -1770,7 +1825,9 @@ export interface Operations {
     paid_until: string | null;
     /** Why the order or the last operation failed. */
     failure: {
+      /** Such as out_of_stock or provisioning_failed. */
       code: string;
+      /** The reason in words. */
       message: string;
     } | null;
     /** The sent GB of this calendar month (UTC); null if nothing counts them. */
@@ -1784,7 +1841,7 @@ export interface Operations {
     /** The amount that goes back to the balance. A dedicated server gets it when its host is wiped. A dedicated order that is being made answers 0, and gets its price then. */
     refunded_usd: number;
   } };
-  /** Shows what the machine of a server used: CPU, memory, disk and network */
+  /** Shows the CPU, memory, disk and network that a server used */
   GetServerMetrics: { input: {
     /** The order number of the server. */
     order_number: string;
@@ -1856,7 +1913,7 @@ export interface Operations {
     /** Ed25519 over the signed text, in hexadecimal. */
     signature: string;
   } };
-  /** Shows the network and its peerings, with the terms of PeeringDB */
+  /** Shows the network and its peerings */
   GetPeering: { input: Record<string, never>; answer: {
     asn: number | null;
     name: string;
@@ -1887,7 +1944,7 @@ export interface Operations {
     /** A time, RFC 3339 in UTC with milliseconds. */
     updated_at: string;
   } };
-  /** Shows the health of the service, with the terms of Statuspage */
+  /** Shows the health of the service */
   GetStatus: { input: Record<string, never>; answer: {
     /** none, minor, major or critical. */
     indicator: string;
@@ -1907,7 +1964,7 @@ export interface Operations {
     /** A time, RFC 3339 in UTC with milliseconds. */
     updated_at: string;
   } };
-  /** Registers a URL that receives events by signed POST requests (Standard Webhooks) */
+  /** Registers a URL that receives events */
   CreateWebhook: { input: {
     /** A note for people. */
     description?: string;
@@ -1918,11 +1975,14 @@ export interface Operations {
     /** An https URL at a public address. */
     url: string;
   }; answer: {
+    /** The id of the webhook. */
     id: string;
+    /** The receiver. */
     url: string;
     /** The events that it receives: *, groups such as server.*, or names, with commas. */
     event_filter: string;
     description: string | null;
+    /** The service disables it after ten failed deliveries in a row. */
     status: 'disabled' | 'enabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
@@ -1971,11 +2031,14 @@ export interface Operations {
     /** The code for step_up_required. */
     totp_code?: string;
   }; answer: {
+    /** The id of the webhook. */
     id: string;
+    /** The receiver. */
     url: string;
     /** The events that it receives: *, groups such as server.*, or names, with commas. */
     event_filter: string;
     description: string | null;
+    /** The service disables it after ten failed deliveries in a row. */
     status: 'disabled' | 'enabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
@@ -1990,7 +2053,7 @@ export interface Operations {
     /** When the secret before it stops signing. Null: it was revoked. */
     previous_secret_until: string | null;
   } };
-  /** Lists the events that a webhook can receive, each with an example of its message */
+  /** Lists the events that a webhook can receive */
   ListWebhookEvents: { input: Record<string, never>; answer: Page<{
     /** Its name for event_filter, such as server.running. */
     type: string;

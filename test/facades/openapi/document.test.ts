@@ -228,3 +228,15 @@ describe('Answers match the document', () => {
     }
   });
 });
+
+it('Summaries are titles of less than sixty characters, and descriptions use the words of the wire', () => {
+  const operations = Object.values(serviceDocument.paths).flatMap((endpoints) => Object.values(endpoints as object));
+  const summaries: string[] = operations.map(({ summary }) => summary);
+  expect(summaries.filter((one) => one.length >= 60 || one.includes('\n'))).toEqual([]);
+  const descriptions = [...JSON.stringify(serviceDocument).matchAll(/"description":"((?:[^"\\]|\\.)*)"/g)].map(
+    ([, text]) => text!,
+  );
+  const names = descriptions.flatMap((text) => text.replaceAll('\\n', ' ').match(/\b[a-z]+[A-Z][a-z]+\w*\b/g) ?? []);
+  // The card of an agent, on the agent's own host, has the member publicKey.
+  expect(names.filter((name) => name !== 'publicKey')).toEqual([]);
+});

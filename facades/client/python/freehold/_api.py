@@ -37,12 +37,15 @@ class Account(TypedDict):
     """An account. It has an email at most, and no name."""
 
     id: str
+    """The id of the account."""
     kind: Union[Literal["agent", "person"], str]
+    """agent: it came by an OAuth registration alone."""
     email: Union[str, None]
     """Null for agents."""
     totp_enabled: bool
     """Whether logins need a second factor."""
     pgp_fingerprint: Union[str, None]
+    """The key that recovers the account."""
     low_balance_alert_days: int
     """The service sends balance.low when the balance covers fewer days of renewals."""
     limits: AccountLimits
@@ -611,7 +614,9 @@ class TopUp(TypedDict):
     order_number: str
     """Identifies the top-up."""
     status: Union[Literal["cancelled", "confirmed", "confirming", "expired", "pending"], str]
+    """pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count."""
     mode: Union[Literal["crypto", "x402"], str]
+    """By coins to an address, or by x402."""
     amount_usd: float
     """An amount in US dollars."""
     bonus_usd: float
@@ -630,10 +635,13 @@ class TopUp(TypedDict):
     received_crypto: str
     """The received amount, in the coin, as a decimal string."""
     confirmations: int
+    """The fewest of a payment that waits."""
     confirmations_required: int
+    """A payment with so many is in the balance."""
     tx_ids: List[str]
     """The transactions of its first hundred payments."""
     payment_exception: Union[Union[Literal["late", "overpaid", "underpaid"], str], None]
+    """Null: the payment came in time, and in full."""
     credited_usd: float
     """The credited amount, including the bonus, less removed payments."""
     created_at: str
@@ -1111,12 +1119,16 @@ class OrderServerArguments(TypedDict):
 
 class OrderedServerReverseDns(TypedDict):
     ip: str
+    """An address of the server."""
     ptr: str
+    """Its name."""
 
 
 class OrderedServerFailure(TypedDict):
     code: str
+    """Such as out_of_stock or provisioning_failed."""
     message: str
+    """The reason in words."""
 
 
 class OrderedServer(TypedDict):
@@ -1125,8 +1137,11 @@ class OrderedServer(TypedDict):
     order_number: str
     """The id of the server."""
     kind: Union[Literal["dedicated", "vps"], str]
+    """A virtual server, or a whole machine."""
     status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
+    """The name that the machine got."""
     service_code: str
     """The code of its tier."""
     region: str
@@ -1134,10 +1149,13 @@ class OrderedServer(TypedDict):
     os: str
     """The code of its image."""
     ipv4: Union[str, None]
+    """Null until it has one."""
     ipv6: Union[str, None]
+    """Null until it has one."""
     ipv6_prefix: Union[str, None]
     """The prefix that is routed to the server."""
     reverse_dns: List[OrderedServerReverseDns]
+    """The names of its addresses."""
     ssh_key_ids: List[str]
     """The SSH keys that the machine got."""
     labels: Dict[str, str]
@@ -1145,10 +1163,11 @@ class OrderedServer(TypedDict):
     auto_renew: bool
     """Whether the balance pays the next month."""
     delete_protection: bool
+    """Whether the service refuses to delete it."""
     price_month_usd: float
     """An amount in US dollars."""
     next_price_month_usd: Union[float, None]
-    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    """The announced price of later months. Null: none is announced."""
     next_price_from: Union[str, None]
     """The announced price counts for months that begin then or later."""
     paid_until: Union[str, None]
@@ -1217,12 +1236,16 @@ class ListServersArguments(TypedDict):
 
 class ServerReverseDns(TypedDict):
     ip: str
+    """An address of the server."""
     ptr: str
+    """Its name."""
 
 
 class ServerFailure(TypedDict):
     code: str
+    """Such as out_of_stock or provisioning_failed."""
     message: str
+    """The reason in words."""
 
 
 class Server(TypedDict):
@@ -1231,8 +1254,11 @@ class Server(TypedDict):
     order_number: str
     """The id of the server."""
     kind: Union[Literal["dedicated", "vps"], str]
+    """A virtual server, or a whole machine."""
     status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
+    """The name that the machine got."""
     service_code: str
     """The code of its tier."""
     region: str
@@ -1240,10 +1266,13 @@ class Server(TypedDict):
     os: str
     """The code of its image."""
     ipv4: Union[str, None]
+    """Null until it has one."""
     ipv6: Union[str, None]
+    """Null until it has one."""
     ipv6_prefix: Union[str, None]
     """The prefix that is routed to the server."""
     reverse_dns: List[ServerReverseDns]
+    """The names of its addresses."""
     ssh_key_ids: List[str]
     """The SSH keys that the machine got."""
     labels: Dict[str, str]
@@ -1251,10 +1280,11 @@ class Server(TypedDict):
     auto_renew: bool
     """Whether the balance pays the next month."""
     delete_protection: bool
+    """Whether the service refuses to delete it."""
     price_month_usd: float
     """An amount in US dollars."""
     next_price_month_usd: Union[float, None]
-    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    """The announced price of later months. Null: none is announced."""
     next_price_from: Union[str, None]
     """The announced price counts for months that begin then or later."""
     paid_until: Union[str, None]
@@ -1322,20 +1352,27 @@ class UpdateServerArguments(TypedDict):
 
 class UpdateServerAnswerReverseDns(TypedDict):
     ip: str
+    """An address of the server."""
     ptr: str
+    """Its name."""
 
 
 class UpdateServerAnswerFailure(TypedDict):
     code: str
+    """Such as out_of_stock or provisioning_failed."""
     message: str
+    """The reason in words."""
 
 
 class UpdateServerAnswer(TypedDict):
     order_number: str
     """The id of the server."""
     kind: Union[Literal["dedicated", "vps"], str]
+    """A virtual server, or a whole machine."""
     status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
+    """The name that the machine got."""
     service_code: str
     """The code of its tier."""
     region: str
@@ -1343,10 +1380,13 @@ class UpdateServerAnswer(TypedDict):
     os: str
     """The code of its image."""
     ipv4: Union[str, None]
+    """Null until it has one."""
     ipv6: Union[str, None]
+    """Null until it has one."""
     ipv6_prefix: Union[str, None]
     """The prefix that is routed to the server."""
     reverse_dns: List[UpdateServerAnswerReverseDns]
+    """The names of its addresses."""
     ssh_key_ids: List[str]
     """The SSH keys that the machine got."""
     labels: Dict[str, str]
@@ -1354,10 +1394,11 @@ class UpdateServerAnswer(TypedDict):
     auto_renew: bool
     """Whether the balance pays the next month."""
     delete_protection: bool
+    """Whether the service refuses to delete it."""
     price_month_usd: float
     """An amount in US dollars."""
     next_price_month_usd: Union[float, None]
-    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    """The announced price of later months. Null: none is announced."""
     next_price_from: Union[str, None]
     """The announced price counts for months that begin then or later."""
     paid_until: Union[str, None]
@@ -1387,20 +1428,27 @@ class DeleteServerArguments(TypedDict):
 
 class DeleteServerAnswerReverseDns(TypedDict):
     ip: str
+    """An address of the server."""
     ptr: str
+    """Its name."""
 
 
 class DeleteServerAnswerFailure(TypedDict):
     code: str
+    """Such as out_of_stock or provisioning_failed."""
     message: str
+    """The reason in words."""
 
 
 class DeleteServerAnswer(TypedDict):
     order_number: str
     """The id of the server."""
     kind: Union[Literal["dedicated", "vps"], str]
+    """A virtual server, or a whole machine."""
     status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
+    """The name that the machine got."""
     service_code: str
     """The code of its tier."""
     region: str
@@ -1408,10 +1456,13 @@ class DeleteServerAnswer(TypedDict):
     os: str
     """The code of its image."""
     ipv4: Union[str, None]
+    """Null until it has one."""
     ipv6: Union[str, None]
+    """Null until it has one."""
     ipv6_prefix: Union[str, None]
     """The prefix that is routed to the server."""
     reverse_dns: List[DeleteServerAnswerReverseDns]
+    """The names of its addresses."""
     ssh_key_ids: List[str]
     """The SSH keys that the machine got."""
     labels: Dict[str, str]
@@ -1419,10 +1470,11 @@ class DeleteServerAnswer(TypedDict):
     auto_renew: bool
     """Whether the balance pays the next month."""
     delete_protection: bool
+    """Whether the service refuses to delete it."""
     price_month_usd: float
     """An amount in US dollars."""
     next_price_month_usd: Union[float, None]
-    """The announced price of months that begin at nextPriceFrom or later. Null: none is announced."""
+    """The announced price of later months. Null: none is announced."""
     next_price_from: Union[str, None]
     """The announced price counts for months that begin then or later."""
     paid_until: Union[str, None]
@@ -1700,11 +1752,13 @@ class WebhookDelivery(TypedDict):
     """One event on its way to one webhook."""
 
     id: str
+    """The id of the delivery."""
     event_id: str
     """The webhook-id of the message, the same at every attempt."""
     event_type: str
     """Such as server.running."""
     status: Union[Literal["delivering", "failed", "pending", "retrying", "succeeded"], str]
+    """retrying: the receiver refused it, or was away."""
     attempts: int
     """Attempts that have ended."""
     response_status: Union[int, None]
@@ -1721,11 +1775,14 @@ class WebhookDelivery(TypedDict):
 
 class CreateWebhookAnswer(TypedDict):
     id: str
+    """The id of the webhook."""
     url: str
+    """The receiver."""
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     status: Union[Literal["disabled", "enabled"], str]
+    """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
@@ -1751,11 +1808,14 @@ class Webhook(TypedDict):
     """A URL that receives events."""
 
     id: str
+    """The id of the webhook."""
     url: str
+    """The receiver."""
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     status: Union[Literal["disabled", "enabled"], str]
+    """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
@@ -1807,11 +1867,14 @@ class RotateWebhookSecretArguments(TypedDict):
 
 class RotateWebhookSecretAnswer(TypedDict):
     id: str
+    """The id of the webhook."""
     url: str
+    """The receiver."""
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     status: Union[Literal["disabled", "enabled"], str]
+    """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
