@@ -6,7 +6,7 @@ import { listen } from '../setup/subscription.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 
-const LOG = `query ($accountId: ID, $cursor: Cursor, $action: AuditAction) {
+const LOG = `query ($accountId: ID, $cursor: Cursor, $action: [AuditAction!]) {
   auditLog(accountId: $accountId, cursor: $cursor, action: $action, limit: 50) {
     data { action actor { type id } method path status resource { type id } requestId } nextCursor
   }
