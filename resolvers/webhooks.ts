@@ -217,12 +217,13 @@ export async function listWebhookDeliveries(
   filter: { webhookId?: string | null | undefined; status?: readonly WebhookDelivery['status'][] | null | undefined },
 ): Promise<Page<WebhookDelivery>> {
   const { webhookId, status } = filter;
-  if (webhookId) {
+  const isNamed = typeof webhookId === 'string';
+  if (isNamed) {
     const own = context.viewer?.accountId && { accountId: context.viewer.accountId };
     found(isId('whk', webhookId) && (await exists(context.db, Webhook, { id: webhookId, ...own })));
   }
   return pageOfAccount(context, WebhookDelivery, request, {
-    ...(webhookId && { webhookId }),
+    ...(isNamed && { webhookId }),
     ...(status?.length && { status: In([...status]) }),
   });
 }

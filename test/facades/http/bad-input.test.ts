@@ -153,7 +153,6 @@ describe('SSH keys', () => {
 
 describe('An unknown path or method', () => {
   it.each([
-    ['GET', '/'],
     ['GET', '/v1'],
     ['GET', '/v1/nothing'],
     ['GET', '/v1/servers/'],

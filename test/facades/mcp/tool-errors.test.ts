@@ -73,7 +73,7 @@ const fields = (errors: { field: string }[]) => errors.map(({ field }) => field.
 describe('Each tool', async () => {
   const [, , connect] = CHECKING.at(-1)!;
   const NAMES: Record<string, unknown> = { status: 'running', timeout: 1 };
-  const IDS = ['order_number', 'id', 'key_id', 'code'];
+  const IDS = ['order_number', 'id', 'key_id', 'code', 'delivery_id'];
 
   it('names each argument of a wrong type', async () => {
     const agent = await connect(url, { credential: accessToken });
