@@ -90,7 +90,7 @@ const startSection = (publicUrl: string, coins: readonly Coin[]): VNode => html`
       <li><h3>Order</h3><p>Name a plan. The server runs when its SSH server answers, and only then its month begins. An order that fails pays the whole price back.</p></li>
     </ol>
     <h3>With an agent</h3>
-    <p>The MCP endpoint is <code>${publicUrl}/mcp</code>. It has nearly the same operations as REST. An agent can register, pay and order by itself.</p>
+    <p>The MCP endpoint is <code>${publicUrl}/mcp</code>. It has nearly the same operations as REST. An agent can register, pay and order alone.</p>
     ${trusted(codeBlock(`claude mcp add --transport http freehold ${publicUrl}/mcp`, 'bash', 'Connect Claude Code'))}
   </section>`;
 

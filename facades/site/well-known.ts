@@ -8,7 +8,7 @@ export const llmsText = ({ name }: Brand, publicUrl: string, guides: readonly Gu
   [
     `# ${name}`,
     '',
-    `> ${name} sells VPS and dedicated servers for cryptocurrency, without identity checks. Agents can register, pay and order by themselves, over MCP or REST.`,
+    `> ${name} sells VPS and dedicated servers for cryptocurrency, without identity checks. Agents can register, pay and order alone, over MCP or REST.`,
     '',
     `The MCP endpoint is ${publicUrl}/mcp (Streamable HTTP). An agent needs no credential to connect, to read the catalog and to register. The REST API is below ${publicUrl}/v1. Errors name the next step.`,
     '',
