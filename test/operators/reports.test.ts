@@ -63,6 +63,6 @@ describe('The reports', () => {
 
   it('refuse a range that ends before it begins', async () => {
     const { errors } = await operator('{ sales(from: "2026-02-01", to: "2026-01-01") { region } }');
-    expect(errors[0].message).toBe('to must not be before from.');
+    expect(errors[0].message).toBe('to must not be before the beginning of the range.');
   });
 });
