@@ -13,6 +13,8 @@ const UNSEALED = [
   'idempotency_key.key_digest',
   'oauth_client.secret_digest',
   'pending_login.digest',
+  'recovery_challenge.digest',
+  'recovery_code.digest',
   'secret_key.canary', // its own key seals it
   'secret_key.id',
   'operator.invitation_digest',

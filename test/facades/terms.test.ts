@@ -26,9 +26,11 @@ it('An error names the next step as its caller knows it', async () => {
 
 it('An operation without a tool is an endpoint in MCP, too', () => {
   const sentence = toolTerms(readOperations(schema))(
-    '{RotateWebhookSecret} enables it, and {CreateWebhook} makes another.',
+    '{RotateOauthClientSecret} replaces it, and {CreateWebhook} makes another.',
   );
-  expect(sentence).toBe('POST /v1/webhooks/{id}/rotate-secret enables it, and create_webhook makes another.');
+  expect(sentence).toBe(
+    'POST /v1/oauth/clients/{client_id}/rotate-secret replaces it, and create_webhook makes another.',
+  );
 });
 
 it('Every sentence names only operations that exist', () => {
