@@ -27,7 +27,7 @@ export interface Way {
 const ORDERED = ['created', 'provisioning', 'running'];
 export const WAYS: Record<string, Way> = {
   'an order': {
-    steps: ['reconcile', 'reconcile 2', 'reconcile 3'],
+    steps: ['reconcile', 'reconcile 2'],
     calls: ['create', 'observe'],
     via: 'PENDING',
     ends: 'RUNNING',
