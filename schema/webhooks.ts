@@ -55,7 +55,10 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
     resolve: ({ eventFilter }) => eventFilter.join(','),
   }),
   description: t.exposeString('description', { nullable: true }),
-  status: t.expose('status', { type: WebhookStatus, description: 'The service disables it after ten failed deliveries in a row.' }),
+  status: t.expose('status', {
+    type: WebhookStatus,
+    description: 'The service disables it after ten failed deliveries in a row.',
+  }),
   disabledReason: t.exposeString('disabledReason', {
     nullable: true,
     description:

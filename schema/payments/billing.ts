@@ -76,7 +76,9 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
     description: 'The received amount, in the coin, as a decimal string.',
   }),
   confirmations: t.exposeInt('confirmations', { description: 'The fewest of a payment that waits.' }),
-  confirmationsRequired: t.exposeInt('confirmationsRequired', { description: 'A payment with so many is in the balance.' }),
+  confirmationsRequired: t.exposeInt('confirmationsRequired', {
+    description: 'A payment with so many is in the balance.',
+  }),
   txIds: t.exposeStringList('txIds', { description: 'The transactions of its first hundred payments.' }),
   paymentException: t.expose('paymentException', {
     type: PaymentException,
