@@ -52,6 +52,9 @@ export const COUNT_TRY = statement({ tries: column.int() })`
 /** Ends the challenge $1. Nothing: it was answered before. */
 export const END_CHALLENGE = statement({ id: column.key() })`delete from recovery_challenge where id = $1 returning id`;
 
+/** Ends all challenges of the account $1, because its key, email or password is another one now. */
+export const END_CHALLENGES = statement({})`delete from recovery_challenge where account_id = $1`;
+
 const DELETE_ENDED = statement({})`delete from recovery_challenge where expires_at < now()`;
 /** Deletes the challenges that have ended. */
 export const sweepRecoveryChallenges = (db: Queryable): Promise<unknown> => DELETE_ENDED.all(db);

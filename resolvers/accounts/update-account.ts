@@ -1,5 +1,6 @@
 /** Changes the email, the PGP key, the recovery codes, and the days of balance.low of an account. */
 import { Account } from '../../entities/accounts/account.ts';
+import { END_CHALLENGES } from '../../entities/accounts/recovery.ts';
 import { update } from '../../entities/database/table.ts';
 import { constraintOf, type Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -66,6 +67,8 @@ async function write(
   const isOfLogin = Boolean(change.email || change.pgpPublicKey || change.recoveryCodes);
   if (isOfLogin && account.totpEnabled) await useSecondFactor(context, tx, id, change.totpCode);
   if (Object.keys(set).length) await update(tx, Account, { id }, set);
+  // A challenge of the key before would open the account.
+  if (isOfLogin) await END_CHALLENGES.all(tx, [id]);
   const recoveryCodes = change.recoveryCodes ? await replaceRecoveryCodes(tx, id) : null;
   const changed = [
     ...(set.email ? ['email'] : []),

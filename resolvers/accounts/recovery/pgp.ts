@@ -1,5 +1,5 @@
 /** PGP keys of accounts: the check of a new one, and challenges that only its owner can read. */
-import type { Key } from 'openpgp';
+import type { Key, Subkey } from 'openpgp';
 import { ApiError } from '../../../entities/errors.ts';
 
 /** The library is large, so that only its first use loads it. */
@@ -32,6 +32,8 @@ export async function readPgpKey(text: string): Promise<PgpKey> {
   });
   if (key.isPrivate())
     throw refusal('private_key_rejected', 'pgp_public_key is a private key. Send only the public one.');
+  if (!key.getKeys().every(isCheap))
+    throw refusal('invalid_public_key', 'pgp_public_key is neither RSA of 8192 bits at most nor of an elliptic curve.');
   await key.getEncryptionKey().catch((error: Error) => {
     if (/bit|curve|secure/i.test(error.message))
       throw refusal('key_too_weak', 'pgp_public_key is too weak to encrypt. Use 2048 bits or more.');
@@ -41,6 +43,16 @@ export async function readPgpKey(text: string): Promise<PgpKey> {
     );
   });
   return { armored: key.armor(), fingerprint: key.getFingerprint().toUpperCase() };
+}
+
+const [RSA_BITS_MAX, EXPONENT_BYTES_MAX] = [8192, 4];
+
+/** Whether the library verifies signatures of the key quickly. Large numbers would keep the process busy for minutes. */
+function isCheap({ keyPacket }: Key | Subkey): boolean {
+  const { algorithm, bits } = keyPacket.getAlgorithmInfo();
+  if (bits === undefined) return true;
+  const { e } = (keyPacket as unknown as { publicParams: { e?: Uint8Array } }).publicParams;
+  return algorithm.startsWith('rsa') && bits <= RSA_BITS_MAX && e !== undefined && e.length <= EXPONENT_BYTES_MAX;
 }
 
 /** A key without an owner, so that an unknown email gets a challenge, too. */

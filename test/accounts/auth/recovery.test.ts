@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
+import { slowKey } from './slow-key.ts';
 
 const { anonymous, newAccount, db } = await startFreehold({
   FEATURES: 'account-update,recovery',
@@ -160,6 +161,36 @@ describe.skipIf(!hasGpg())('A recovery by PGP', () => {
     expect((await login(account.email, NEW)).body.totp_required).toBe(false);
     expect((await recover({ ...answer, challenge_response })).body.code).toBe('invalid_login');
     expect(await eventsOf(account, 'account.recovered')).toMatchObject([{ by: 'pgp' }]);
+  });
+
+  it.each(['another key', 'everything'])('ends the challenges of a key after %s', async (after) => {
+    const account = await newAccount();
+    await change(account, { pgp_public_key: gpgKey(account.email, 'future-default') });
+    const { challenge_id, encrypted_challenge } = (await recover({ email: account.email })).body;
+    const passwords = { current_password: account.password, new_password: NEW };
+    const { status } =
+      after === 'everything'
+        ? await account.rest('POST', '/v1/auth/password', { ...passwords, revoke: 'everything' })
+        : await change(account, { pgp_public_key: gpgKey(`other-${account.email}`, 'future-default') });
+    expect(status).toBe(200);
+    const challenge_response = decrypted(encrypted_challenge, account.email);
+    const refused = await recover({ challenge_id, challenge_response, new_password: 'a third heron on it' });
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    if (after === 'everything') {
+      const { challenge_id: next, encrypted_challenge: text } = (await recover({ email: account.email })).body;
+      expect(next).toBeDefined();
+      expect(() => decrypted(text, account.email)).toThrow();
+    }
+  });
+
+  it('refuses a key of large numbers at once', async () => {
+    const account = await newAccount();
+    const { status, body } = await change(account, { pgp_public_key: slowKey(1024, 1024) });
+    expect([status, body.code, body.detail]).toEqual([
+      422,
+      'invalid_public_key',
+      expect.stringContaining('neither RSA of 8192 bits at most'),
+    ]);
   });
 
   it('gives a challenge three tries', async () => {

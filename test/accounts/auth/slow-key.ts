@@ -1,0 +1,31 @@
+/** An RSA "public key" with a huge exponent and a wrong signature, whose check would take a library minutes (RFC 9580). */
+import { createHash } from 'node:crypto';
+
+const u16 = (n: number) => Buffer.from([n >> 8, n & 255]);
+const u32 = (n: number) => Buffer.from([n >>> 24, (n >> 16) & 255, (n >> 8) & 255, n & 255]);
+const number = (bytes: Buffer) => Buffer.concat([u16(bytes.length * 8), bytes]);
+const packet = (tag: number, body: Buffer) => Buffer.concat([Buffer.from([0xc0 | tag, 0xff]), u32(body.length), body]);
+const part = (type: number, data: Buffer) => Buffer.concat([Buffer.from([data.length + 1, type]), data]);
+
+/** @param modulusBytes the length of n. @param exponentBytes the length of e */
+export function slowKey(modulusBytes: number, exponentBytes: number): string {
+  const at = u32(1_700_000_000);
+  const numbers = [number(Buffer.alloc(modulusBytes, 0xa5)), number(Buffer.alloc(exponentBytes, 0xff))];
+  const key = Buffer.concat([Buffer.from([4]), at, Buffer.from([1]), ...numbers]);
+  const id = createHash('sha1')
+    .update(Buffer.from([0x99]))
+    .update(u16(key.length))
+    .update(key)
+    .digest()
+    .subarray(12);
+  const hashed = Buffer.concat([part(2, at), part(27, Buffer.from([0x0f]))]);
+  const head = Buffer.concat([Buffer.from([4, 0x13, 1, 11]), u16(hashed.length), hashed]);
+  const issuer = part(16, id);
+  const signature = Buffer.concat([head, u16(issuer.length), issuer, u16(0), number(Buffer.from([0x83]))]);
+  const all = Buffer.concat([packet(6, key), packet(13, Buffer.from('a')), packet(2, signature)]);
+  const lines = all
+    .toString('base64')
+    .match(/.{1,76}/g)!
+    .join('\n');
+  return `-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n${lines}\n-----END PGP PUBLIC KEY BLOCK-----\n`;
+}
