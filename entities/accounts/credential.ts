@@ -1,5 +1,4 @@
 /** Credentials: sessions (an access token and its refresh token) and API keys. The tables hold only digests. */
-
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';

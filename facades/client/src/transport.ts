@@ -96,7 +96,7 @@ export class Transport {
       signal?.throwIfAborted();
       const paid = await this.#paid(error, headers);
       if (paid) tried--;
-      else if (!isSafe || !isPassing(error) || tried >= (this.#options.tries ?? 4)) throw error;
+      else if (!isSafe || !isPassing(error) || isLong(error) || tried >= (this.#options.tries ?? 4)) throw error;
       else await pause(error, tried, signal);
     }
   }
@@ -147,6 +147,9 @@ function parsed(text: string): unknown {
 const isPassing = ({ status, body }: FreeholdError): boolean =>
   [0, 429, 502, 504].includes(status) || (body.retryable === true && status !== 402);
 
+/** Whether the service demands a longer pause than the client makes. */
+const isLong = ({ retryAfterSeconds = 0 }: FreeholdError): boolean => retryAfterSeconds > PAUSE_SECONDS_MAX;
+
 async function pause(
   { retryAfterSeconds }: FreeholdError,
   tried: number,
@@ -154,7 +157,7 @@ async function pause(
 ): Promise<void> {
   const seconds = retryAfterSeconds ?? FIRST_PAUSE_SECONDS * 2 ** (tried - 1) * (0.5 + Math.random());
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, Math.min(seconds, PAUSE_SECONDS_MAX) * 1000);
+    const timer = setTimeout(resolve, seconds * 1000);
     signal?.addEventListener(
       'abort',
       () => {

@@ -56,10 +56,10 @@ function isCheap({ keyPacket }: Key | Subkey): boolean {
 }
 
 /** A key without an owner, so that an unknown email gets a challenge, too. */
-let nobody: Promise<Key> | undefined;
-const nobodysKey = () =>
-  (nobody ??= library()
-    .then(({ generateKey }) => generateKey({ type: 'curve25519', userIDs: [{ name: 'nobody' }], format: 'object' }))
+let ownerless: Promise<Key> | undefined;
+const ownerlessKey = () =>
+  (ownerless ??= library()
+    .then(({ generateKey }) => generateKey({ type: 'curve25519', userIDs: [{ name: 'ownerless' }], format: 'object' }))
     .then(({ publicKey }) => publicKey));
 
 /**
@@ -75,5 +75,5 @@ export async function encryptTo(armored: string | null, text: string): Promise<s
     () => undefined,
   );
   const message = await createMessage({ text });
-  return encrypt({ message, encryptionKeys: usable ?? (await nobodysKey()), wildcard: true, format: 'armored' });
+  return encrypt({ message, encryptionKeys: usable ?? (await ownerlessKey()), wildcard: true, format: 'armored' });
 }

@@ -125,6 +125,16 @@ describe('A call is repeated', () => {
     expect(keys).toHaveLength(3);
   });
 
+  it('not after a demand for a pause of more than a minute, which the error tells', async () => {
+    let calls = 0;
+    const refusal = { status: 429, headers: { 'retry-after': '61' } };
+    const freehold = new Freehold({
+      fetch: async () => Response.json({ code: 'rate_limited', calls: ++calls }, refusal),
+    });
+    await expect(freehold.catalog.get()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 61 });
+    expect(calls).toBe(1);
+  });
+
   it('not any more once its signal is aborted', async () => {
     const controller = new AbortController();
     const freehold = new Freehold({
