@@ -12,33 +12,43 @@ const AgentStatus = enumType(
 const AgentProtocol = enumType('AgentProtocol', 'The protocol of an endpoint.', ['MCP', 'A2A', 'HTTP', 'GRAPHQL']);
 
 const AgentEndpointType = objectType<AgentEndpoint>('AgentEndpoint', 'An address of an agent.', (t) => ({
-  protocol: t.expose('protocol', { type: AgentProtocol }),
-  url: t.exposeString('url'),
-  protocolVersion: t.string({ nullable: true, resolve: ({ protocolVersion }) => protocolVersion ?? null }),
+  protocol: t.expose('protocol', { type: AgentProtocol, description: 'The protocol that the endpoint speaks.' }),
+  url: t.exposeString('url', { description: 'The https URL of the endpoint.' }),
+  protocolVersion: t.string({
+    nullable: true,
+    description: 'The version of the protocol; null: not stated.',
+    resolve: ({ protocolVersion }) => protocolVersion ?? null,
+  }),
 }));
 const AgentSkillType = objectType<AgentSkill>('AgentSkill', 'A skill of an agent.', (t) => ({
-  id: t.exposeString('id'),
-  name: t.exposeString('name'),
-  description: t.exposeString('description'),
-  tags: t.exposeStringList('tags'),
+  id: t.exposeString('id', { description: 'The id of the skill within the entry.' }),
+  name: t.exposeString('name', { description: 'The name of the skill.' }),
+  description: t.exposeString('description', { description: 'The work that the skill does.' }),
+  tags: t.exposeStringList('tags', { description: 'Words by which a search finds the skill.' }),
 }));
 const AgentType = objectType<Agent | ListedAgent>(
   'Agent',
   'An entry of the directory. Its owner wrote it and is not shown. Nothing but `verified` is checked.',
   (t) => ({
-    id: t.exposeID('id'),
-    slug: t.exposeString('slug'),
-    name: t.exposeString('name'),
-    description: t.exposeString('description'),
-    url: t.exposeString('url'),
-    status: t.expose('status', { type: AgentStatus }),
-    version: t.exposeString('version', { nullable: true }),
-    providerName: t.exposeString('providerName', { nullable: true }),
-    providerUrl: t.exposeString('providerUrl', { nullable: true }),
-    documentationUrl: t.exposeString('documentationUrl', { nullable: true }),
-    iconUrl: t.exposeString('iconUrl', { nullable: true }),
-    endpoints: t.expose('endpoints', { type: [AgentEndpointType] }),
-    skills: t.expose('skills', { type: [AgentSkillType] }),
+    id: t.exposeID('id', { description: 'The id of the entry.' }),
+    slug: t.exposeString('slug', { description: 'The name of the entry in its URL.' }),
+    name: t.exposeString('name', { description: 'The name of the agent.' }),
+    description: t.exposeString('description', { description: 'The work that the agent does.' }),
+    url: t.exposeString('url', { description: 'The URL of the agent.' }),
+    status: t.expose('status', { type: AgentStatus, description: 'Whether the search finds the entry.' }),
+    version: t.exposeString('version', { nullable: true, description: "The agent's own version; null: not stated." }),
+    providerName: t.exposeString('providerName', { nullable: true, description: 'The maker of the agent.' }),
+    providerUrl: t.exposeString('providerUrl', { nullable: true, description: 'The site of the maker.' }),
+    documentationUrl: t.exposeString('documentationUrl', {
+      nullable: true,
+      description: 'The documentation of the agent.',
+    }),
+    iconUrl: t.exposeString('iconUrl', { nullable: true, description: 'A picture of the agent.' }),
+    endpoints: t.expose('endpoints', {
+      type: [AgentEndpointType],
+      description: 'The addresses of the agent, one to ten.',
+    }),
+    skills: t.expose('skills', { type: [AgentSkillType], description: 'The skills of the agent, up to 20.' }),
     publicKey: t.string({
       nullable: true,
       description: 'Ed25519, base64.',
@@ -64,15 +74,15 @@ const AgentType = objectType<Agent | ListedAgent>(
 const AgentPage = pageOf('Agent', AgentType);
 
 const AgentEndpointInput = inputType('AgentEndpointInput', (t) => ({
-  protocol: t.field({ type: AgentProtocol, required: true }),
-  url: t.field({ type: 'HttpsUrl', required: true }),
-  protocolVersion: t.field({ type: 'Line' }),
+  protocol: t.field({ type: AgentProtocol, description: 'The protocol that the endpoint speaks.', required: true }),
+  url: t.field({ type: 'HttpsUrl', description: 'The https URL of the endpoint.', required: true }),
+  protocolVersion: t.field({ type: 'Line', description: 'The version of the protocol.' }),
 }));
 const AgentSkillInput = inputType('AgentSkillInput', (t) => ({
-  id: t.field({ type: 'Slug', required: true }),
-  name: t.field({ type: 'Title', required: true }),
-  description: t.field({ type: 'Paragraph', required: true }),
-  tags: t.field({ type: 'Tags', required: true }),
+  id: t.field({ type: 'Slug', description: 'The id of the skill within the entry.', required: true }),
+  name: t.field({ type: 'Title', description: 'The name of the skill.', required: true }),
+  description: t.field({ type: 'Paragraph', description: 'The work that the skill does.', required: true }),
+  tags: t.field({ type: 'Tags', description: 'Words by which a search finds the skill.', required: true }),
 }));
 const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
   slug: t.field({
@@ -80,18 +90,22 @@ const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
     required: true,
     description: 'The name of the entry. Publishing it again replaces the entry.',
   }),
-  name: t.field({ type: 'Title', required: true }),
-  description: t.field({ type: 'Paragraph', required: true }),
+  name: t.field({ type: 'Title', description: 'The name of the agent.', required: true }),
+  description: t.field({ type: 'Paragraph', description: 'The work that the agent does.', required: true }),
   url: t.field({ type: 'HttpsUrl', required: true, description: 'The URL of the agent.' }),
-  version: t.field({ type: 'Line' }),
-  providerName: t.field({ type: 'Line' }),
-  providerUrl: t.field({ type: 'HttpsUrl' }),
-  documentationUrl: t.field({ type: 'HttpsUrl' }),
-  iconUrl: t.field({ type: 'HttpsUrl' }),
-  endpoints: t.field({ type: [AgentEndpointInput], required: true, description: 'One to ten.' }),
-  skills: t.field({ type: [AgentSkillInput], description: 'Up to 20.' }),
+  version: t.field({ type: 'Line', description: "The agent's own version." }),
+  providerName: t.field({ type: 'Line', description: 'The maker of the agent.' }),
+  providerUrl: t.field({ type: 'HttpsUrl', description: 'The site of the maker.' }),
+  documentationUrl: t.field({ type: 'HttpsUrl', description: 'The documentation of the agent.' }),
+  iconUrl: t.field({ type: 'HttpsUrl', description: 'A picture of the agent.' }),
+  endpoints: t.field({
+    type: [AgentEndpointInput],
+    required: true,
+    description: 'The addresses of the agent, one to ten.',
+  }),
+  skills: t.field({ type: [AgentSkillInput], description: 'The skills of the agent, up to 20.' }),
   publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
-  x402: t.boolean({ required: true, defaultValue: false }),
+  x402: t.boolean({ description: 'Whether the agent takes x402 payments.', required: true, defaultValue: false }),
   listed: t.boolean({ required: true, defaultValue: true, description: 'False removes the entry from the directory.' }),
 }));
 

@@ -59,9 +59,12 @@ export {
   type ErrorExtras,
   type FieldError,
 } from '../entities/errors.ts';
+export type { EventType } from '../entities/history/event.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export { freeSiteOf, isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
+export { exampleOfEvent, isGone, resourceOf } from '../entities/webhooks/body.ts';
+export { TOLD_EVENTS, type ToldEvent } from '../entities/webhooks/events.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';

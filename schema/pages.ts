@@ -8,7 +8,7 @@ type SchemaTypesOf = (typeof builder)['$inferSchemaTypes'];
 /** Defines the page type of a list. */
 export function pageOf<Row>(name: string, item: ObjectRef<SchemaTypesOf, Row>) {
   return objectType<Page<Row>>(`${name}Page`, `A page of a list of ${name}.`, (t) => ({
-    data: t.field({ type: [item], resolve: (page) => page.data as never }),
+    data: t.field({ type: [item], description: 'The entries of the page.', resolve: (page) => page.data as never }),
     nextCursor: t.expose('nextCursor', {
       type: 'String',
       nullable: true,

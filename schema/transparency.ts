@@ -37,12 +37,12 @@ const CanaryType = objectType<CanaryView>(
   (t) => ({
     version: t.exposeString('version', { description: 'A counter. 0 before the first canary.' }),
     status: t.field({ type: CanaryStatus, description: 'The state now.', resolve: canaryStatus }),
-    issuedAt: t.expose('issuedAt', { type: 'DateTime' }),
+    issuedAt: t.expose('issuedAt', { type: 'DateTime', description: 'When the operator published it.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Silence after this time is a warning.' }),
     codes: t.exposeStringList('codes', {
       description: 'CanaryTail codes of denied events. An event without its code has happened.',
     }),
-    statement: t.exposeString('statement'),
+    statement: t.exposeString('statement', { description: 'The statement, in words.' }),
     signedText: t.exposeString('signedText', {
       nullable: true,
       description: 'The operator signs it offline with PGP.',
@@ -79,33 +79,55 @@ const Exchange = objectType<PeeringDocument['exchanges'][number]>(
   'Exchange',
   'A port at an internet exchange.',
   (t) => ({
-    name: t.exposeString('name'),
-    city: t.exposeString('city'),
+    name: t.exposeString('name', { description: 'The name of the exchange.' }),
+    city: t.exposeString('city', { description: 'The city of the exchange.' }),
     country: t.exposeString('country', { description: 'ISO 3166-1 alpha-2.' }),
-    speedMbps: t.exposeInt('speedMbps'),
-    ipv4: t.exposeString('ipv4', { nullable: true }),
-    ipv6: t.exposeString('ipv6', { nullable: true }),
+    speedMbps: t.exposeInt('speedMbps', { description: 'The speed of the port, in Mbit/s.' }),
+    ipv4: t.exposeString('ipv4', { nullable: true, description: 'The IPv4 address of the port.' }),
+    ipv6: t.exposeString('ipv6', { nullable: true, description: 'The IPv6 address of the port.' }),
     isRsPeer: t.exposeBoolean('isRsPeer', { description: 'Whether it peers with the route servers.' }),
-    operational: t.exposeBoolean('operational'),
+    operational: t.exposeBoolean('operational', { description: 'Whether the port is up.' }),
   }),
 );
 const Facility = objectType<PeeringDocument['facilities'][number]>(
   'Facility',
   'A data centre of the network.',
-  (t) => ({ name: t.exposeString('name'), city: t.exposeString('city'), country: t.exposeString('country') }),
+  (t) => ({
+    name: t.exposeString('name', { description: 'The name of the data centre.' }),
+    city: t.exposeString('city', { description: 'The city of the data centre.' }),
+    country: t.exposeString('country', { description: 'ISO 3166-1 alpha-2.' }),
+  }),
 );
 const PeeringType = objectType<PeeringView>('Peering', 'The network, in the vocabulary of PeeringDB.', (t) => ({
-  asn: t.exposeInt('asn', { nullable: true }),
-  name: t.exposeString('name'),
-  irrAsSet: t.exposeString('irrAsSet', { nullable: true }),
-  policy: t.exposeString('policy'),
-  policyUrl: t.exposeString('policyUrl', { nullable: true }),
-  nocEmail: t.exposeString('nocEmail', { nullable: true }),
-  peeringdbUrl: t.exposeString('peeringdbUrl', { nullable: true }),
-  infoPrefixes4: t.exposeInt('infoPrefixes4', { nullable: true }),
-  infoPrefixes6: t.exposeInt('infoPrefixes6', { nullable: true }),
-  exchanges: t.expose('exchanges', { type: [Exchange] }),
-  facilities: t.expose('facilities', { type: [Facility] }),
+  asn: t.exposeInt('asn', {
+    nullable: true,
+    description: 'The number of the autonomous system; null: the network has none.',
+  }),
+  name: t.exposeString('name', { description: 'The name of the network.' }),
+  irrAsSet: t.exposeString('irrAsSet', {
+    nullable: true,
+    description: 'The set of its routes in the routing registries.',
+  }),
+  policy: t.exposeString('policy', { description: 'Open, Selective, Restrictive or No.' }),
+  policyUrl: t.exposeString('policyUrl', { nullable: true, description: 'The page of the policy.' }),
+  nocEmail: t.exposeString('nocEmail', {
+    nullable: true,
+    description: 'The address of the network operations centre.',
+  }),
+  peeringdbUrl: t.exposeString('peeringdbUrl', { nullable: true, description: 'The entry at PeeringDB.' }),
+  infoPrefixes4: t.exposeInt('infoPrefixes4', {
+    nullable: true,
+    description: 'The IPv4 prefixes that a peer should accept.',
+  }),
+  infoPrefixes6: t.exposeInt('infoPrefixes6', {
+    nullable: true,
+    description: 'The IPv6 prefixes that a peer should accept.',
+  }),
+  exchanges: t.expose('exchanges', { type: [Exchange], description: 'The ports at internet exchanges.' }),
+  facilities: t.expose('facilities', {
+    type: [Facility],
+    description: 'The data centres where the network can be reached.',
+  }),
   updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
 }));
 
@@ -113,8 +135,8 @@ const StatusComponent = objectType<Component>(
   'StatusComponent',
   'A part of the service. The names of simulated parts say so.',
   (t) => ({
-    id: t.exposeID('id'),
-    name: t.exposeString('name'),
+    id: t.exposeID('id', { description: 'The id of the part, which incidents name.' }),
+    name: t.exposeString('name', { description: 'The name of the part.' }),
     status: t.exposeString('status', {
       description: 'operational, degraded_performance, partial_outage, major_outage or under_maintenance.',
     }),
@@ -122,27 +144,34 @@ const StatusComponent = objectType<Component>(
   }),
 );
 const IncidentUpdateType = objectType<IncidentUpdate>('IncidentUpdate', 'A report on an incident.', (t) => ({
-  status: t.expose('status', { type: IncidentStatusType }),
-  body: t.exposeString('body'),
+  status: t.expose('status', { type: IncidentStatusType, description: 'The state of the incident after this report.' }),
+  body: t.exposeString('body', { description: 'The report, in words.' }),
   createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => new Date(createdAt) }),
 }));
 const IncidentType = objectType<Incident>('Incident', 'An incident or a maintenance.', (t) => ({
-  id: t.exposeID('id'),
-  name: t.exposeString('name'),
-  status: t.expose('status', { type: IncidentStatusType }),
-  impact: t.expose('impact', { type: Impact }),
+  id: t.exposeID('id', { description: 'The id of the incident.' }),
+  name: t.exposeString('name', { description: 'The incident in a few words.' }),
+  status: t.expose('status', { type: IncidentStatusType, description: 'The state after the latest report.' }),
+  impact: t.expose('impact', { type: Impact, description: 'How much customers notice.' }),
   components: t.exposeIDList('components', { description: 'The ids of components.' }),
-  startedAt: t.expose('startedAt', { type: 'DateTime' }),
-  resolvedAt: t.expose('resolvedAt', { type: 'DateTime', nullable: true }),
-  updates: t.expose('updates', { type: [IncidentUpdateType] }),
+  startedAt: t.expose('startedAt', {
+    type: 'DateTime',
+    description: 'When the incident began or the maintenance begins.',
+  }),
+  resolvedAt: t.expose('resolvedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it ended; null: it is open.',
+  }),
+  updates: t.expose('updates', { type: [IncidentUpdateType], description: 'The reports, oldest first.' }),
 }));
 const ServiceStatusType = objectType<ServiceStatus>(
   'ServiceStatus',
   'The status of the service, in the vocabulary of Statuspage.',
   (t) => ({
     indicator: t.exposeString('indicator', { description: 'none, minor, major or critical.' }),
-    description: t.exposeString('description'),
-    components: t.expose('components', { type: [StatusComponent] }),
+    description: t.exposeString('description', { description: 'The indicator in words.' }),
+    components: t.expose('components', { type: [StatusComponent], description: 'The parts of the service.' }),
     incidents: t.expose('incidents', { type: [IncidentType], description: 'Open incidents.' }),
     scheduledMaintenances: t.expose('scheduledMaintenances', {
       type: [IncidentType],

@@ -54,7 +54,7 @@ const WebhookType = objectType<ShownWebhook>('Webhook', 'A URL that receives eve
     description: 'The events that it receives: *, groups such as server.*, or names, with commas.',
     resolve: ({ eventFilter }) => eventFilter.join(','),
   }),
-  description: t.exposeString('description', { nullable: true }),
+  description: t.exposeString('description', { nullable: true, description: 'The note that its owner gave it.' }),
   status: t.expose('status', {
     type: WebhookStatus,
     description: 'The service disables it after ten failed deliveries in a row.',
@@ -102,8 +102,11 @@ const RotatedWebhookSecretType = objectType<RotatedWebhookSecret>(
 );
 const WebhookTestType = objectType<WebhookTest>('WebhookTest', 'The result of a test.', (t) => ({
   delivered: t.exposeBoolean('delivered', { description: 'Whether the receiver answered with 2xx.' }),
-  eventId: t.exposeID('eventId'),
-  responseStatus: t.exposeInt('responseStatus', { nullable: true }),
+  eventId: t.exposeID('eventId', { description: 'The webhook-id of the test message.' }),
+  responseStatus: t.exposeInt('responseStatus', {
+    nullable: true,
+    description: 'The HTTP status of the answer; null: there was none.',
+  }),
   durationMs: t.exposeInt('durationMs', { description: 'Rounded up to a step from 100 to 10,000.' }),
   error: t.exposeString('error', {
     nullable: true,

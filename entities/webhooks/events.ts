@@ -44,7 +44,7 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
   },
   'server.updated': {
     description:
-      'A field changed, or a rebuild or resize ended (`data.operation`). The operator announced another price (`data.nextPriceMonthUsd`, from `data.nextPriceFrom` on; null: the price stays). Operation `move`: the operator moved the machine, which was off meanwhile.',
+      'A field changed, or a rebuild or resize ended (`data.operation`). The operator announced another price (`data.next_price_month_usd`, from `data.next_price_from` on; null: the price stays). Operation `move`: the operator moved the machine, which was off meanwhile.',
     data: { operation: 'rebuild' },
   },
   'server.action_failed': { description: 'An operation failed, and the server is as it was before.' },
@@ -59,7 +59,7 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
     data: { percent: 80 },
   },
   'server.traffic_charged': {
-    description: 'The balance paid for more traffic (`data.amountUsd`).',
+    description: 'The balance paid for more traffic (`data.amount_usd`).',
     data: { amountUsd: 1.5 },
   },
   'server.deleted': {

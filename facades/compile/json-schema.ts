@@ -102,9 +102,9 @@ export function answerSchema(operation: Operation, define: Define = inline): Jso
 /** The schema of a whole list as its only page. */
 function wholePage(data: JsonSchema): JsonSchema {
   const properties = {
-    data,
+    data: described('All entries.', data),
     next_cursor: { type: 'null', description: 'The list is whole.' },
-    has_more: { type: 'boolean', const: false },
+    has_more: { type: 'boolean', const: false, description: 'Always false.' },
   };
   return { type: 'object', properties, required: Object.keys(properties) };
 }

@@ -12,6 +12,7 @@ import { RECEIPT_SCHEMA, RECEIPT_TYPE } from '../formats/receipt.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
 import { aboutOf, TAGS } from './about.ts';
 import { ERROR } from './error-schema.ts';
+import { eventsOf, MESSAGE_HEADERS } from './events.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
 import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
 
@@ -35,6 +36,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     const { path, method } = operation.http;
     paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
   }
+  const webhooks = eventsOf(operations, define);
   return {
     openapi: '3.1.1',
     info: {
@@ -50,10 +52,11 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       description: TAGS[name] ?? `The operations of ${name}.`,
     })),
     paths,
+    webhooks,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       responses: sharedResponses(publicUrl, restTerms(operations)),
-      parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
+      parameters: { IdempotencyKey: IDEMPOTENCY_KEY, ...MESSAGE_HEADERS },
       headers: HEADERS,
       securitySchemes: {
         client: { type: 'http', scheme: 'basic', description: 'The id and the secret of an OAuth client.' },

@@ -24,7 +24,7 @@ const FIELD_ERROR: JsonSchema = {
 const X402_REQUIREMENT: JsonSchema = {
   type: 'object',
   properties: {
-    scheme: { const: 'exact' },
+    scheme: { const: 'exact', description: 'The payment of an exact amount.' },
     network: name('The chain of the token, such as base-sepolia.'),
     maxAmountRequired: { ...text('The price, in base units of the token.', 30), pattern: '^[0-9]+$' },
     asset: name('The address of the token contract.'),

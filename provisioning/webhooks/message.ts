@@ -1,9 +1,9 @@
 /** The body of a message: the event, and its resource as REST shows it. */
 import type { EntitySchema } from 'typeorm';
-import type { Event, EventType, ResourceType } from '../../entities/history/event.ts';
+import type { Event, ResourceType } from '../../entities/history/event.ts';
 import { RESOURCE_ROWS } from '../../entities/history/record.ts';
+import { bodyOf, resourceOf } from '../../entities/webhooks/body.ts';
 import type { Snapshot } from '../../entities/webhooks/delivery.ts';
-import type { ToldEvent } from '../../entities/webhooks/events.ts';
 
 /**
  * Shows a row as the REST API does, or returns undefined for a resource that REST does not show. main.ts passes it,
@@ -11,10 +11,6 @@ import type { ToldEvent } from '../../entities/webhooks/events.ts';
  */
 export type RenderResource = (resource: string, row: object) => Promise<object | undefined>;
 
-/** Returns the example of a resource in the API; undefined for a resource that REST does not show. */
-export type ExampleOf = (resource: string) => object | undefined;
-
-const API_VERSION = '1.0.0';
 const BODY_BYTES_MAX = 20 * 1024;
 
 /** The account of a message, and the changed row. The row is null for an event without one. */
@@ -34,39 +30,6 @@ export async function messageOf({ accountId, snapshot }: Told, event: Event, ren
   const body = bodyWith((await shown(event, snapshot, render)) ?? named(event));
   return Buffer.byteLength(body) <= BODY_BYTES_MAX ? body : bodyWith(named(event));
 }
-
-const bodyOf = (
-  accountId: string,
-  { id, type, createdAt }: Omit<Event, 'accountId' | 'subject' | 'data'>,
-  data: object,
-) => ({
-  id,
-  type,
-  timestamp: createdAt.toISOString(),
-  api_version: API_VERSION,
-  account_id: accountId,
-  data,
-});
-
-const EXAMPLE = {
-  id: 'evt_01m7z3eaymx8r1n4b6tq0c5d2h',
-  accountId: 'acct_01m7z3eaymx8r1n4b6tq0c5d2h',
-  createdAt: new Date('2026-11-21T12:00:00Z'),
-};
-
-/** An example of the body of an event that customers hear. */
-export function exampleOfEvent(type: EventType, { object, data }: ToldEvent, exampleOf: ExampleOf): object {
-  const resource = { ...exampleOf(resourceOf(type)), ...object };
-  const shown = isGone(type) ? { id: (resource as { id?: string }).id, deleted: true } : resource;
-  return bodyOf(EXAMPLE.accountId, { ...EXAMPLE, type }, { ...data, object: shown });
-}
-
-const resourceOf = (type: string): string => {
-  const noun = type.split('.')[0]!;
-  return noun === 'status' ? 'incident' : noun;
-};
-/** Whether the row of the resource is deleted. A server keeps its row. */
-const isGone = (type: string): boolean => type.endsWith('.deleted') && resourceOf(type) !== 'server';
 
 /** Names a resource that is deleted, that REST does not show, or that is too large. */
 const named = ({ type, subject }: Event) => ({ id: subject, ...(type.endsWith('.deleted') && { deleted: true }) });

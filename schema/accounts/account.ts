@@ -10,8 +10,8 @@ import {
 } from '../../resolvers/accounts/account.ts';
 import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
 import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
-import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
+import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
 import { setAccountLimits } from '../../resolvers/accounts/limits.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -56,6 +56,7 @@ export const AccountType = objectType<Account>(
     }),
     limits: t.field({
       type: AccountLimitsType,
+      description: 'The most that the account may have of each thing.',
       resolve: ({ limits }, _, context) => ({ ...context.limits, ...limits }),
     }),
     ownLimits: t.field({

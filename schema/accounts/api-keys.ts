@@ -16,7 +16,7 @@ const ApiKeyType = objectType<ApiKey>('ApiKey', 'An API key, without its secret.
   name: t.exposeString('name', { description: 'The name that its creator chose.' }),
   scope: t.exposeString('scope', { description: 'One or more of read, servers, billing, full.' }),
   prefix: t.exposeString('prefix', { description: 'The first 13 characters of the key.' }),
-  status: t.expose('status', { type: ApiKeyStatus }),
+  status: t.expose('status', { type: ApiKeyStatus, description: 'Whether the key works.' }),
   ipAllowlist: t.exposeStringList('ipAllowlist', {
     description: 'Networks (CIDR) that may use the key; none: all networks.',
   }),
@@ -32,8 +32,16 @@ const ApiKeyType = objectType<ApiKey>('ApiKey', 'An API key, without its secret.
     description: 'The time of the last use, with the precision of a minute.',
     resolve: shownUse,
   }),
-  expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
-  revokedAt: t.expose('revokedAt', { type: 'DateTime', nullable: true }),
+  expiresAt: t.expose('expiresAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the key stops working; null: never.',
+  }),
+  revokedAt: t.expose('revokedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When its owner or the operator ended the key.',
+  }),
 }));
 
 const CreatedApiKeyType = objectType<CreatedApiKey>('CreatedApiKey', 'A new key.', (t) => ({

@@ -24,7 +24,7 @@ const isNameless = ({ actorType }: AuditEntry, viewer: Viewer | null) =>
   actorType === 'operator' && viewer?.kind !== 'operator';
 
 const ResourceRef = objectType<{ type: string; id: string }>('ResourceRef', 'A reference to a resource.', (t) => ({
-  type: t.exposeString('type'),
+  type: t.exposeString('type', { description: 'The kind of the resource, such as server.' }),
   id: t.exposeString('id', { description: 'The id or order number of the resource.' }),
 }));
 
@@ -32,10 +32,14 @@ const AuditEntryType = objectType<AuditEntry>(
   'AuditEntry',
   'An entry of the audit log. It has no body, query, credential or IP address.',
   (t) => ({
-    id: t.exposeID('id'),
+    id: t.exposeID('id', { description: 'The id of the entry.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     action: t.exposeString('action', { description: 'The type of an event, or api.request.' }),
-    actor: t.field({ type: AuditActor, resolve: (entry) => entry }),
+    actor: t.field({
+      type: AuditActor,
+      description: 'The credential, the operator or the service that acted.',
+      resolve: (entry) => entry,
+    }),
     method: t.exposeString('method', { nullable: true, description: 'The HTTP method of api.request.' }),
     path: t.exposeString('path', {
       nullable: true,

@@ -17,20 +17,24 @@ const MessageSender = enumType('MessageSender', 'The author of a message.', MESS
 const RelatedType = enumType('RelatedType', 'The kind of a thing that a message is about.', RELATED_TYPES);
 
 const RelatedThing = objectType<Message>('RelatedThing', 'A thing that a message is about.', (t) => ({
-  type: t.field({ type: RelatedType, resolve: ({ relatedType }) => relatedType! }),
+  type: t.field({
+    type: RelatedType,
+    description: 'The kind of the thing.',
+    resolve: ({ relatedType }) => relatedType!,
+  }),
   id: t.string({ description: 'Its id or order number.', resolve: ({ relatedId }) => relatedId! }),
 }));
 export const MessageType = objectType<Message>('Message', 'A message between the operator and a customer.', (t) => ({
-  id: t.exposeID('id'),
+  id: t.exposeID('id', { description: 'The id of the message.' }),
   accountId: t.exposeID('accountId', { description: 'The customer.' }),
-  from: t.expose('sender', { type: MessageSender }),
+  from: t.expose('sender', { type: MessageSender, description: 'The side that wrote the message.' }),
   credentialId: t.exposeID('credentialId', {
     nullable: true,
     description:
       'The API key or session of the customer that wrote it. Null: the operator did, or it is from an earlier version.',
   }),
-  subject: t.exposeString('title'),
-  body: t.exposeString('body'),
+  subject: t.exposeString('title', { description: 'The subject, in one line.' }),
+  body: t.exposeString('body', { description: 'The text.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   readAt: t.expose('readAt', {
     type: 'DateTime',
@@ -51,13 +55,13 @@ const SentMessageType = objectType<SentMessage>('SentMessage', 'A message of the
 }));
 
 const RelatedInput = inputType('RelatedInput', (t) => ({
-  type: t.field({ type: RelatedType, required: true }),
+  type: t.field({ type: RelatedType, description: 'The kind of the thing.', required: true }),
   id: t.field({ type: 'Line', required: true, description: 'Its id or order number.' }),
 }));
 const WriteMessageInput = inputType('WriteMessageInput', (t) => ({
   subject: t.field({ type: 'MessageSubject', required: true, description: 'One line of up to 120 characters.' }),
   body: t.field({ type: 'MessageBody', required: true, description: 'Up to 4,000 characters.' }),
-  related: t.field({ type: RelatedInput }),
+  related: t.field({ type: RelatedInput, description: 'The thing that the message is about.' }),
 }));
 const SendMessageInput = inputType('SendMessageInput', (t) => ({
   subject: t.field({ type: 'MessageSubject', required: true }),

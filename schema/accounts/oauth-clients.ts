@@ -14,9 +14,13 @@ import { pageArgs, pageOf } from '../pages.ts';
 const OauthClientEntry = objectType<OauthClient>('OauthClientEntry', 'An OAuth client, without its secret.', (t) => ({
   clientId: t.exposeID('id', { description: 'Identifies the client.' }),
   accountId: t.exposeID('accountId', { description: 'The account of the client.' }),
-  clientName: t.string({ nullable: true, resolve: ({ metadata }) => metadata.clientName }),
+  clientName: t.string({
+    nullable: true,
+    description: 'The name that the client gave.',
+    resolve: ({ metadata }) => metadata.clientName,
+  }),
   scope: t.exposeString('scope', { description: 'The widest scope of its tokens.' }),
-  grantTypes: t.exposeStringList('grantTypes'),
+  grantTypes: t.exposeStringList('grantTypes', { description: 'The grants that the client may use.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   lastUsedAt: t.field({
     type: 'DateTime',
@@ -44,7 +48,7 @@ const DeletedOauthClient = builder
   .implement({
     description: 'A deleted client.',
     fields: (t) => ({
-      clientId: t.exposeID('id'),
+      clientId: t.exposeID('id', { description: 'The deleted client.' }),
       tokensRevoked: t.exposeInt('tokensRevoked', { description: 'The number of its sessions that ended.' }),
     }),
   });
@@ -53,7 +57,7 @@ const RotatedOauthClient = objectType<RotatedClient>(
   'RotatedOauthClient',
   'A client with its new secret, which the service shows only here.',
   (t) => ({
-    clientId: t.exposeID('id'),
+    clientId: t.exposeID('id', { description: 'The client.' }),
     clientSecret: t.exposeString('clientSecret', { description: 'The new secret. Keep it.' }),
     tokensRevoked: t.exposeInt('tokensRevoked', { description: 'The number of its sessions that ended.' }),
   }),

@@ -56,7 +56,7 @@ const SessionType = objectType<Session>(
 const SessionPage = pageOf('Session', SessionType);
 
 const RevokedSession = objectType<{ tokenId: string }>('RevokedSession', 'An ended session.', (t) => ({
-  tokenId: t.exposeID('tokenId'),
+  tokenId: t.exposeID('tokenId', { description: 'The ended session.' }),
   revoked: t.boolean({ description: 'Always true.', resolve: () => true }),
 }));
 

@@ -5,11 +5,11 @@ import { builder, inputType, objectType, STEP_UP } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const SshKeyType = objectType<SshKey>('SshKey', 'An SSH public key.', (t) => ({
-  id: t.exposeID('id'),
-  name: t.exposeString('name'),
+  id: t.exposeID('id', { description: 'The id of the key.' }),
+  name: t.exposeString('name', { description: 'The name that its owner chose.' }),
   publicKey: t.exposeString('publicKey', { description: 'Type and base64, without the comment.' }),
   type: t.exposeString('type', { description: 'The type, such as ssh-ed25519.' }),
-  bits: t.exposeInt('bits'),
+  bits: t.exposeInt('bits', { description: 'The size of the key, in bits.' }),
   fingerprint: t.exposeString('fingerprint', { description: 'The fingerprint that ssh-keygen -l prints.' }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   expiresAt: t.expose('expiresAt', {
@@ -20,8 +20,8 @@ const SshKeyType = objectType<SshKey>('SshKey', 'An SSH public key.', (t) => ({
 }));
 /** The answer to a deletion. */
 export const Deleted = objectType<{ id: string; deleted: boolean }>('Deleted', 'A deleted thing.', (t) => ({
-  id: t.exposeID('id'),
-  deleted: t.exposeBoolean('deleted'),
+  id: t.exposeID('id', { description: 'The id of the deleted thing.' }),
+  deleted: t.exposeBoolean('deleted', { description: 'Always true.' }),
 }));
 const SshKeyPage = pageOf('SshKey', SshKeyType);
 

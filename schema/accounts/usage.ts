@@ -12,8 +12,8 @@ const UsageItemType = objectType<UsageItem>('UsageItem', 'One change of the bala
     nullable: true,
     description: 'The order number of the server or top-up.',
   }),
-  serviceCode: t.exposeString('serviceCode', { nullable: true }),
-  description: t.exposeString('description'),
+  serviceCode: t.exposeString('serviceCode', { nullable: true, description: 'The tier of the server.' }),
+  description: t.exposeString('description', { description: 'The change, in words.' }),
   from: t.expose('from', {
     type: 'DateTime',
     description: 'The beginning of the paid time; without a paid time, the moment of the change.',
@@ -36,7 +36,7 @@ const UsageType = objectType<Usage>('Usage', 'The changes of the balance in a ra
     type: 'Usd',
     description: 'The adjustments of the range. total_usd is topped_up_usd - spent_usd + adjusted_usd.',
   }),
-  data: t.expose('data', { type: [UsageItemType] }),
+  data: t.expose('data', { type: [UsageItemType], description: 'The changes of the page.' }),
   nextCursor: t.exposeString('nextCursor', {
     nullable: true,
     description: 'Send it as cursor to read the next page; null on the last page.',

@@ -17,7 +17,7 @@ export const StockLevel = enumType('StockLevel', 'The stock of a tier.', ['AVAIL
 
 const RegionStock = objectType<Offer['regions'][number]>('RegionStock', 'The stock of a tier at a bastion.', (t) => ({
   code: t.exposeString('code', { description: 'The code of the bastion.' }),
-  stock: t.expose('stock', { type: StockLevel }),
+  stock: t.expose('stock', { type: StockLevel, description: 'Whether orders find room now.' }),
 }));
 
 export const CatalogItemType = builder.interfaceRef<Offer>('CatalogItem').implement({
@@ -59,10 +59,13 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
   description: 'A tier of virtual servers.',
   interfaces: [CatalogItemType, priced],
   fields: (t) => ({
-    vcpus: t.int({ resolve: ({ item }) => item.details.vcpus }),
-    memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
-    diskGb: t.int({ resolve: ({ item }) => item.details.diskGb }),
-    diskType: t.string({ resolve: ({ item }) => item.details.diskType }),
+    vcpus: t.int({ description: 'The virtual processors.', resolve: ({ item }) => item.details.vcpus }),
+    memoryMb: t.int({ description: 'The memory, in MB.', resolve: ({ item }) => item.details.memoryMb }),
+    diskGb: t.int({ description: 'The disk, in GB.', resolve: ({ item }) => item.details.diskGb }),
+    diskType: t.string({
+      description: 'The kind of the disk, such as NVMe.',
+      resolve: ({ item }) => item.details.diskType,
+    }),
     trafficTb: t.float({
       description: 'The outgoing traffic of a month.',
       resolve: ({ item }) => item.details.trafficTb,
@@ -73,8 +76,14 @@ const VpsTier = builder.objectRef<Tier<VpsDetails>>('VpsTier').implement({
       description: 'The price of each begun TB above that; null: the machine gets slow until the next month.',
       resolve: ({ item: { details } }) => (details.extraTbMicros ? BigInt(details.extraTbMicros) : null),
     }),
-    portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
-    virtualization: t.string({ resolve: ({ item }) => item.details.virtualization }),
+    portMbps: t.int({
+      description: 'The speed of the network port, in Mbit/s.',
+      resolve: ({ item }) => item.details.portMbps,
+    }),
+    virtualization: t.string({
+      description: 'container (shares the kernel) or kvm (a virtual machine).',
+      resolve: ({ item }) => item.details.virtualization,
+    }),
   }),
 });
 
@@ -82,9 +91,9 @@ export const Disk = objectType<DedicatedDetails['disks'][number]>(
   'Disk',
   'Equal disks of a dedicated server.',
   (t) => ({
-    count: t.exposeInt('count'),
-    sizeGb: t.exposeInt('sizeGb'),
-    type: t.exposeString('type'),
+    count: t.exposeInt('count', { description: 'The number of these disks.' }),
+    sizeGb: t.exposeInt('sizeGb', { description: 'The size of each disk, in GB.' }),
+    type: t.exposeString('type', { description: 'The kind of the disks, such as NVMe.' }),
   }),
 );
 
@@ -92,17 +101,20 @@ const DedicatedTier = builder.objectRef<Tier<DedicatedDetails>>('DedicatedTier')
   description: 'A tier of dedicated servers.',
   interfaces: [CatalogItemType, priced],
   fields: (t) => ({
-    cpuModel: t.string({ resolve: ({ item }) => item.details.cpuModel }),
-    cores: t.int({ resolve: ({ item }) => item.details.cores }),
-    threads: t.int({ resolve: ({ item }) => item.details.threads }),
-    memoryMb: t.int({ resolve: ({ item }) => item.details.memoryMb }),
-    disks: t.field({ type: [Disk], resolve: ({ item }) => item.details.disks }),
+    cpuModel: t.string({ description: 'The model of the processor.', resolve: ({ item }) => item.details.cpuModel }),
+    cores: t.int({ description: 'The cores of the processor.', resolve: ({ item }) => item.details.cores }),
+    threads: t.int({ description: 'The threads of the processor.', resolve: ({ item }) => item.details.threads }),
+    memoryMb: t.int({ description: 'The memory, in MB.', resolve: ({ item }) => item.details.memoryMb }),
+    disks: t.field({ type: [Disk], description: 'The disks, by kind.', resolve: ({ item }) => item.details.disks }),
     trafficTb: t.float({
       nullable: true,
       description: 'The outgoing traffic of a month; null: unmetered.',
       resolve: ({ item }) => item.details.trafficTb,
     }),
-    portMbps: t.int({ resolve: ({ item }) => item.details.portMbps }),
+    portMbps: t.int({
+      description: 'The speed of the network port, in Mbit/s.',
+      resolve: ({ item }) => item.details.portMbps,
+    }),
     deliveryHours: t.int({
       description: 'The usual time of delivery, in hours.',
       resolve: ({ item }) => item.details.deliveryHours,
@@ -114,10 +126,10 @@ const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
   description: 'A data-centre location; its code is the region of an order.',
   interfaces: [CatalogItemType],
   fields: (t) => ({
-    city: t.string({ resolve: ({ item }) => item.details.city }),
+    city: t.string({ description: 'The city.', resolve: ({ item }) => item.details.city }),
     country: t.string({ description: 'ISO 3166-1 alpha-2.', resolve: ({ item }) => item.details.country }),
-    latitude: t.float({ nullable: true, resolve: ({ item }) => item.details.latitude }),
-    longitude: t.float({ nullable: true, resolve: ({ item }) => item.details.longitude }),
+    latitude: t.float({ nullable: true, description: 'Degrees north.', resolve: ({ item }) => item.details.latitude }),
+    longitude: t.float({ nullable: true, description: 'Degrees east.', resolve: ({ item }) => item.details.longitude }),
     testIpv4: t.string({
       nullable: true,
       description: 'An address for measurements.',
@@ -128,7 +140,11 @@ const Bastion = builder.objectRef<Tier<BastionDetails>>('Bastion').implement({
       description: 'An address for measurements.',
       resolve: ({ item }) => item.details.testIpv6,
     }),
-    lookingGlassUrl: t.string({ nullable: true, resolve: ({ item }) => item.details.lookingGlassUrl }),
+    lookingGlassUrl: t.string({
+      nullable: true,
+      description: 'A page that measures routes from here.',
+      resolve: ({ item }) => item.details.lookingGlassUrl,
+    }),
     status: t.string({ description: 'As in /v1/transparency/status.', resolve: ({ item }) => item.details.status }),
   }),
 });
@@ -137,11 +153,20 @@ const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
   description: 'An image of an operating system.',
   interfaces: [CatalogItemType],
   fields: (t) => ({
-    family: t.string({ resolve: ({ item }) => item.details.family }),
-    version: t.string({ resolve: ({ item }) => item.details.version }),
-    architecture: t.string({ resolve: ({ item }) => item.details.architecture }),
-    minDiskGb: t.int({ resolve: ({ item }) => item.details.minDiskGb }),
-    minMemoryMb: t.int({ resolve: ({ item }) => item.details.minMemoryMb }),
+    family: t.string({ description: 'The distribution, such as debian.', resolve: ({ item }) => item.details.family }),
+    version: t.string({ description: 'The version of the distribution.', resolve: ({ item }) => item.details.version }),
+    architecture: t.string({
+      description: 'The architecture of the processor, such as x86_64.',
+      resolve: ({ item }) => item.details.architecture,
+    }),
+    minDiskGb: t.int({
+      description: 'The smallest disk that it fits on, in GB.',
+      resolve: ({ item }) => item.details.minDiskGb,
+    }),
+    minMemoryMb: t.int({
+      description: 'The least memory that it runs with, in MB.',
+      resolve: ({ item }) => item.details.minMemoryMb,
+    }),
     cloudInit: t.boolean({ description: 'Whether it reads user_data.', resolve: ({ item }) => item.details.cloudInit }),
     defaultUser: t.string({
       description: 'The user for the first login.',
@@ -150,6 +175,7 @@ const OsImage = builder.objectRef<Tier<ImageDetails>>('OsImage').implement({
     deprecatedAt: t.field({
       type: 'DateTime',
       nullable: true,
+      description: 'When orders of the image end; null: not planned.',
       resolve: ({ item: { details } }) => (details.deprecatedAt ? new Date(details.deprecatedAt) : null),
     }),
   }),
@@ -172,18 +198,22 @@ const loaders = new WeakMap<Context, DataLoader<string, Offer | null>>();
 const Catalog = objectType<Record<never, never>>('Catalog', 'The whole catalog.', (t) => ({
   vps: t.field({
     type: [VpsTier],
+    description: 'The tiers of virtual servers.',
     resolve: (_, __, context) => catalogGroup(context, 'vps') as Promise<Tier<VpsDetails>[]>,
   }),
   dedicated: t.field({
     type: [DedicatedTier],
+    description: 'The tiers of dedicated servers.',
     resolve: (_, __, context) => catalogGroup(context, 'dedicated') as Promise<Tier<DedicatedDetails>[]>,
   }),
   bastions: t.field({
     type: [Bastion],
+    description: 'The data-centre locations.',
     resolve: (_, __, context) => catalogGroup(context, 'bastion') as Promise<Tier<BastionDetails>[]>,
   }),
   images: t.field({
     type: [OsImage],
+    description: 'The images of operating systems.',
     resolve: (_, __, context) => catalogGroup(context, 'image') as Promise<Tier<ImageDetails>[]>,
   }),
 }));

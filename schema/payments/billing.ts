@@ -18,9 +18,9 @@ import { paymentArgs } from './x402.ts';
 
 const CoinType = objectType<CoinView>('Coin', 'A coin that the service accepts.', (t) => ({
   code: t.exposeString('code', { description: 'The code to top up with.' }),
-  name: t.exposeString('name'),
-  network: t.exposeString('network'),
-  decimals: t.exposeInt('decimals'),
+  name: t.exposeString('name', { description: 'The name of the coin.' }),
+  network: t.exposeString('network', { description: 'The network that carries the coin.' }),
+  decimals: t.exposeInt('decimals', { description: 'The digits after the point that the coin has.' }),
   confirmationsRequired: t.exposeInt('confirmationsRequired', {
     description: 'The confirmations after which the service credits a payment.',
   }),
@@ -58,10 +58,10 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
       'pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count.',
   }),
   mode: t.expose('mode', { type: PaymentMode, description: 'By coins to an address, or by x402.' }),
-  amountUsd: t.expose('amountMicros', { type: 'Usd' }),
+  amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount that its owner asked for.' }),
   bonusUsd: t.expose('bonusMicros', { type: 'Usd', description: 'The bonus in addition to the amount.' }),
   crypto: t.exposeString('crypto', { description: 'The code of the coin.' }),
-  network: t.exposeString('network'),
+  network: t.exposeString('network', { description: 'The network that carries the payment.' }),
   amountCrypto: t.exposeString('amountCrypto', { description: 'The amount to pay, in the coin, as a decimal string.' }),
   rateUsd: t.expose('rateMicros', { type: 'Usd', description: 'The price of one coin, locked until expires_at.' }),
   walletAddress: t.exposeString('walletAddress', {
@@ -91,7 +91,11 @@ const TopUpType = objectType<TopUp>('TopUp', 'A payment into the balance.', (t) 
   }),
   createdAt: t.expose('createdAt', { type: 'DateTime' }),
   expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true, description: 'The end of the quoted rate.' }),
-  confirmedAt: t.expose('confirmedAt', { type: 'DateTime', nullable: true }),
+  confirmedAt: t.expose('confirmedAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When the money came to the balance.',
+  }),
 }));
 const TopUpPage = pageOf('TopUp', TopUpType);
 const CoinPage = pageOf('Coin', CoinType);

@@ -7,7 +7,10 @@ import { listOf, pageOf } from '../pages.ts';
 const BonusTierType = objectType<BonusTier>(
   'BonusTier',
   'The bonus of a larger top-up. The highest tier reached counts.',
-  (t) => ({ minUsd: t.expose('minMicros', { type: 'Usd' }), bonusPercent: t.exposeFloat('bonusPercent') }),
+  (t) => ({
+    minUsd: t.expose('minMicros', { type: 'Usd', description: 'The smallest top-up with this bonus.' }),
+    bonusPercent: t.exposeFloat('bonusPercent', { description: 'The bonus, as a percentage of the whole top-up.' }),
+  }),
 );
 const BonusTierPage = pageOf('BonusTier', BonusTierType);
 const BonusTierInput = inputType('BonusTierInput', (t) => ({

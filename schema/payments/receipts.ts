@@ -3,24 +3,27 @@ import { type Receipt, receiptOfMonth, receiptOfTopUp } from '../../resolvers/pa
 import { builder, objectType } from '../builder.ts';
 
 const ReceiptLineType = objectType<Receipt['lines'][number]>('ReceiptLine', 'A line of a receipt.', (t) => ({
-  at: t.expose('at', { type: 'DateTime' }),
-  description: t.exposeString('description'),
-  orderNumber: t.exposeString('orderNumber', { nullable: true }),
+  at: t.expose('at', { type: 'DateTime', description: 'The time of the change.' }),
+  description: t.exposeString('description', { description: 'The change, in words.' }),
+  orderNumber: t.exposeString('orderNumber', {
+    nullable: true,
+    description: 'The server or the top-up of the change.',
+  }),
   amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'The amount; negative if it left the balance.' }),
   coin: t.exposeString('coin', { nullable: true, description: 'The coin of a payment.' }),
   amountCrypto: t.exposeString('amountCrypto', {
     nullable: true,
     description: 'The payment, in its coin. Negative if its chain removed it.',
   }),
-  network: t.exposeString('network', { nullable: true }),
+  network: t.exposeString('network', { nullable: true, description: 'The network of a payment.' }),
   txId: t.exposeString('txId', { nullable: true, description: 'The transaction of a payment.' }),
 }));
 const ReceiptType = objectType<Receipt>('Receipt', 'The changes of the balance by a payment or in a month.', (t) => ({
   number: t.exposeString('number', { description: 'The order number of the top-up, or the month.' }),
-  accountId: t.exposeID('accountId'),
-  from: t.expose('from', { type: 'DateTime' }),
-  to: t.expose('to', { type: 'DateTime' }),
-  issuedAt: t.expose('issuedAt', { type: 'DateTime' }),
+  accountId: t.exposeID('accountId', { description: 'The account of the receipt.' }),
+  from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
+  to: t.expose('to', { type: 'DateTime', description: 'The end of the range.' }),
+  issuedAt: t.expose('issuedAt', { type: 'DateTime', description: 'When the service wrote the receipt.' }),
   totalUsd: t.expose('totalMicros', { type: 'Usd', description: 'The sum of all changes.' }),
   lines: t.expose('lines', { type: [ReceiptLineType], description: 'The first 1,000 changes.' }),
 }));

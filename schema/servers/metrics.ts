@@ -30,9 +30,9 @@ const MetricsType = objectType<Metrics>(
   'ServerMetrics',
   'The use of a machine, as its engine counts it. Dedicated servers have no points.',
   (t) => ({
-    from: t.expose('from', { type: 'DateTime' }),
-    to: t.expose('to', { type: 'DateTime' }),
-    step: t.expose('step', { type: MetricStep }),
+    from: t.expose('from', { type: 'DateTime', description: 'The beginning of the range.' }),
+    to: t.expose('to', { type: 'DateTime', description: 'The end of the range.' }),
+    step: t.expose('step', { type: MetricStep, description: 'The time between two points.' }),
     slow: t.exposeBoolean('slow', { description: 'Whether the machine is slow until the end of the month.' }),
     points: t.expose('points', { type: [MetricPoint], description: 'The oldest first. Without a reading, none.' }),
   }),

@@ -21,14 +21,23 @@ export type Account = {
   pgp_fingerprint: string | null;
   /** The service sends balance.low when the balance covers fewer days of renewals. */
   low_balance_alert_days: number;
+  /** The most that the account may have of each thing. */
   limits: {
+    /** Active API keys. */
     api_keys: number;
+    /** Servers. */
     servers: number;
+    /** SSH keys. */
     ssh_keys: number;
+    /** Webhooks. */
     webhooks: number;
+    /** Entries in the directory of agents. */
     agent_entries: number;
+    /** Top-ups that wait for a payment. */
     pending_topups: number;
+    /** Sessions. */
     sessions: number;
+    /** OAuth clients. */
     oauth_clients: number;
   };
   /** A time, RFC 3339 in UTC with milliseconds. */
@@ -46,26 +55,46 @@ export type AddSshKeyInput = {
 
 /** An entry of the directory of agents. */
 export type Agent = {
+  /** The id of the entry. */
   id: string;
+  /** The name of the entry in its URL. */
   slug: string;
+  /** The name of the agent. */
   name: string;
+  /** The work that the agent does. */
   description: string;
+  /** The URL of the agent. */
   url: string;
+  /** Whether the search finds the entry. */
   status: 'hidden' | 'listed' | 'unlisted' | (string & {});
+  /** The agent's own version; null: not stated. */
   version: string | null;
+  /** The maker of the agent. */
   provider_name: string | null;
+  /** The site of the maker. */
   provider_url: string | null;
+  /** The documentation of the agent. */
   documentation_url: string | null;
+  /** A picture of the agent. */
   icon_url: string | null;
+  /** The addresses of the agent, one to ten. */
   endpoints: Array<{
+    /** The protocol that the endpoint speaks. */
     protocol: 'a2a' | 'graphql' | 'http' | 'mcp' | (string & {});
+    /** The https URL of the endpoint. */
     url: string;
+    /** The version of the protocol; null: not stated. */
     protocol_version: string | null;
   }>;
+  /** The skills of the agent, up to 20. */
   skills: Array<{
+    /** The id of the skill within the entry. */
     id: string;
+    /** The name of the skill. */
     name: string;
+    /** The work that the skill does. */
     description: string;
+    /** Words by which a search finds the skill. */
     tags: Array<string>;
   }>;
   /** Ed25519, base64. */
@@ -83,21 +112,41 @@ export type Agent = {
 };
 
 export type AgentEndpointInput = {
+  /** The protocol that the endpoint speaks. */
   protocol: 'a2a' | 'graphql' | 'http' | 'mcp';
-  /** A line of text. */
+  /** The version of the protocol. */
   protocol_version?: string;
-  /** An https URL without credentials. */
+  /** The https URL of the endpoint. */
   url: string;
 };
 
-export type AgentSkillInput = {
-  /** A text of up to 1,000 characters. */
-  description: string;
-  /** A short name for addresses: 3 to 40 of a-z, 0-9 and -. */
+/** The body of a message to a webhook. */
+export type AgentEvent = {
+  /** The id of the event. */
   id: string;
-  /** A name of up to 80 characters. */
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Agent | NamedResource;
+  };
+};
+
+export type AgentSkillInput = {
+  /** The work that the skill does. */
+  description: string;
+  /** The id of the skill within the entry. */
+  id: string;
+  /** The name of the skill. */
   name: string;
-  /** Up to 20 tags. */
+  /** Words by which a search finds the skill. */
   tags: Array<string>;
 };
 
@@ -111,6 +160,7 @@ export type ApiKey = {
   scope: string;
   /** The first 13 characters of the key. */
   prefix: string;
+  /** Whether the key works. */
   status: 'active' | 'expired' | 'revoked' | (string & {});
   /** Networks (CIDR) that may use the key; none: all networks. */
   ip_allowlist: Array<string>;
@@ -120,17 +170,40 @@ export type ApiKey = {
   created_at: string;
   /** The time of the last use, with the precision of a minute. */
   last_used_at: string | null;
+  /** When the key stops working; null: never. */
   expires_at: string | null;
+  /** When its owner or the operator ended the key. */
   revoked_at: string | null;
+};
+
+/** The body of a message to a webhook. */
+export type ApiKeyEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: ApiKey | NamedResource;
+  };
 };
 
 /** An entry of the audit log. It has no body, query, credential or address. */
 export type AuditEntry = {
+  /** The id of the entry. */
   id: string;
   /** A time, RFC 3339 in UTC with milliseconds. */
   created_at: string;
   /** The type of an event, or api.request. */
   action: string;
+  /** The credential, the operator or the service that acted. */
   actor: {
     /** api_key, access_token, operator or system. */
     type: string;
@@ -147,6 +220,7 @@ export type AuditEntry = {
   status: number | null;
   /** The changed resource. In the log of the operator, api.request names the account that it concerned. */
   resource: {
+    /** The kind of the resource, such as server. */
     type: string;
     /** The id or order number of the resource. */
     id: string;
@@ -195,15 +269,19 @@ export type Bastion = {
   kind: string;
   /** A name for humans. */
   name: string;
+  /** The city. */
   city: string;
   /** ISO 3166-1 alpha-2. */
   country: string;
+  /** Degrees north. */
   latitude: number | null;
+  /** Degrees east. */
   longitude: number | null;
   /** An address for measurements. */
   test_ipv4: string | null;
   /** An address for measurements. */
   test_ipv6: string | null;
+  /** A page that measures routes from here. */
   looking_glass_url: string | null;
   /** As in /v1/transparency/status. */
   status: string;
@@ -215,12 +293,13 @@ export type Canary = {
   version: string;
   /** The state now. */
   status: 'expired' | 'triggered' | 'valid' | (string & {});
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** When the operator published it. */
   issued_at: string;
   /** Silence after this time is a warning. */
   expires_at: string;
   /** CanaryTail codes of denied events. An event without its code has happened. */
   codes: Array<string>;
+  /** The statement, in words. */
   statement: string;
   /** The operator signs it offline with PGP. */
   signed_text: string | null;
@@ -234,6 +313,25 @@ export type Canary = {
   sha256: string;
   /** Digest of the previous canary. */
   previous_sha256: string | null;
+};
+
+/** The body of a message to a webhook. */
+export type CanaryEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Canary | NamedResource;
+  };
 };
 
 export type ChangePasswordInput = {
@@ -251,8 +349,11 @@ export type ChangePasswordInput = {
 export type Coin = {
   /** The code to top up with. */
   code: string;
+  /** The name of the coin. */
   name: string;
+  /** The network that carries the coin. */
   network: string;
+  /** The digits after the point that the coin has. */
   decimals: number;
   /** The confirmations after which the service credits a payment. */
   confirmations_required: number;
@@ -309,17 +410,26 @@ export type DedicatedTier = {
   kind: string;
   /** A name for humans. */
   name: string;
+  /** The model of the processor. */
   cpu_model: string;
+  /** The cores of the processor. */
   cores: number;
+  /** The threads of the processor. */
   threads: number;
+  /** The memory, in MB. */
   memory_mb: number;
+  /** The disks, by kind. */
   disks: Array<{
+    /** The number of these disks. */
     count: number;
+    /** The size of each disk, in GB. */
     size_gb: number;
+    /** The kind of the disks, such as NVMe. */
     type: string;
   }>;
   /** The outgoing traffic of a month; null: unmetered. */
   traffic_tb: number | null;
+  /** The speed of the network port, in Mbit/s. */
   port_mbps: number;
   /** The usual time of delivery, in hours. */
   delivery_hours: number;
@@ -386,6 +496,7 @@ export type Error = {
   x402Version?: unknown;
   /** The payments that the x402 challenge, version 1, accepts. */
   accepts?: Array<{
+    /** The payment of an exact amount. */
     scheme: unknown;
     /** The chain of the token, such as base-sepolia. */
     network: string;
@@ -421,21 +532,48 @@ export type Error = {
 
 /** An incident or a maintenance. */
 export type Incident = {
+  /** The id of the incident. */
   id: string;
+  /** The incident in a few words. */
   name: string;
+  /** The state after the latest report. */
   status: 'completed' | 'identified' | 'investigating' | 'in_progress' | 'monitoring' | 'resolved' | 'scheduled' | (string & {});
+  /** How much customers notice. */
   impact: 'critical' | 'maintenance' | 'major' | 'minor' | 'none' | (string & {});
   /** The ids of components. */
   components: Array<string>;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** When the incident began or the maintenance begins. */
   started_at: string;
+  /** When it ended; null: it is open. */
   resolved_at: string | null;
+  /** The reports, oldest first. */
   updates: Array<{
+    /** The state of the incident after this report. */
     status: 'completed' | 'identified' | 'investigating' | 'in_progress' | 'monitoring' | 'resolved' | 'scheduled' | (string & {});
+    /** The report, in words. */
     body: string;
     /** A time, RFC 3339 in UTC with milliseconds. */
     created_at: string;
   }>;
+};
+
+/** The body of a message to a webhook. */
+export type IncidentEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Incident | NamedResource;
+  };
 };
 
 /** An introspection request (RFC 7662). The service ignores unknown members. */
@@ -480,9 +618,13 @@ export type LoginTotpInput = {
 
 /** A message between the operator and the account. */
 export type Message = {
+  /** The id of the message. */
   id: string;
+  /** The side that wrote the message. */
   from: 'customer' | 'operator' | (string & {});
+  /** The subject, in one line. */
   subject: string;
+  /** The text. */
   body: string;
   /** A time, RFC 3339 in UTC with milliseconds. */
   created_at: string;
@@ -490,10 +632,30 @@ export type Message = {
   read_at: string | null;
   /** The thing that it is about. */
   related: {
+    /** The kind of the thing. */
     type: 'case' | 'incident' | 'message' | 'server' | 'topup' | (string & {});
     /** Its id or order number. */
     id: string;
   } | null;
+};
+
+/** The body of a message to a webhook. */
+export type MessageEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Message | NamedResource;
+  };
 };
 
 /** The use of a machine since the point before. */
@@ -512,6 +674,33 @@ export type MetricPoint = {
   disk_bytes: number | null;
 };
 
+/** The body of a message to a webhook. */
+export type NamedEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: NamedResource;
+  };
+};
+
+/** A resource that is gone, or that a message does not show. */
+export type NamedResource = {
+  /** The id of the resource. */
+  id: string;
+  /** Present if the resource is gone. */
+  deleted?: unknown;
+};
+
 export type NewRecoveryCodesInput = {
   /** A code of the authenticator (six digits), or a recovery code (xxxx-xxxx). */
   totp_code: string;
@@ -523,12 +712,13 @@ export type OauthClient = {
   client_id: string;
   /** The secret that authenticates the client. Keep it. */
   client_secret: string;
-  /** A time, in whole seconds since 1970 (UTC). */
+  /** When the client registered. */
   client_id_issued_at: number;
   /** When the secret and all tokens expire, in seconds since the epoch; 0: never. */
   client_secret_expires_at: number;
   /** The widest scope of its tokens. */
   scope: string;
+  /** The grants that the client may use. */
   grant_types: Array<string>;
   /** Always empty. */
   response_types: Array<string>;
@@ -536,16 +726,23 @@ export type OauthClient = {
   token_endpoint_auth_method: string;
   /** Stored, but not used. */
   redirect_uris: Array<string>;
+  /** The name that the client gave. */
   client_name?: string;
+  /** The client's site, as it gave it. */
   client_uri?: string;
+  /** The client's picture, as it gave it. */
   logo_uri?: string;
+  /** The people behind the client, as it named them. */
   contacts?: Array<string>;
+  /** The id of the software, as the client gave it. */
   software_id?: string;
+  /** The version of the software, as the client gave it. */
   software_version?: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** When the client and all its tokens stop; null: never. */
   expires_at?: string;
-  /** An amount in US dollars. */
+  /** The most that all its tokens together may spend in a calendar month (UTC). */
   spend_limit_usd?: number;
+  /** Networks (CIDR) that may use its tokens; none: all networks. */
   ip_allowlist?: Array<string>;
 };
 
@@ -553,6 +750,7 @@ export type OauthClient = {
 export type OauthClientEntry = {
   /** Identifies the client. */
   client_id: string;
+  /** The name that the client gave. */
   client_name: string | null;
   /** The widest scope of its tokens. */
   scope: string;
@@ -644,15 +842,21 @@ export type OsImage = {
   kind: string;
   /** A name for humans. */
   name: string;
+  /** The distribution, such as debian. */
   family: string;
+  /** The version of the distribution. */
   version: string;
+  /** The architecture of the processor, such as x86_64. */
   architecture: string;
+  /** The smallest disk that it fits on, in GB. */
   min_disk_gb: number;
+  /** The least memory that it runs with, in MB. */
   min_memory_mb: number;
   /** Whether it reads user_data. */
   cloud_init: boolean;
   /** The user for the first login. */
   default_user: string;
+  /** When orders of the image end; null: not planned. */
   deprecated_at: string | null;
 };
 
@@ -682,32 +886,33 @@ export type PlaceOrderInput = {
 };
 
 export type PublishAgentInput = {
-  /** A text of up to 1,000 characters. */
+  /** The work that the agent does. */
   description: string;
-  /** An https URL without credentials. */
+  /** The documentation of the agent. */
   documentation_url?: string;
-  /** One to ten. */
+  /** The addresses of the agent, one to ten. */
   endpoints: Array<AgentEndpointInput>;
-  /** An https URL without credentials. */
+  /** A picture of the agent. */
   icon_url?: string;
   /** False removes the entry from the directory. */
   listed?: boolean;
-  /** A name of up to 80 characters. */
+  /** The name of the agent. */
   name: string;
-  /** A line of text. */
+  /** The maker of the agent. */
   provider_name?: string;
-  /** An https URL without credentials. */
+  /** The site of the maker. */
   provider_url?: string;
   /** As JWK or base64. */
   public_key?: string;
-  /** Up to 20. */
+  /** The skills of the agent, up to 20. */
   skills?: Array<AgentSkillInput>;
   /** The name of the entry. Publishing it again replaces the entry. */
   slug: string;
   /** The URL of the agent. */
   url: string;
-  /** A line of text. */
+  /** The agent's own version. */
   version?: string;
+  /** Whether the agent takes x402 payments. */
   x402?: boolean;
 };
 
@@ -735,20 +940,23 @@ export type Quote = {
 export type Receipt = {
   /** The order number of the top-up, or the month. */
   number: string;
+  /** The account of the receipt. */
   account_id: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** The beginning of the range. */
   from: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** The end of the range. */
   to: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** When the service wrote the receipt. */
   issued_at: string;
   /** The sum of all changes. */
   total_usd: number;
   /** The first 1,000 changes. */
   lines: Array<{
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** The time of the change. */
     at: string;
+    /** The change, in words. */
     description: string;
+    /** The server or the top-up of the change. */
     order_number: string | null;
     /** The amount; negative if it left the balance. */
     amount_usd: number;
@@ -756,6 +964,7 @@ export type Receipt = {
     coin: string | null;
     /** The payment, in its coin. Negative if its chain removed it. */
     amount_crypto: string | null;
+    /** The network of a payment. */
     network: string | null;
     /** The transaction of a payment. */
     tx_id: string | null;
@@ -786,6 +995,7 @@ export type RefreshTokensInput = {
 export type RegionStock = {
   /** The code of the bastion. */
   code: string;
+  /** Whether orders find room now. */
   stock: 'available' | 'low' | 'none' | (string & {});
 };
 
@@ -802,10 +1012,11 @@ export type RegisterInput = {
 
 /** Client metadata (RFC 7591). The service ignores unknown members. */
 export type RegisterOauthClientInput = {
-  /** Text of up to 254 characters. */
+  /** A name to recognise the client by. */
   client_name?: string;
-  /** An absolute URI of up to 2048 characters. */
+  /** The client's site. */
   client_uri?: string;
+  /** The people behind the client. */
   contacts?: Array<string>;
   /** When the client and all its tokens stop. Default: never. */
   expires_at?: string;
@@ -813,7 +1024,7 @@ export type RegisterOauthClientInput = {
   grant_types?: Array<string>;
   /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
   ip_allowlist?: Array<string> | string;
-  /** An absolute URI of up to 2048 characters. */
+  /** The client's picture. */
   logo_uri?: string;
   /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
   proof_of_work?: string;
@@ -823,9 +1034,9 @@ export type RegisterOauthClientInput = {
   response_types?: Array<string>;
   /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
   scope?: string;
-  /** Text of up to 254 characters. */
+  /** The id of the software. */
   software_id?: string;
-  /** Text of up to 254 characters. */
+  /** The version of the software. */
   software_version?: string;
   /** The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance. */
   spend_limit_usd?: number;
@@ -838,6 +1049,7 @@ export type RegisterOauthClientInput = {
 export type RelatedInput = {
   /** Its id or order number. */
   id: string;
+  /** The kind of the thing. */
   type: 'case' | 'incident' | 'message' | 'server' | 'topup';
 };
 
@@ -925,6 +1137,25 @@ export type Server = {
   poll_after_seconds: number | null;
 };
 
+/** The body of a message to a webhook. */
+export type ServerEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Server | NamedResource;
+  };
+};
+
 /** An open session. */
 export type Session = {
   /** Identifies the session. */
@@ -952,12 +1183,15 @@ export type SetupTotpInput = {
 
 /** An SSH public key. */
 export type SshKey = {
+  /** The id of the key. */
   id: string;
+  /** The name that its owner chose. */
   name: string;
   /** Type and base64, without the comment. */
   public_key: string;
   /** The type, such as ssh-ed25519. */
   type: string;
+  /** The size of the key, in bits. */
   bits: number;
   /** The fingerprint that ssh-keygen -l prints. */
   fingerprint: string;
@@ -965,6 +1199,25 @@ export type SshKey = {
   created_at: string;
   /** When it leaves the account, with the credential that added it. */
   expires_at?: string;
+};
+
+/** The body of a message to a webhook. */
+export type SshKeyEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: SshKey | NamedResource;
+  };
 };
 
 /** The use of a token. For an invalid token, the answer has `active` only. */
@@ -1017,12 +1270,13 @@ export type TopUp = {
   status: 'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending' | (string & {});
   /** By coins to an address, or by x402. */
   mode: 'crypto' | 'x402' | (string & {});
-  /** An amount in US dollars. */
+  /** The amount that its owner asked for. */
   amount_usd: number;
   /** The bonus in addition to the amount. */
   bonus_usd: number;
   /** The code of the coin. */
   crypto: string;
+  /** The network that carries the payment. */
   network: string;
   /** The amount to pay, in the coin, as a decimal string. */
   amount_crypto: string;
@@ -1048,7 +1302,27 @@ export type TopUp = {
   created_at: string;
   /** The end of the quoted rate. */
   expires_at: string | null;
+  /** When the money came to the balance. */
   confirmed_at: string | null;
+};
+
+/** The body of a message to a webhook. */
+export type TopUpEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: TopUp | NamedResource;
+  };
 };
 
 export type UpdateAccountInput = {
@@ -1105,7 +1379,9 @@ export type UsageItem = {
   kind: string;
   /** The order number of the server or top-up. */
   order_number: string | null;
+  /** The tier of the server. */
   service_code: string | null;
+  /** The change, in words. */
   description: string;
   /** The beginning of the paid time; without a paid time, the moment of the change. */
   from: string;
@@ -1125,15 +1401,21 @@ export type VpsTier = {
   kind: string;
   /** A name for humans. */
   name: string;
+  /** The virtual processors. */
   vcpus: number;
+  /** The memory, in MB. */
   memory_mb: number;
+  /** The disk, in GB. */
   disk_gb: number;
+  /** The kind of the disk, such as NVMe. */
   disk_type: string;
   /** The outgoing traffic of a month. */
   traffic_tb: number;
   /** The price of each begun TB above that; null: the machine gets slow until the next month. */
   extra_traffic_tb_usd: number | null;
+  /** The speed of the network port, in Mbit/s. */
   port_mbps: number;
+  /** container (shares the kernel) or kvm (a virtual machine). */
   virtualization: string;
   /** The price of a month, paid in advance. */
   price_month_usd: number;
@@ -1153,6 +1435,7 @@ export type Webhook = {
   url: string;
   /** The events that it receives: *, groups such as server.*, or names, with commas. */
   event_filter: string;
+  /** The note that its owner gave it. */
   description: string | null;
   /** The service disables it after ten failed deliveries in a row. */
   status: 'disabled' | 'enabled' | (string & {});
@@ -1190,9 +1473,29 @@ export type WebhookDelivery = {
   created_at: string;
 };
 
+/** The body of a message to a webhook. */
+export type WebhookEvent = {
+  /** The id of the event. */
+  id: string;
+  /** The type of the event. */
+  type: string;
+  /** The time of the change. */
+  timestamp: string;
+  /** The version of the API. */
+  api_version: string;
+  /** The account of the webhook. */
+  account_id: string;
+  /** The resource, and what else the description of the event names. */
+  data: {
+    /** The resource after the change, as REST shows it. */
+    object: Webhook | NamedResource;
+  };
+};
+
 export type WriteMessageInput = {
   /** Up to 4,000 characters. */
   body: string;
+  /** The thing that the message is about. */
   related?: RelatedInput;
   /** One line of up to 120 characters. */
   subject: string;
@@ -1227,6 +1530,7 @@ export interface Operations {
     topped_up_usd: number;
     /** The adjustments of the range. total_usd is topped_up_usd - spent_usd + adjusted_usd. */
     adjusted_usd: number;
+    /** The changes of the page. */
     data: Array<UsageItem>;
     /** Send it as cursor to read the next page; null on the last page. */
     next_cursor: string | null;
@@ -1263,32 +1567,33 @@ export interface Operations {
   }; answer: Page<Agent> };
   /** Adds an agent to the directory, or replaces its entry */
   PublishAgent: { input: {
-    /** A text of up to 1,000 characters. */
+    /** The work that the agent does. */
     description: string;
-    /** An https URL without credentials. */
+    /** The documentation of the agent. */
     documentation_url?: string;
-    /** One to ten. */
+    /** The addresses of the agent, one to ten. */
     endpoints: Array<AgentEndpointInput>;
-    /** An https URL without credentials. */
+    /** A picture of the agent. */
     icon_url?: string;
     /** False removes the entry from the directory. */
     listed?: boolean;
-    /** A name of up to 80 characters. */
+    /** The name of the agent. */
     name: string;
-    /** A line of text. */
+    /** The maker of the agent. */
     provider_name?: string;
-    /** An https URL without credentials. */
+    /** The site of the maker. */
     provider_url?: string;
     /** As JWK or base64. */
     public_key?: string;
-    /** Up to 20. */
+    /** The skills of the agent, up to 20. */
     skills?: Array<AgentSkillInput>;
     /** The name of the entry. Publishing it again replaces the entry. */
     slug: string;
     /** The URL of the agent. */
     url: string;
-    /** A line of text. */
+    /** The agent's own version. */
     version?: string;
+    /** Whether the agent takes x402 payments. */
     x402?: boolean;
   }; answer: Agent };
   /** Creates an account, without an identity */
@@ -1342,6 +1647,7 @@ export interface Operations {
     /** The session to end. */
     token_id: string;
   }; answer: {
+    /** The ended session. */
     token_id: string;
     /** Always true. */
     revoked: boolean;
@@ -1435,6 +1741,7 @@ export interface Operations {
     scope: string;
     /** The first 13 characters of the key. */
     prefix: string;
+    /** Whether the key works. */
     status: 'active' | 'expired' | 'revoked' | (string & {});
     /** Networks (CIDR) that may use the key; none: all networks. */
     ip_allowlist: Array<string>;
@@ -1444,7 +1751,9 @@ export interface Operations {
     created_at: string;
     /** The time of the last use, with the precision of a minute. */
     last_used_at: string | null;
+    /** When the key stops working; null: never. */
     expires_at: string | null;
+    /** When its owner or the operator ended the key. */
     revoked_at: string | null;
     /** The key itself. The service shows it only here. */
     plaintext: string;
@@ -1467,8 +1776,9 @@ export interface Operations {
   ListCoins: { input: Record<string, never>; answer: Page<Coin> };
   /** Lists the bonuses for larger top-ups */
   ListBonusTiers: { input: Record<string, never>; answer: Page<{
-    /** An amount in US dollars. */
+    /** The smallest top-up with this bonus. */
     min_usd: number;
+    /** The bonus, as a percentage of the whole top-up. */
     bonus_percent: number;
   }> };
   /** Opens a top-up of 30 to 10,000 USD */
@@ -1515,9 +1825,13 @@ export interface Operations {
   }; answer: Receipt };
   /** Lists the whole catalog */
   GetCatalog: { input: Record<string, never>; answer: {
+    /** The tiers of virtual servers. */
     vps: Array<VpsTier>;
+    /** The tiers of dedicated servers. */
     dedicated: Array<DedicatedTier>;
+    /** The data-centre locations. */
     bastions: Array<Bastion>;
+    /** The images of operating systems. */
     images: Array<OsImage>;
   } };
   /** Lists the VPS tiers */
@@ -1546,6 +1860,7 @@ export interface Operations {
   WriteMessage: { input: {
     /** Up to 4,000 characters. */
     body: string;
+    /** The thing that the message is about. */
     related?: RelatedInput;
     /** One line of up to 120 characters. */
     subject: string;
@@ -1557,10 +1872,11 @@ export interface Operations {
   }; answer: Message };
   /** Registers an OAuth client (RFC 7591) */
   RegisterOauthClient: { input: {
-    /** Text of up to 254 characters. */
+    /** A name to recognise the client by. */
     client_name?: string;
-    /** An absolute URI of up to 2048 characters. */
+    /** The client's site. */
     client_uri?: string;
+    /** The people behind the client. */
     contacts?: Array<string>;
     /** When the client and all its tokens stop. Default: never. */
     expires_at?: string;
@@ -1568,7 +1884,7 @@ export interface Operations {
     grant_types?: Array<string>;
     /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
     ip_allowlist?: Array<string> | string;
-    /** An absolute URI of up to 2048 characters. */
+    /** The client's picture. */
     logo_uri?: string;
     /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
     proof_of_work?: string;
@@ -1578,9 +1894,9 @@ export interface Operations {
     response_types?: Array<string>;
     /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
     scope?: string;
-    /** Text of up to 254 characters. */
+    /** The id of the software. */
     software_id?: string;
-    /** Text of up to 254 characters. */
+    /** The version of the software. */
     software_version?: string;
     /** The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance. */
     spend_limit_usd?: number;
@@ -1608,6 +1924,7 @@ export interface Operations {
     /** The present secret of the client. */
     client_secret: string;
   }; answer: {
+    /** The client. */
     client_id: string;
     /** The new secret. Keep it. */
     client_secret: string;
@@ -1619,6 +1936,7 @@ export interface Operations {
     /** The client. */
     client_id: string;
   }; answer: {
+    /** The deleted client. */
     client_id: string;
     /** The number of its sessions that ended. */
     tokens_revoked: number;
@@ -1852,10 +2170,11 @@ export interface Operations {
     /** Minutes are kept for a day, hours for 60 days. Default: minutes, if from is within a day. */
     step?: 'hour' | 'minute';
   }; answer: {
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** The beginning of the range. */
     from: string;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** The end of the range. */
     to: string;
+    /** The time between two points. */
     step: 'hour' | 'minute' | (string & {});
     /** Whether the machine is slow until the end of the month. */
     slow: boolean;
@@ -1888,7 +2207,9 @@ export interface Operations {
     /** The id of the key. */
     id: string;
   }; answer: {
+    /** The id of the deleted thing. */
     id: string;
+    /** Always true. */
     deleted: boolean;
   } };
   /** Shows the warrant canary */
@@ -1915,30 +2236,50 @@ export interface Operations {
   } };
   /** Shows the network and its peerings */
   GetPeering: { input: Record<string, never>; answer: {
+    /** The number of the autonomous system; null: the network has none. */
     asn: number | null;
+    /** The name of the network. */
     name: string;
+    /** The set of its routes in the routing registries. */
     irr_as_set: string | null;
+    /** Open, Selective, Restrictive or No. */
     policy: string;
+    /** The page of the policy. */
     policy_url: string | null;
+    /** The address of the network operations centre. */
     noc_email: string | null;
+    /** The entry at PeeringDB. */
     peeringdb_url: string | null;
+    /** The IPv4 prefixes that a peer should accept. */
     info_prefixes4: number | null;
+    /** The IPv6 prefixes that a peer should accept. */
     info_prefixes6: number | null;
+    /** The ports at internet exchanges. */
     exchanges: Array<{
+      /** The name of the exchange. */
       name: string;
+      /** The city of the exchange. */
       city: string;
       /** ISO 3166-1 alpha-2. */
       country: string;
+      /** The speed of the port, in Mbit/s. */
       speed_mbps: number;
+      /** The IPv4 address of the port. */
       ipv4: string | null;
+      /** The IPv6 address of the port. */
       ipv6: string | null;
       /** Whether it peers with the route servers. */
       is_rs_peer: boolean;
+      /** Whether the port is up. */
       operational: boolean;
     }>;
+    /** The data centres where the network can be reached. */
     facilities: Array<{
+      /** The name of the data centre. */
       name: string;
+      /** The city of the data centre. */
       city: string;
+      /** ISO 3166-1 alpha-2. */
       country: string;
     }>;
     /** A time, RFC 3339 in UTC with milliseconds. */
@@ -1948,9 +2289,13 @@ export interface Operations {
   GetStatus: { input: Record<string, never>; answer: {
     /** none, minor, major or critical. */
     indicator: string;
+    /** The indicator in words. */
     description: string;
+    /** The parts of the service. */
     components: Array<{
+      /** The id of the part, which incidents name. */
       id: string;
+      /** The name of the part. */
       name: string;
       /** The code of a bastion. */
       region: string | null;
@@ -1981,6 +2326,7 @@ export interface Operations {
     url: string;
     /** The events that it receives: *, groups such as server.*, or names, with commas. */
     event_filter: string;
+    /** The note that its owner gave it. */
     description: string | null;
     /** The service disables it after ten failed deliveries in a row. */
     status: 'disabled' | 'enabled' | (string & {});
@@ -2007,7 +2353,9 @@ export interface Operations {
     /** The id of the webhook. */
     id: string;
   }; answer: {
+    /** The id of the deleted thing. */
     id: string;
+    /** Always true. */
     deleted: boolean;
   } };
   /** Sends one test call to a webhook now, and shows the result */
@@ -2017,7 +2365,9 @@ export interface Operations {
   }; answer: {
     /** Whether the receiver answered with 2xx. */
     delivered: boolean;
+    /** The webhook-id of the test message. */
     event_id: string;
+    /** The HTTP status of the answer; null: there was none. */
     response_status: number | null;
     /** Rounded up to a step from 100 to 10,000. */
     duration_ms: number;
@@ -2037,6 +2387,7 @@ export interface Operations {
     url: string;
     /** The events that it receives: *, groups such as server.*, or names, with commas. */
     event_filter: string;
+    /** The note that its owner gave it. */
     description: string | null;
     /** The service disables it after ten failed deliveries in a row. */
     status: 'disabled' | 'enabled' | (string & {});

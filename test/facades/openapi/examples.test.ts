@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { openapi } from '../../../facades/openapi/document.ts';
-import { ERRORS, schema } from '../../../schema/index.ts';
+import { ERRORS, schema, TOLD_EVENTS } from '../../../schema/index.ts';
 import { closed, type Document } from '../../setup/openapi.ts';
 
 const document: Document = JSON.parse(JSON.stringify(openapi(readOperations(schema), 'https://api.freehold.example')));
@@ -39,6 +39,16 @@ describe.each(operations.map((operation): [string, Document] => [operation.opera
   },
 );
 
+describe('The messages to webhooks', () => {
+  it('are those of every event, with a valid example', () => {
+    expect(Object.keys(document.webhooks)).toEqual(Object.keys(TOLD_EVENTS));
+    for (const [type, { post }] of Object.entries<Document>(document.webhooks)) {
+      const { schema, example } = post.requestBody.content['application/json'];
+      expect([type, example.type, problems(schema, example)]).toEqual([type, type, []]);
+    }
+  });
+});
+
 describe('The examples of errors', () => {
   it('are valid, and include each code of the catalogue with its status', () => {
     const shown = Object.values<Document>(document.components.responses).flatMap(({ content }) =>
@@ -63,6 +73,19 @@ describe('The OpenAPI document', () => {
       expect(description).toMatch(/\w.*\.$/);
     for (const { name, description } of document.tags)
       expect([name, description]).toEqual([name, expect.not.stringContaining('The operations of')]);
+  });
+
+  it('describes each member of each object', () => {
+    const undescribed: string[] = [];
+    const walk = (value: Document, path: string): void => {
+      if (typeof value !== 'object' || value === null) return;
+      for (const [name, member] of Object.entries<Document>(value.type === 'object' ? (value.properties ?? {}) : {}))
+        if (!/\w{3,}.*\.$/s.test(member.description ?? described(member.$ref))) undescribed.push(`${path}/${name}`);
+      for (const [key, inner] of Object.entries(value)) if (!/^examples?$/.test(key)) walk(inner, `${path}/${key}`);
+    };
+    const described = (ref = '') => document.components.schemas[ref.split('/').at(-1)!]?.description ?? '';
+    walk(document, '');
+    expect(undescribed).toEqual([]);
   });
 
   it('limits every text, list and integer', () => {

@@ -23,14 +23,24 @@ class GetAccountArguments(TypedDict):
 
 
 class AccountLimits(TypedDict):
+    """The most that the account may have of each thing."""
+
     api_keys: int
+    """Active API keys."""
     servers: int
+    """Servers."""
     ssh_keys: int
+    """SSH keys."""
     webhooks: int
+    """Webhooks."""
     agent_entries: int
+    """Entries in the directory of agents."""
     pending_topups: int
+    """Top-ups that wait for a payment."""
     sessions: int
+    """Sessions."""
     oauth_clients: int
+    """OAuth clients."""
 
 
 class Account(TypedDict):
@@ -49,6 +59,7 @@ class Account(TypedDict):
     low_balance_alert_days: int
     """The service sends balance.low when the balance covers fewer days of renewals."""
     limits: AccountLimits
+    """The most that the account may have of each thing."""
     created_at: str
     """A time, RFC 3339 in UTC with milliseconds."""
 
@@ -120,6 +131,8 @@ class GetAuditLogArguments(TypedDict):
 
 
 class AuditEntryActor(TypedDict):
+    """The credential, the operator or the service that acted."""
+
     type: str
     """api_key, access_token, operator or system."""
     id: Union[str, None]
@@ -130,6 +143,7 @@ class AuditEntryActor(TypedDict):
 
 class AuditEntryResource(TypedDict):
     type: str
+    """The kind of the resource, such as server."""
     id: str
     """The id or order number of the resource."""
 
@@ -138,11 +152,13 @@ class AuditEntry(TypedDict):
     """An entry of the audit log. It has no body, query, credential or address."""
 
     id: str
+    """The id of the entry."""
     created_at: str
     """A time, RFC 3339 in UTC with milliseconds."""
     action: str
     """The type of an event, or api.request."""
     actor: AuditEntryActor
+    """The credential, the operator or the service that acted."""
     method: Union[str, None]
     """The HTTP method of api.request."""
     path: Union[str, None]
@@ -176,33 +192,53 @@ class SearchAgentsArguments(TypedDict):
 
 class AgentEndpoints(TypedDict):
     protocol: Union[Literal["a2a", "graphql", "http", "mcp"], str]
+    """The protocol that the endpoint speaks."""
     url: str
+    """The https URL of the endpoint."""
     protocol_version: Union[str, None]
+    """The version of the protocol; null: not stated."""
 
 
 class AgentSkills(TypedDict):
     id: str
+    """The id of the skill within the entry."""
     name: str
+    """The name of the skill."""
     description: str
+    """The work that the skill does."""
     tags: List[str]
+    """Words by which a search finds the skill."""
 
 
 class Agent(TypedDict):
     """An entry of the directory of agents."""
 
     id: str
+    """The id of the entry."""
     slug: str
+    """The name of the entry in its URL."""
     name: str
+    """The name of the agent."""
     description: str
+    """The work that the agent does."""
     url: str
+    """The URL of the agent."""
     status: Union[Literal["hidden", "listed", "unlisted"], str]
+    """Whether the search finds the entry."""
     version: Union[str, None]
+    """The agent's own version; null: not stated."""
     provider_name: Union[str, None]
+    """The maker of the agent."""
     provider_url: Union[str, None]
+    """The site of the maker."""
     documentation_url: Union[str, None]
+    """The documentation of the agent."""
     icon_url: Union[str, None]
+    """A picture of the agent."""
     endpoints: List[AgentEndpoints]
+    """The addresses of the agent, one to ten."""
     skills: List[AgentSkills]
+    """The skills of the agent, up to 20."""
     public_key: Union[str, None]
     """Ed25519, base64."""
     public_key_thumbprint: Union[str, None]
@@ -219,53 +255,55 @@ class Agent(TypedDict):
 
 class AgentEndpointInput(TypedDict):
     protocol: Literal["a2a", "graphql", "http", "mcp"]
+    """The protocol that the endpoint speaks."""
     protocol_version: NotRequired[str]
-    """A line of text."""
+    """The version of the protocol."""
     url: str
-    """An https URL without credentials."""
+    """The https URL of the endpoint."""
 
 
 class AgentSkillInput(TypedDict):
     description: str
-    """A text of up to 1,000 characters."""
+    """The work that the skill does."""
     id: str
-    """A short name for addresses: 3 to 40 of a-z, 0-9 and -."""
+    """The id of the skill within the entry."""
     name: str
-    """A name of up to 80 characters."""
+    """The name of the skill."""
     tags: List[str]
-    """Up to 20 tags."""
+    """Words by which a search finds the skill."""
 
 
 class PublishAgentArguments(TypedDict):
     """The arguments of PublishAgent."""
 
     description: str
-    """A text of up to 1,000 characters."""
+    """The work that the agent does."""
     documentation_url: NotRequired[str]
-    """An https URL without credentials."""
+    """The documentation of the agent."""
     endpoints: List[AgentEndpointInput]
-    """One to ten."""
+    """The addresses of the agent, one to ten."""
     icon_url: NotRequired[str]
-    """An https URL without credentials."""
+    """A picture of the agent."""
     listed: NotRequired[bool]
     """False removes the entry from the directory."""
     name: str
-    """A name of up to 80 characters."""
+    """The name of the agent."""
     provider_name: NotRequired[str]
-    """A line of text."""
+    """The maker of the agent."""
     provider_url: NotRequired[str]
-    """An https URL without credentials."""
+    """The site of the maker."""
     public_key: NotRequired[str]
     """As JWK or base64."""
     skills: NotRequired[List[AgentSkillInput]]
-    """Up to 20."""
+    """The skills of the agent, up to 20."""
     slug: str
     """The name of the entry. Publishing it again replaces the entry."""
     url: str
     """The URL of the agent."""
     version: NotRequired[str]
-    """A line of text."""
+    """The agent's own version."""
     x402: NotRequired[bool]
+    """Whether the agent takes x402 payments."""
 
 
 class RegisterArguments(TypedDict):
@@ -390,6 +428,7 @@ class RevokeSessionArguments(TypedDict):
 
 class RevokeSessionAnswer(TypedDict):
     token_id: str
+    """The ended session."""
     revoked: bool
     """Always true."""
 
@@ -507,6 +546,7 @@ class CreateApiKeyAnswer(TypedDict):
     prefix: str
     """The first 13 characters of the key."""
     status: Union[Literal["active", "expired", "revoked"], str]
+    """Whether the key works."""
     ip_allowlist: List[str]
     """Networks (CIDR) that may use the key; none: all networks."""
     spend_limit_usd: Union[float, None]
@@ -516,7 +556,9 @@ class CreateApiKeyAnswer(TypedDict):
     last_used_at: Union[str, None]
     """The time of the last use, with the precision of a minute."""
     expires_at: Union[str, None]
+    """When the key stops working; null: never."""
     revoked_at: Union[str, None]
+    """When its owner or the operator ended the key."""
     plaintext: str
     """The key itself. The service shows it only here."""
 
@@ -544,6 +586,7 @@ class ApiKey(TypedDict):
     prefix: str
     """The first 13 characters of the key."""
     status: Union[Literal["active", "expired", "revoked"], str]
+    """Whether the key works."""
     ip_allowlist: List[str]
     """Networks (CIDR) that may use the key; none: all networks."""
     spend_limit_usd: Union[float, None]
@@ -553,7 +596,9 @@ class ApiKey(TypedDict):
     last_used_at: Union[str, None]
     """The time of the last use, with the precision of a minute."""
     expires_at: Union[str, None]
+    """When the key stops working; null: never."""
     revoked_at: Union[str, None]
+    """When its owner or the operator ended the key."""
 
 
 class RevokeApiKeyArguments(TypedDict):
@@ -573,8 +618,11 @@ class Coin(TypedDict):
     code: str
     """The code to top up with."""
     name: str
+    """The name of the coin."""
     network: str
+    """The network that carries the coin."""
     decimals: int
+    """The digits after the point that the coin has."""
     confirmations_required: int
     """The confirmations after which the service credits a payment."""
     rate_usd: Union[float, None]
@@ -595,8 +643,9 @@ class ListBonusTiersArguments(TypedDict):
 
 class ListBonusTiersEntry(TypedDict):
     min_usd: float
-    """An amount in US dollars."""
+    """The smallest top-up with this bonus."""
     bonus_percent: float
+    """The bonus, as a percentage of the whole top-up."""
 
 
 class CreateTopupArguments(TypedDict):
@@ -618,12 +667,13 @@ class TopUp(TypedDict):
     mode: Union[Literal["crypto", "x402"], str]
     """By coins to an address, or by x402."""
     amount_usd: float
-    """An amount in US dollars."""
+    """The amount that its owner asked for."""
     bonus_usd: float
     """The bonus in addition to the amount."""
     crypto: str
     """The code of the coin."""
     network: str
+    """The network that carries the payment."""
     amount_crypto: str
     """The amount to pay, in the coin, as a decimal string."""
     rate_usd: float
@@ -649,6 +699,7 @@ class TopUp(TypedDict):
     expires_at: Union[str, None]
     """The end of the quoted rate."""
     confirmed_at: Union[str, None]
+    """When the money came to the balance."""
 
 
 class ListTopupsArguments(TypedDict):
@@ -691,9 +742,11 @@ class GetReceiptArguments(TypedDict):
 
 class ReceiptLines(TypedDict):
     at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """The time of the change."""
     description: str
+    """The change, in words."""
     order_number: Union[str, None]
+    """The server or the top-up of the change."""
     amount_usd: float
     """The amount; negative if it left the balance."""
     coin: Union[str, None]
@@ -701,6 +754,7 @@ class ReceiptLines(TypedDict):
     amount_crypto: Union[str, None]
     """The payment, in its coin. Negative if its chain removed it."""
     network: Union[str, None]
+    """The network of a payment."""
     tx_id: Union[str, None]
     """The transaction of a payment."""
 
@@ -736,6 +790,7 @@ class RegionStock(TypedDict):
     code: str
     """The code of the bastion."""
     stock: Union[Literal["available", "low", "none"], str]
+    """Whether orders find room now."""
 
 
 class VpsTier(TypedDict):
@@ -748,15 +803,21 @@ class VpsTier(TypedDict):
     name: str
     """A name for humans."""
     vcpus: int
+    """The virtual processors."""
     memory_mb: int
+    """The memory, in MB."""
     disk_gb: int
+    """The disk, in GB."""
     disk_type: str
+    """The kind of the disk, such as NVMe."""
     traffic_tb: float
     """The outgoing traffic of a month."""
     extra_traffic_tb_usd: Union[float, None]
     """The price of each begun TB above that; null: the machine gets slow until the next month."""
     port_mbps: int
+    """The speed of the network port, in Mbit/s."""
     virtualization: str
+    """container (shares the kernel) or kvm (a virtual machine)."""
     price_month_usd: float
     """The price of a month, paid in advance."""
     price_hour_usd: float
@@ -769,8 +830,11 @@ class VpsTier(TypedDict):
 
 class DedicatedTierDisks(TypedDict):
     count: int
+    """The number of these disks."""
     size_gb: int
+    """The size of each disk, in GB."""
     type: str
+    """The kind of the disks, such as NVMe."""
 
 
 class DedicatedTier(TypedDict):
@@ -783,13 +847,19 @@ class DedicatedTier(TypedDict):
     name: str
     """A name for humans."""
     cpu_model: str
+    """The model of the processor."""
     cores: int
+    """The cores of the processor."""
     threads: int
+    """The threads of the processor."""
     memory_mb: int
+    """The memory, in MB."""
     disks: List[DedicatedTierDisks]
+    """The disks, by kind."""
     traffic_tb: Union[float, None]
     """The outgoing traffic of a month; null: unmetered."""
     port_mbps: int
+    """The speed of the network port, in Mbit/s."""
     delivery_hours: int
     """The usual time of delivery, in hours."""
     price_month_usd: float
@@ -812,15 +882,19 @@ class Bastion(TypedDict):
     name: str
     """A name for humans."""
     city: str
+    """The city."""
     country: str
     """ISO 3166-1 alpha-2."""
     latitude: Union[float, None]
+    """Degrees north."""
     longitude: Union[float, None]
+    """Degrees east."""
     test_ipv4: Union[str, None]
     """An address for measurements."""
     test_ipv6: Union[str, None]
     """An address for measurements."""
     looking_glass_url: Union[str, None]
+    """A page that measures routes from here."""
     status: str
     """As in /v1/transparency/status."""
 
@@ -835,22 +909,32 @@ class OsImage(TypedDict):
     name: str
     """A name for humans."""
     family: str
+    """The distribution, such as debian."""
     version: str
+    """The version of the distribution."""
     architecture: str
+    """The architecture of the processor, such as x86_64."""
     min_disk_gb: int
+    """The smallest disk that it fits on, in GB."""
     min_memory_mb: int
+    """The least memory that it runs with, in MB."""
     cloud_init: bool
     """Whether it reads user_data."""
     default_user: str
     """The user for the first login."""
     deprecated_at: Union[str, None]
+    """When orders of the image end; null: not planned."""
 
 
 class GetCatalogAnswer(TypedDict):
     vps: List[VpsTier]
+    """The tiers of virtual servers."""
     dedicated: List[DedicatedTier]
+    """The tiers of dedicated servers."""
     bastions: List[Bastion]
+    """The data-centre locations."""
     images: List[OsImage]
+    """The images of operating systems."""
 
 
 class ListVpsTiersArguments(TypedDict):
@@ -889,6 +973,7 @@ class ListMessagesArguments(TypedDict):
 
 class MessageRelated(TypedDict):
     type: Union[Literal["case", "incident", "message", "server", "topup"], str]
+    """The kind of the thing."""
     id: str
     """Its id or order number."""
 
@@ -911,6 +996,7 @@ class RelatedInput(TypedDict):
     id: str
     """Its id or order number."""
     type: Literal["case", "incident", "message", "server", "topup"]
+    """The kind of the thing."""
 
 
 class WriteMessageArguments(TypedDict):
@@ -919,6 +1005,7 @@ class WriteMessageArguments(TypedDict):
     body: str
     """Up to 4,000 characters."""
     related: NotRequired[RelatedInput]
+    """The thing that the message is about."""
     subject: str
     """One line of up to 120 characters."""
 
@@ -934,10 +1021,11 @@ class RegisterOauthClientArguments(TypedDict):
     """The arguments of RegisterOauthClient."""
 
     client_name: NotRequired[str]
-    """Text of up to 254 characters."""
+    """A name to recognise the client by."""
     client_uri: NotRequired[str]
-    """An absolute URI of up to 2048 characters."""
+    """The client's site."""
     contacts: NotRequired[List[str]]
+    """The people behind the client."""
     expires_at: NotRequired[str]
     """When the client and all its tokens stop. Default: never."""
     grant_types: NotRequired[List[str]]
@@ -945,7 +1033,7 @@ class RegisterOauthClientArguments(TypedDict):
     ip_allowlist: NotRequired[Union[List[str], str]]
     """Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks."""
     logo_uri: NotRequired[str]
-    """An absolute URI of up to 2048 characters."""
+    """The client's picture."""
     proof_of_work: NotRequired[str]
     """After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says."""
     redirect_uris: NotRequired[List[str]]
@@ -955,9 +1043,9 @@ class RegisterOauthClientArguments(TypedDict):
     scope: NotRequired[str]
     """The widest scope of its tokens: read (default), servers, billing, full, separated by spaces."""
     software_id: NotRequired[str]
-    """Text of up to 254 characters."""
+    """The id of the software."""
     software_version: NotRequired[str]
-    """Text of up to 254 characters."""
+    """The version of the software."""
     spend_limit_usd: NotRequired[float]
     """The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance."""
     token_endpoint_auth_method: NotRequired[str]
@@ -974,12 +1062,13 @@ class OauthClient(TypedDict):
     client_secret: str
     """The secret that authenticates the client. Keep it."""
     client_id_issued_at: int
-    """A time, in whole seconds since 1970 (UTC)."""
+    """When the client registered."""
     client_secret_expires_at: int
     """When the secret and all tokens expire, in seconds since the epoch; 0: never."""
     scope: str
     """The widest scope of its tokens."""
     grant_types: List[str]
+    """The grants that the client may use."""
     response_types: List[str]
     """Always empty."""
     token_endpoint_auth_method: str
@@ -987,16 +1076,23 @@ class OauthClient(TypedDict):
     redirect_uris: List[str]
     """Stored, but not used."""
     client_name: NotRequired[str]
+    """The name that the client gave."""
     client_uri: NotRequired[str]
+    """The client's site, as it gave it."""
     logo_uri: NotRequired[str]
+    """The client's picture, as it gave it."""
     contacts: NotRequired[List[str]]
+    """The people behind the client, as it named them."""
     software_id: NotRequired[str]
+    """The id of the software, as the client gave it."""
     software_version: NotRequired[str]
+    """The version of the software, as the client gave it."""
     expires_at: NotRequired[str]
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """When the client and all its tokens stop; null: never."""
     spend_limit_usd: NotRequired[float]
-    """An amount in US dollars."""
+    """The most that all its tokens together may spend in a calendar month (UTC)."""
     ip_allowlist: NotRequired[List[str]]
+    """Networks (CIDR) that may use its tokens; none: all networks."""
 
 
 class IntrospectOauthTokenArguments(TypedDict):
@@ -1046,6 +1142,7 @@ class OauthClientEntry(TypedDict):
     client_id: str
     """Identifies the client."""
     client_name: Union[str, None]
+    """The name that the client gave."""
     scope: str
     """The widest scope of its tokens."""
     created_at: str
@@ -1071,6 +1168,7 @@ class RotateOauthClientSecretArguments(TypedDict):
 
 class RotateOauthClientSecretAnswer(TypedDict):
     client_id: str
+    """The client."""
     client_secret: str
     """The new secret. Keep it."""
     tokens_revoked: int
@@ -1086,6 +1184,7 @@ class DeleteOauthClientArguments(TypedDict):
 
 class DeleteOauthClientAnswer(TypedDict):
     client_id: str
+    """The deleted client."""
     tokens_revoked: int
     """The number of its sessions that ended."""
 
@@ -1550,12 +1649,15 @@ class SshKey(TypedDict):
     """An SSH public key."""
 
     id: str
+    """The id of the key."""
     name: str
+    """The name that its owner chose."""
     public_key: str
     """Type and base64, without the comment."""
     type: str
     """The type, such as ssh-ed25519."""
     bits: int
+    """The size of the key, in bits."""
     fingerprint: str
     """The fingerprint that ssh-keygen -l prints."""
     created_at: str
@@ -1589,7 +1691,9 @@ class DeleteSshKeyArguments(TypedDict):
 
 class DeleteSshKeyAnswer(TypedDict):
     id: str
+    """The id of the deleted thing."""
     deleted: bool
+    """Always true."""
 
 
 class GetCanaryArguments(TypedDict):
@@ -1604,12 +1708,13 @@ class Canary(TypedDict):
     status: Union[Literal["expired", "triggered", "valid"], str]
     """The state now."""
     issued_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """When the operator published it."""
     expires_at: str
     """Silence after this time is a warning."""
     codes: List[str]
     """CanaryTail codes of denied events. An event without its code has happened."""
     statement: str
+    """The statement, in words."""
     signed_text: Union[str, None]
     """The operator signs it offline with PGP."""
     fingerprint: Union[str, None]
@@ -1654,35 +1759,55 @@ class GetPeeringArguments(TypedDict):
 
 class GetPeeringAnswerExchanges(TypedDict):
     name: str
+    """The name of the exchange."""
     city: str
+    """The city of the exchange."""
     country: str
     """ISO 3166-1 alpha-2."""
     speed_mbps: int
+    """The speed of the port, in Mbit/s."""
     ipv4: Union[str, None]
+    """The IPv4 address of the port."""
     ipv6: Union[str, None]
+    """The IPv6 address of the port."""
     is_rs_peer: bool
     """Whether it peers with the route servers."""
     operational: bool
+    """Whether the port is up."""
 
 
 class GetPeeringAnswerFacilities(TypedDict):
     name: str
+    """The name of the data centre."""
     city: str
+    """The city of the data centre."""
     country: str
+    """ISO 3166-1 alpha-2."""
 
 
 class GetPeeringAnswer(TypedDict):
     asn: Union[int, None]
+    """The number of the autonomous system; null: the network has none."""
     name: str
+    """The name of the network."""
     irr_as_set: Union[str, None]
+    """The set of its routes in the routing registries."""
     policy: str
+    """Open, Selective, Restrictive or No."""
     policy_url: Union[str, None]
+    """The page of the policy."""
     noc_email: Union[str, None]
+    """The address of the network operations centre."""
     peeringdb_url: Union[str, None]
+    """The entry at PeeringDB."""
     info_prefixes4: Union[int, None]
+    """The IPv4 prefixes that a peer should accept."""
     info_prefixes6: Union[int, None]
+    """The IPv6 prefixes that a peer should accept."""
     exchanges: List[GetPeeringAnswerExchanges]
+    """The ports at internet exchanges."""
     facilities: List[GetPeeringAnswerFacilities]
+    """The data centres where the network can be reached."""
     updated_at: str
     """A time, RFC 3339 in UTC with milliseconds."""
 
@@ -1693,7 +1818,9 @@ class GetStatusArguments(TypedDict):
 
 class GetStatusAnswerComponents(TypedDict):
     id: str
+    """The id of the part, which incidents name."""
     name: str
+    """The name of the part."""
     region: Union[str, None]
     """The code of a bastion."""
     status: str
@@ -1702,7 +1829,9 @@ class GetStatusAnswerComponents(TypedDict):
 
 class IncidentUpdates(TypedDict):
     status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    """The state of the incident after this report."""
     body: str
+    """The report, in words."""
     created_at: str
     """A time, RFC 3339 in UTC with milliseconds."""
 
@@ -1711,22 +1840,30 @@ class Incident(TypedDict):
     """An incident or a maintenance."""
 
     id: str
+    """The id of the incident."""
     name: str
+    """The incident in a few words."""
     status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    """The state after the latest report."""
     impact: Union[Literal["critical", "maintenance", "major", "minor", "none"], str]
+    """How much customers notice."""
     components: List[str]
     """The ids of components."""
     started_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """When the incident began or the maintenance begins."""
     resolved_at: Union[str, None]
+    """When it ended; null: it is open."""
     updates: List[IncidentUpdates]
+    """The reports, oldest first."""
 
 
 class GetStatusAnswer(TypedDict):
     indicator: str
     """none, minor, major or critical."""
     description: str
+    """The indicator in words."""
     components: List[GetStatusAnswerComponents]
+    """The parts of the service."""
     incidents: List[Incident]
     """Open incidents."""
     scheduled_maintenances: List[Incident]
@@ -1781,6 +1918,7 @@ class CreateWebhookAnswer(TypedDict):
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
+    """The note that its owner gave it."""
     status: Union[Literal["disabled", "enabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
@@ -1814,6 +1952,7 @@ class Webhook(TypedDict):
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
+    """The note that its owner gave it."""
     status: Union[Literal["disabled", "enabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
@@ -1835,7 +1974,9 @@ class DeleteWebhookArguments(TypedDict):
 
 class DeleteWebhookAnswer(TypedDict):
     id: str
+    """The id of the deleted thing."""
     deleted: bool
+    """Always true."""
 
 
 class TestWebhookArguments(TypedDict):
@@ -1849,7 +1990,9 @@ class TestWebhookAnswer(TypedDict):
     delivered: bool
     """Whether the receiver answered with 2xx."""
     event_id: str
+    """The webhook-id of the test message."""
     response_status: Union[int, None]
+    """The HTTP status of the answer; null: there was none."""
     duration_ms: int
     """Rounded up to a step from 100 to 10,000."""
     error: Union[str, None]
@@ -1873,6 +2016,7 @@ class RotateWebhookSecretAnswer(TypedDict):
     event_filter: str
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
+    """The note that its owner gave it."""
     status: Union[Literal["disabled", "enabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
