@@ -129,6 +129,7 @@ builder.mutationFields((t) => ({
   publishAgent: t.field({
     type: AgentType,
     scope: 'full',
+    errors: ['agent_limit_reached', 'account_suspended'],
     whileSuspended: true,
     urgent: false,
     description:

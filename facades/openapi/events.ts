@@ -96,7 +96,7 @@ function bodySchema(type: EventType, define: Define): JsonSchema {
       account_id: id('The account of the webhook.'),
       data: {
         type: 'object',
-        description: 'The resource, and what else the description of the event names.',
+        description: 'The resource, and the members that the description of the event names.',
         properties: { object: { ...object, description: 'The resource after the change, as REST shows it.' } },
         required: ['object'],
         additionalProperties: true,

@@ -87,6 +87,7 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreatedApiKeyType,
     scope: 'full',
+    errors: ['api_key_limit_reached'],
     creates: 'credential',
     description: 'Creates an API key. An account can have ten active keys.',
     args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },

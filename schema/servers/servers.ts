@@ -192,6 +192,7 @@ builder.mutationFields((t) => ({
   deleteServer: t.field({
     type: DeletedServerType,
     scope: 'servers',
+    errors: ['delete_protected'],
     whileSuspended: true,
     description: 'Deletes a server permanently, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },

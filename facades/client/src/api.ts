@@ -132,7 +132,7 @@ export type AgentEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Agent | NamedResource;
@@ -188,7 +188,7 @@ export type ApiKeyEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: ApiKey | NamedResource;
@@ -327,7 +327,7 @@ export type CanaryEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Canary | NamedResource;
@@ -569,7 +569,7 @@ export type IncidentEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Incident | NamedResource;
@@ -651,7 +651,7 @@ export type MessageEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Message | NamedResource;
@@ -686,7 +686,7 @@ export type NamedEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: NamedResource;
@@ -1149,7 +1149,7 @@ export type ServerEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Server | NamedResource;
@@ -1213,7 +1213,7 @@ export type SshKeyEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: SshKey | NamedResource;
@@ -1318,7 +1318,7 @@ export type TopUpEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: TopUp | NamedResource;
@@ -1485,7 +1485,7 @@ export type WebhookEvent = {
   api_version: string;
   /** The account of the webhook. */
   account_id: string;
-  /** The resource, and what else the description of the event names. */
+  /** The resource, and the members that the description of the event names. */
   data: {
     /** The resource after the change, as REST shows it. */
     object: Webhook | NamedResource;

@@ -50,12 +50,8 @@ describe('The messages to webhooks', () => {
 });
 
 describe('The examples of errors', () => {
-  it('are valid, and include each code of the catalogue with its status', () => {
-    const shown = Object.values<Document>(document.components.responses).flatMap(({ content }) =>
-      Object.entries<Document>(content?.['application/json'].examples ?? {}),
-    );
-    expect(shown.map(([code]) => code).sort()).toEqual(Object.keys(ERRORS).sort());
-    for (const [code, { value }] of shown) {
+  it('are valid, with the status of their code', () => {
+    for (const [code, { value }] of Object.entries<Document>(document.components.examples)) {
       expect(value).toMatchObject({ code, status: ERRORS[code as keyof typeof ERRORS][0] });
       expect(problems(document.components.schemas.Error, value)).toEqual([]);
     }
