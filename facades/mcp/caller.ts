@@ -20,11 +20,13 @@ export interface Admitted {
 /** The admitted messages, by the id of JSON-RPC. */
 export type Messages = ReadonlyMap<unknown, Admitted>;
 
-/** The tools that the URL of the endpoint selects: `?toolsets=catalog,servers&readonly=1`. */
+/** The choices in the URL of the endpoint: `?toolsets=catalog,servers&readonly=1&text=short`. */
 export interface View {
   /** Undefined: all toolsets. */
   toolsets: ReadonlySet<string> | undefined;
   readOnly: boolean;
+  /** Whether a line replaces the text of an answer, because the client reads the structured content. */
+  shortText: boolean;
 }
 
 /** The caller by the Authorization header. */

@@ -16,6 +16,7 @@ import type { McpParts } from './parts.ts';
 import { progressOf } from './progress.ts';
 import { PROMPTS, promptOf } from './prompts.ts';
 import { ANSWER_SECONDS } from './questions.ts';
+import { withShortText } from './short-text.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 export const PROTOCOL_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'];
@@ -68,13 +69,15 @@ function handleTools(server: Server, parts: McpParts, isLegacy: boolean): void {
   const { lists, codec, contextOf, prechecks } = parts;
   const asking = askingOf(server, parts, isLegacy);
   server.setRequestHandler('tools/list', (_, { http }) => lists.of(callerOf(http!.authInfo)));
-  server.setRequestHandler('tools/call', ({ params }, request: ServerContext) => {
-    const tool = lists.find(params.name, callerOf(request.http!.authInfo).view);
+  server.setRequestHandler('tools/call', async ({ params }, request: ServerContext) => {
+    const { view } = callerOf(request.http!.authInfo);
+    const tool = lists.find(params.name, view);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such tool. See tools/list.');
-    return tool.call(params.arguments ?? {}, request, {
+    const result = await tool.call(params.arguments ?? {}, request, {
       confirm: confirmOf(tool.operation, { codec, precheck: prechecks.get(params.name), ...asking }),
       reportProgress: progressOf(params.name, contextOf),
     });
+    return view.shortText ? withShortText(result, params.name) : result;
   });
 }
 

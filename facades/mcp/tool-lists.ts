@@ -8,7 +8,7 @@ import { outputSchemasOf } from './output-schemas.ts';
 import type { McpTool } from './tools.ts';
 import { Prepared } from './transport/prepared.ts';
 
-const ALL: View = { toolsets: undefined, readOnly: false };
+const ALL: View = { toolsets: undefined, readOnly: false, shortText: false };
 
 export class ToolLists {
   /** The lists by scopes and view. */
@@ -49,16 +49,18 @@ export class ToolLists {
 
   /** @throws ApiError invalid_query */
   viewOf(query: Readonly<Record<string, unknown>>): View {
-    const { toolsets, readonly, ...others } = query;
-    for (const _ in others) throw unknownParameters(query, ['toolsets', 'readonly']);
-    if (toolsets === undefined && readonly === undefined) return ALL;
+    const { toolsets, readonly, text, ...others } = query;
+    for (const _ in others) throw unknownParameters(query, ['toolsets', 'readonly', 'text']);
+    if (toolsets === undefined && readonly === undefined && text === undefined) return ALL;
     const names = new Set(this.#tools.map(({ operation }) => operation.noun));
     const selected = toolsets === undefined ? undefined : [toolsets].flat().flatMap((text) => String(text).split(','));
     if (selected?.some((name) => !names.has(name)))
       throw invalid('toolsets', `toolsets must be one or more of ${[...names].join(', ')}.`);
     if (readonly !== undefined && !['1', 'true', '0', 'false'].includes(String(readonly)))
       throw invalid('readonly', 'readonly must be 1 or 0.');
-    return { toolsets: selected && new Set(selected), readOnly: readonly === '1' || readonly === 'true' };
+    if (text !== undefined && text !== 'json' && text !== 'short') throw invalid('text', 'text must be json or short.');
+    const readOnly = readonly === '1' || readonly === 'true';
+    return { toolsets: selected && new Set(selected), readOnly, shortText: text === 'short' };
   }
 }
 
