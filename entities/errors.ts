@@ -47,7 +47,11 @@ export const ERRORS = {
   invalid_client: [401, 'The client is unknown or its secret is wrong.'],
 
   insufficient_balance: [402, 'The balance does not cover the price. Top up by {CreateTopup}.', 'retryable'],
-  payment_required: [402, 'This request requires a payment.', 'retryable'],
+  payment_required: [
+    402,
+    'This request requires a payment. Sign the x402 challenge of the answer, and send the request again.',
+    'retryable',
+  ],
   payment_rejected: [402, 'The payment was refused. The service took no money.', 'retryable'],
 
   insufficient_scope: [403, 'The credential lacks the required scope.'],
@@ -104,7 +108,11 @@ export const ERRORS = {
   unknown_region: [422, 'The region is unknown. See {ListBastions}.'],
   unknown_os: [422, 'The image is unknown. See {ListOsImages}.'],
   unknown_ssh_key: [422, 'The account has no SSH key with this id. See {ListSshKeys}.'],
-  out_of_stock: [422, 'The tier is out of stock in this region.', 'retryable'],
+  out_of_stock: [
+    422,
+    'The tier is out of stock in this region. Choose one of available_regions, or another tier.',
+    'retryable',
+  ],
   price_exceeds_max: [422, 'The price is above max_price_usd.'],
   invalid_public_key: [422, 'This is not a valid OpenSSH public key.'],
   private_key_rejected: [422, 'This looks like a private key. Send only the .pub file, and replace this key pair.'],
@@ -113,13 +121,20 @@ export const ERRORS = {
   url_not_allowed: [422, 'The URL does not lead to a public address.'],
   unknown_event: [422, 'The event type is unknown.'],
   topup_not_cancellable: [422, 'Only a pending top-up with nothing received can be cancelled.'],
-  server_busy: [422, 'The server is busy with another operation.', 'retryable'],
+  server_busy: [
+    422,
+    'The server is busy with another operation. Wait for its end by {GetServer} with wait_for "running".',
+    'retryable',
+  ],
   server_not_stopped: [422, 'Stop the server first: power_state "off" by {UpdateServer}.'],
   server_suspended: [422, 'The server is suspended.'],
-  resize_not_possible: [422, 'A VPS can be resized only to a larger tier of VPS.'],
+  resize_not_possible: [422, 'A VPS can be resized only to a larger tier of VPS. See {ListVpsTiers}.'],
   delete_protected: [422, 'The server is protected from deletion. Turn delete_protection off first by {UpdateServer}.'],
   one_operation_per_request: [422, 'Send one operation per request.'],
-  idempotency_key_reused: [422, 'The idempotency key was used with a different request.'],
+  idempotency_key_reused: [
+    422,
+    'The idempotency key was used with a different request. Use a new key for a new request.',
+  ],
   idempotency_in_progress: [422, 'The first request with this idempotency key is still running.', 'retryable'],
   payment_nonce_used: [422, 'The payment was used for another order.'],
 

@@ -88,7 +88,7 @@ const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
   slug: t.field({
     type: 'Slug',
     required: true,
-    description: 'The name of the entry. Publishing it again replaces the entry.',
+    description: 'The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry.',
   }),
   name: t.field({ type: 'Title', description: 'The name of the agent.', required: true }),
   description: t.field({ type: 'Paragraph', description: 'The work that the agent does.', required: true }),

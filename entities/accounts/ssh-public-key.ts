@@ -4,7 +4,7 @@
  * `authorized_keys`. No error repeats the input, because it may be a private key.
  */
 import { createHash, ECDH } from 'node:crypto';
-import { ApiError } from '../errors.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
 
 const CHARACTERS_MAX = 16_384;
 const COMMENT_CHARACTERS_MAX = 120;
@@ -22,8 +22,10 @@ interface SshPublicKey {
   comment: string;
 }
 
-const invalid = (detail: string) => new ApiError('invalid_public_key', detail);
-const tooWeak = (detail: string) => new ApiError('key_too_weak', detail);
+const refused = (code: ErrorCode, detail: string) =>
+  new ApiError(code, detail, { errors: [{ field: 'public_key', code, message: detail }] });
+const invalid = (detail: string) => refused('invalid_public_key', detail);
+const tooWeak = (detail: string) => refused('key_too_weak', detail);
 
 /** The armour of PEM, PKCS #8, OpenSSH and ssh.com keys, the header of PuTTY, and OpenSSH data without armour. */
 const PRIVATE_KEY = /PRIVATE\s*KEY|PuTTY-User-Key-File|Private-Lines|b3BlbnNzaC1rZXktdjE/;

@@ -164,7 +164,8 @@ function expectation(schema: JsonSchema): string {
 /** The message with its limit or its values. */
 function completed(message: string, keyword: string, schema: JsonSchema, limit: number | undefined): string {
   const { type } = schema as { type?: string };
-  if (keyword === 'type') return `must be ${/^[aeio]/.test(type ?? '') ? 'an' : 'a'} ${type}`;
+  if (keyword === 'type')
+    return `must be ${/^[aeio]/.test(type ?? '') ? 'an' : 'a'} ${type}${EXPECTED in schema ? expectation(schema) : ''}`;
   if (keyword === 'enum') return message.replace('{}', (schema.enum as string[]).join(', '));
   return message.replace('{}', String(limit));
 }

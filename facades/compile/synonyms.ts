@@ -24,12 +24,16 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   scope: ['scopes', 'permissions', 'permission', 'role', 'access'],
   expires_at: ['expires', 'expiry', 'expiration', 'valid_until'],
   ip_allowlist: ['allowed_ips', 'ips', 'cidrs', 'whitelist', 'allowlist'],
+  spend_limit_usd: ['spend_limit', 'spending_limit', 'budget'],
   event_filter: ['event', 'event_types', 'topics'],
   url: ['endpoint', 'target', 'callback_url', 'webhook_url'],
   email: ['username', 'user', 'login', 'mail'],
   new_password: ['password'],
   totp_code: ['otp', 'code', 'mfa', 'two_factor_code'],
   body: ['text', 'message', 'content'],
+  order_number: ['id', 'server_id', 'server', 'topup_id', 'order_id', 'order'],
+  id: ['webhook_id', 'ssh_key_id', 'key_id', 'message_id'],
+  key_id: ['id', 'api_key_id'],
   limit: ['per_page', 'page_size', 'size', 'count', 'first', 'max'],
   cursor: ['page', 'offset', 'after', 'next', 'next_cursor', 'starting_after', 'page_token'],
   label_selector: ['labels', 'label', 'tags', 'tag_name'],
@@ -38,12 +42,13 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   sort: ['sort_by', 'order', 'order_by', 'ordering', 'direction'],
   since: ['from', 'start', 'after'],
   until: ['to', 'end', 'before'],
-  from: ['since', 'start', 'start_date'],
+  from: ['since', 'start', 'start_date', 'month', 'period'],
   to: ['until', 'end', 'end_date'],
 };
 
 /** ` Did you mean name?`, or an empty text if no field is meant. */
 export function meant(name: string, fields: readonly string[]): string {
   const word = name.toLowerCase().replaceAll('-', '_');
-  return suggestion(fields.find((field) => WORDS[field]?.includes(word)) ?? nearest(name, fields));
+  const candidates = fields.filter((field) => WORDS[field]?.includes(word));
+  return suggestion(candidates.find((field) => field.startsWith(word)) ?? candidates[0] ?? nearest(name, fields));
 }

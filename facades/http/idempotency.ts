@@ -1,5 +1,12 @@
 /** Idempotency keys: the header Idempotency-Key of POST, PATCH and DELETE, and an argument of some MCP tools. */
-import { ApiError, type Context, countedAs, requireRepeatedStepUp, requireStepUp } from '../../schema/index.ts';
+import {
+  ApiError,
+  type Context,
+  countedAs,
+  EXPECTED,
+  requireRepeatedStepUp,
+  requireStepUp,
+} from '../../schema/index.ts';
 import { aliasing, isRecord } from '../compile/inputs.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
@@ -43,6 +50,7 @@ export const KEY_SCHEMA = {
   pattern: '^[!-~]*$',
   description:
     'Makes the request safe to repeat for 24 hours. A repeated request has no further effect and returns the first answer. Use 1 to 255 visible ASCII characters, and a new key for each new request.',
+  [EXPECTED]: '1 to 255 visible ASCII characters, without spaces. Example: order-1',
 } as const;
 
 const PASSWORDS: ReadonlySet<string> = new Set(['password', 'current_password']);

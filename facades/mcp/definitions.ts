@@ -75,7 +75,8 @@ export function definitionOf(
 const titleOf = (name: string): string => (name[0]!.toUpperCase() + name.slice(1)).replaceAll('_', ' ');
 
 /** Keywords that a model cannot follow. The service checks them, and its errors name them. */
-const IGNORED = /^(pattern|minLength|maxLength|uniqueItems|propertyNames|additionalProperties|x-error)$/;
+const IGNORED =
+  /^(pattern|minLength|maxLength|minItems|maxItems|maxProperties|uniqueItems|propertyNames|additionalProperties|x-error)$/;
 const LARGE = 10_000;
 
 const forModel = (schema: JsonSchema): JsonSchema =>
@@ -95,6 +96,10 @@ function pruned(schema: JsonSchema, drops: (keyword: string, value: unknown) => 
   return Object.fromEntries(
     Object.entries(schema).flatMap(([keyword, value]) => {
       if (drops(keyword, value)) return [];
+      if (keyword === 'items' && schema.description && isRecord(value) && !value.properties) {
+        const { description: _, ...entry } = value;
+        return [[keyword, pruned(entry, drops)]];
+      }
       if (keyword === 'properties') return [[keyword, mapValues(value as Values, (inner) => pruned(inner, drops))]];
       if (Array.isArray(value))
         return [[keyword, value.map((inner) => (isRecord(inner) ? pruned(inner, drops) : inner))]];

@@ -98,5 +98,8 @@ export class Webhooks implements WorkerPart {
   }
 }
 
-const refusalOf = (error: unknown): unknown =>
-  error instanceof RefusedUrl ? new ApiError(error.code, error.message) : error;
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof RefusedUrl)) return error;
+  const { code, message } = error;
+  return new ApiError(code, message, { errors: [{ field: 'url', code, message }] });
+}

@@ -15,11 +15,14 @@ export function ownReverseDns({ ipv4, ipv6, ipv6Prefix }: Server, names: Names):
   if (ipv6) own.addAddress(ipv6, 'ipv6');
   const [network, length] = ipv6Prefix?.split('/') ?? [];
   if (network && length) own.addSubnet(network, Number(length), 'ipv6');
+  const addresses = [ipv4, ipv6Prefix ?? ipv6].filter(Boolean).join(' and ') || 'none yet';
   const canonical = names.map(({ ip, ptr }) => ({ ip: canonicalAddress(ip), ptr: ptr.toLowerCase() }));
   const errors = canonical.flatMap(({ ip }, i): FieldError[] => {
     const field = `reverse_dns.${i}.ip`;
     if (!own.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4'))
-      return [{ field, code: 'not_allowed', message: `${field} is not an address of this server.` }];
+      return [
+        { field, code: 'not_allowed', message: `${field} is not an address of this server. It has ${addresses}.` },
+      ];
     if (canonical.findIndex((other) => other.ip === ip) < i)
       return [{ field, code: 'not_unique', message: `${field} is a repeated address.` }];
     return [];

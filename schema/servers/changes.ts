@@ -18,7 +18,7 @@ const UpdateServerInput = builder.inputType('UpdateServerInput', {
   description: 'Any of the fields, and at most one operation: power_state, action or service_code.',
   fields: (t) => ({
     hostname: t.field({ type: 'Hostname', description: 'The machine takes the new name at its next rebuild.' }),
-    labels: t.field({ type: 'Labels', description: 'Replaces all labels.' }),
+    labels: t.field({ type: 'Labels', description: 'Replaces all labels. Keys are lower-case.' }),
     autoRenew: t.boolean({ description: 'Whether the balance pays the next month.' }),
     deleteProtection: t.boolean({ description: 'Whether the service refuses to delete the server.' }),
     reverseDns: t.field({ type: 'ReverseDnsList', description: 'Replaces all names of the addresses of the server.' }),
@@ -26,7 +26,10 @@ const UpdateServerInput = builder.inputType('UpdateServerInput', {
       type: PowerState,
       description: 'Starts or stops the server. No effect if it is so already.',
     }),
-    action: t.field({ type: ServerAction, description: 'Reboots, resets or rebuilds the server.' }),
+    action: t.field({
+      type: ServerAction,
+      description: 'Reset cuts the power. Rebuild erases the disk, and installs an image.',
+    }),
     serviceCode: t.field({
       type: 'Code',
       description: 'Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged.',
@@ -39,7 +42,7 @@ const UpdateServerInput = builder.inputType('UpdateServerInput', {
     }),
     rootPassword: t.field({
       type: 'RootPassword',
-      description: 'With a rebuild. Default: a random one if there is no SSH key.',
+      description: 'With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key.',
     }),
   }),
 });

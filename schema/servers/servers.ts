@@ -128,9 +128,12 @@ export const orderFields = (t: InputFields) => ({
   os: t.field({ type: 'Code', required: true, defaultValue: 'debian-13', description: 'The code of an image.' }),
   hostname: t.field({ type: 'Hostname', description: 'Default: a random name.' }),
   sshKeyIds: t.field({ type: 'SshKeyIds', description: 'Keys of the account. Default: all of them.' }),
-  rootPassword: t.field({ type: 'RootPassword', description: 'Default: a random one if there is no SSH key.' }),
+  rootPassword: t.field({
+    type: 'RootPassword',
+    description: '12 to 72 characters. Default: a random one if there is no SSH key.',
+  }),
   userData: t.field({ type: 'UserData', description: 'cloud-init user data.' }),
-  labels: t.field({ type: 'Labels', description: 'Your own labels.' }),
+  labels: t.field({ type: 'Labels', description: 'Up to 20 labels of your own. Keys are lower-case.' }),
   autoRenew: t.boolean({
     description: 'Renews itself. Default: true, or false with a spending limit.',
   }),

@@ -387,7 +387,7 @@ export type CreateApiKeyInput = {
 export type CreateTopUpInput = {
   /** US dollars, 30 to 10,000. */
   amount_usd: number;
-  /** A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays. */
+  /** The code of an accepted coin, in upper or lower case. Required unless x402 pays. */
   crypto?: string;
 };
 
@@ -867,7 +867,7 @@ export type PlaceOrderInput = {
   dry_run?: boolean;
   /** Default: a random name. */
   hostname?: string;
-  /** Your own labels. */
+  /** Up to 20 labels of your own. Keys are lower-case. */
   labels?: Record<string, string>;
   /** The highest total price to accept. */
   max_price_usd?: number;
@@ -875,7 +875,7 @@ export type PlaceOrderInput = {
   os?: string;
   /** The code of a bastion. Default: the first with stock. */
   region?: string;
-  /** Default: a random one if there is no SSH key. */
+  /** 12 to 72 characters. Default: a random one if there is no SSH key. */
   root_password?: string;
   /** The code of a VPS or dedicated tier. */
   service_code: string;
@@ -906,7 +906,7 @@ export type PublishAgentInput = {
   public_key?: string;
   /** The skills of the agent, up to 20. */
   skills?: Array<AgentSkillInput>;
-  /** The name of the entry. Publishing it again replaces the entry. */
+  /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
   slug: string;
   /** The URL of the agent. */
   url: string;
@@ -1342,7 +1342,7 @@ export type UpdateAccountInput = {
 
 /** Any of the fields, and at most one operation: power_state, action or service_code. */
 export type UpdateServerInput = {
-  /** Reboots, resets or rebuilds the server. */
+  /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
   action?: 'reboot' | 'rebuild' | 'reset';
   /** Whether the balance pays the next month. */
   auto_renew?: boolean;
@@ -1350,7 +1350,7 @@ export type UpdateServerInput = {
   delete_protection?: boolean;
   /** The machine takes the new name at its next rebuild. */
   hostname?: string;
-  /** Replaces all labels. */
+  /** Replaces all labels. Keys are lower-case. */
   labels?: Record<string, string>;
   /** With a rebuild: the image. Default: the present one. */
   os?: string;
@@ -1363,7 +1363,7 @@ export type UpdateServerInput = {
     /** The new name of the address. */
     ptr: string;
   }>;
-  /** With a rebuild. Default: a random one if there is no SSH key. */
+  /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
   root_password?: string;
   /** Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged. */
   service_code?: string;
@@ -1587,7 +1587,7 @@ export interface Operations {
     public_key?: string;
     /** The skills of the agent, up to 20. */
     skills?: Array<AgentSkillInput>;
-    /** The name of the entry. Publishing it again replaces the entry. */
+    /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
     slug: string;
     /** The URL of the agent. */
     url: string;
@@ -1785,7 +1785,7 @@ export interface Operations {
   CreateTopup: { input: {
     /** US dollars, 30 to 10,000. */
     amount_usd: number;
-    /** A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays. */
+    /** The code of an accepted coin, in upper or lower case. Required unless x402 pays. */
     crypto?: string;
   }; answer: TopUp };
   /** Lists top-ups, by default newest first */
@@ -1949,7 +1949,7 @@ export interface Operations {
     dry_run?: boolean;
     /** Default: a random name. */
     hostname?: string;
-    /** Your own labels. */
+    /** Up to 20 labels of your own. Keys are lower-case. */
     labels?: Record<string, string>;
     /** The highest total price to accept. */
     max_price_usd?: number;
@@ -1957,7 +1957,7 @@ export interface Operations {
     os?: string;
     /** The code of a bastion. Default: the first with stock. */
     region?: string;
-    /** Default: a random one if there is no SSH key. */
+    /** 12 to 72 characters. Default: a random one if there is no SSH key. */
     root_password?: string;
     /** The code of a VPS or dedicated tier. */
     service_code: string;
@@ -2000,7 +2000,7 @@ export interface Operations {
   UpdateServer: { input: {
     /** The order number of the server. */
     order_number: string;
-    /** Reboots, resets or rebuilds the server. */
+    /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
     action?: 'reboot' | 'rebuild' | 'reset';
     /** Whether the balance pays the next month. */
     auto_renew?: boolean;
@@ -2008,7 +2008,7 @@ export interface Operations {
     delete_protection?: boolean;
     /** The machine takes the new name at its next rebuild. */
     hostname?: string;
-    /** Replaces all labels. */
+    /** Replaces all labels. Keys are lower-case. */
     labels?: Record<string, string>;
     /** With a rebuild: the image. Default: the present one. */
     os?: string;
@@ -2021,7 +2021,7 @@ export interface Operations {
       /** The new name of the address. */
       ptr: string;
     }>;
-    /** With a rebuild. Default: a random one if there is no SSH key. */
+    /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
     root_password?: string;
     /** Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged. */
     service_code?: string;

@@ -297,7 +297,7 @@ class PublishAgentArguments(TypedDict):
     skills: NotRequired[List[AgentSkillInput]]
     """The skills of the agent, up to 20."""
     slug: str
-    """The name of the entry. Publishing it again replaces the entry."""
+    """The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry."""
     url: str
     """The URL of the agent."""
     version: NotRequired[str]
@@ -654,7 +654,7 @@ class CreateTopupArguments(TypedDict):
     amount_usd: float
     """US dollars, 30 to 10,000."""
     crypto: NotRequired[str]
-    """A code of /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays."""
+    """The code of an accepted coin, in upper or lower case. Required unless x402 pays."""
 
 
 class TopUp(TypedDict):
@@ -1199,7 +1199,7 @@ class OrderServerArguments(TypedDict):
     hostname: NotRequired[str]
     """Default: a random name."""
     labels: NotRequired[Dict[str, str]]
-    """Your own labels."""
+    """Up to 20 labels of your own. Keys are lower-case."""
     max_price_usd: NotRequired[float]
     """The highest total price to accept."""
     os: NotRequired[str]
@@ -1207,7 +1207,7 @@ class OrderServerArguments(TypedDict):
     region: NotRequired[str]
     """The code of a bastion. Default: the first with stock."""
     root_password: NotRequired[str]
-    """Default: a random one if there is no SSH key."""
+    """12 to 72 characters. Default: a random one if there is no SSH key."""
     service_code: str
     """The code of a VPS or dedicated tier."""
     ssh_key_ids: NotRequired[List[str]]
@@ -1424,7 +1424,7 @@ class UpdateServerArguments(TypedDict):
     order_number: str
     """The order number of the server."""
     action: NotRequired[Literal["reboot", "rebuild", "reset"]]
-    """Reboots, resets or rebuilds the server."""
+    """Reset cuts the power. Rebuild erases the disk, and installs an image."""
     auto_renew: NotRequired[bool]
     """Whether the balance pays the next month."""
     delete_protection: NotRequired[bool]
@@ -1432,7 +1432,7 @@ class UpdateServerArguments(TypedDict):
     hostname: NotRequired[str]
     """The machine takes the new name at its next rebuild."""
     labels: NotRequired[Dict[str, str]]
-    """Replaces all labels."""
+    """Replaces all labels. Keys are lower-case."""
     os: NotRequired[str]
     """With a rebuild: the image. Default: the present one."""
     power_state: NotRequired[Literal["off", "on"]]
@@ -1440,7 +1440,7 @@ class UpdateServerArguments(TypedDict):
     reverse_dns: NotRequired[List[UpdateServerArgumentsReverseDns]]
     """Replaces all names of the addresses of the server."""
     root_password: NotRequired[str]
-    """With a rebuild. Default: a random one if there is no SSH key."""
+    """With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key."""
     service_code: NotRequired[str]
     """Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged."""
     ssh_key_ids: NotRequired[List[str]]
