@@ -73,7 +73,7 @@ export const builder = new SchemaBuilder<{
     RootPassword: Same<string>;
     ScopeList: Same<string>;
     /** Micro-USD in TypeScript, US dollars on the wire. */
-    SpendLimit: Same<bigint>;
+    UsdLimit: Same<bigint>;
     Month: Same<string>;
     Slug: Same<string>;
     Tags: Same<string[]>;
