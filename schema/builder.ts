@@ -69,6 +69,7 @@ export const builder = new SchemaBuilder<{
     Password: Same<string>;
     PeeringDocument: Same<PeeringDocument>;
     Prose: Same<string>;
+    PgpKey: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;

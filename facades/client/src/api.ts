@@ -1332,7 +1332,7 @@ export type UpdateAccountInput = {
   email?: string;
   /** How many days ahead renewals must be covered. */
   low_balance_alert_days?: number;
-  /** An armored PGP key that can encrypt. It can recover the account. */
+  /** An armored PGP key that can encrypt. It can recover the account. An empty text removes the key. */
   pgp_public_key?: string;
   /** True: replaces the recovery codes by new ones, which the answer shows once. */
   recovery_codes?: boolean;
