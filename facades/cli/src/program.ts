@@ -31,11 +31,15 @@ const groups = (): [heading: string, commands: Command[]][] => [
   ['Service:', [status(), canary(), api(), completion()]],
 ];
 
+const help = () =>
+  new Command('help').argument('[command]').description('Show the help of a command').helpGroup('Service:');
+
 /** Makes the program. A run keeps its options in it, so each run has its own. */
 export function newProgram(): Command {
   const program = new Command('freehold')
     .description('Rents VPS and dedicated servers, paid in cryptocurrency.')
-    .version(own.version)
+    .version(own.version, '-V, --version', 'show the version')
+    .addHelpCommand(help())
     .addOption(
       new Option('-o, --output <format>', 'how to show results').choices(['table', 'json', 'yaml']).default('table'),
     )
@@ -53,7 +57,7 @@ export function newProgram(): Command {
 
 /** Lets each command throw instead of ending the process, so there is one place for exit codes. */
 function override(command: Command): void {
-  command.exitOverride().configureHelp({ showGlobalOptions: true });
+  command.exitOverride().configureHelp({ showGlobalOptions: true }).helpOption('-h, --help', 'show this help');
   for (const one of command.commands) override(one);
 }
 

@@ -14,8 +14,8 @@ const COLUMNS: Columns<SshKey> = {
   id: (one) => one.id,
   name: (one) => one.name,
   type: (one) => one.type,
-  fingerprint: (one) => one.fingerprint,
   age: (one) => ago(one.created_at),
+  fingerprint: (one) => one.fingerprint,
 };
 
 export const ssh = () =>
