@@ -125,6 +125,21 @@ const ORDER = [
 const kebab = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 const rankOf = (name: string): number => ORDER.indexOf(name) + 1 || ORDER.length + 1;
 
+export type Values = Record<string, unknown>;
+
+/** The input of the example: the required parameters by their place, and the body. */
+export function inputOf({ parameters, body }: Endpoint): { path: Values; query: Values; body: Values } {
+  const required = (place: string): Values =>
+    Object.fromEntries(
+      parameters.flatMap((one) => (one.in === place && one.required ? [[one.name, one.example]] : [])),
+    );
+  return { path: required('path'), query: required('query'), body: { ...(body?.example as Values | undefined) } };
+}
+
+/** Whether the operation takes forms, as OAuth does. */
+export const isForm = ({ body }: Endpoint): boolean =>
+  body?.types.includes('application/x-www-form-urlencoded') ?? false;
+
 /** @param document of `openapi` */
 export function referenceOf(document: unknown, operations: readonly Operation[]): Reference {
   const { info, tags, paths, components } = document as Document;

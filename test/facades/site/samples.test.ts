@@ -1,16 +1,16 @@
-/** Every sample in curl of the reference runs, and gets an answer that a right request can get. */
+/** Every sample in curl of the reference does its operation, and every call of a tool is right. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
+import { ALLOWS_RECEIVER, inOrder, newSampleAccount, REFUSED } from './sample-account.ts';
 import { visit } from './visits.ts';
 
-const { publicUrl, newAccount, anonymous } = await startFreehold();
-// Both tests use one account, because an entry in the directory of agents belongs to an account.
-const { accessToken } = await newAccount();
+const freehold = await startFreehold(ALLOWS_RECEIVER);
+const { publicUrl, newAccount, anonymous } = freehold;
 const run = promisify(execFile);
 
-/** The refusals of right requests. The things of the examples do not exist, and the account lacks money. */
+/** The refusals of right calls of tools. The things of the examples do not exist, and the account lacks money. */
 const FAIR = [
   ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login'],
   ...[
@@ -53,14 +53,16 @@ async function samplesOf() {
         const code = panels[titles.indexOf(title)]?.[1];
         return code && unescaped(code);
       };
-      return { path, curl: sample('curl'), tool: sample('MCP') };
+      const name = path.replace(/.*\//, '-').replace(/-(.)/g, (_, letter) => letter.toUpperCase());
+      return { name, curl: sample('curl'), tool: sample('MCP') };
     }),
   );
 }
 
 describe('A sample of the reference', () => {
-  it('in curl runs for every operation that is available', async () => {
-    const samples = (await samplesOf()).filter(({ curl }) => curl);
+  it('in curl does every operation that is available', async () => {
+    const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
+    const samples = (await samplesOf()).flatMap(({ name, curl }) => (curl ? [{ name, curl: fill(curl, name) }] : []));
     expect(samples.length).toBeGreaterThan(55);
     const { body: client } = await anonymous('POST', '/v1/oauth/register', { client_name: 'sample', scope: 'servers' });
     const env = {
@@ -69,16 +71,19 @@ describe('A sample of the reference', () => {
       CLIENT_ID: client.client_id,
       CLIENT_SECRET: client.client_secret,
     };
-    const refused: string[] = [];
-    for (const { path, curl } of samples) {
-      const { stdout } = await run('bash', ['-euc', curl!.replace(/^curl /, 'curl -s ')], { env });
-      const { code, detail } = JSON.parse(stdout);
-      if (code && !FAIR.includes(code) && detail) refused.push(`${path}: ${code} ${detail}`);
+    const isDeletion = ({ curl }: { curl: string }) => curl.includes('-X DELETE');
+    const faults: string[] = [];
+    for (const { name, curl } of inOrder(samples, (one) => one.name, isDeletion)) {
+      const { stdout } = await run('bash', ['-euc', curl.replace(/^curl /, 'curl -s ')], { env });
+      const { code, detail, request_id } = JSON.parse(stdout);
+      const refusal = request_id && code;
+      if (refusal !== REFUSED[name]) faults.push(`${name}: ${refusal} ${detail}\n${curl}`);
     }
-    expect(refused).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
   it('in MCP calls a tool with arguments that it takes', async () => {
+    const { accessToken } = await newAccount();
     const headers = {
       authorization: `Bearer ${accessToken}`,
       'content-type': 'application/json',

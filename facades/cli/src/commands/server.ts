@@ -11,12 +11,12 @@ const COLUMNS: Columns<Server> = {
   id: (one) => one.order_number,
   name: (one) => one.hostname,
   status: (one) => one.status,
+  ipv4: (one) => one.ipv4,
   type: (one) => one.service_code,
   location: (one) => one.region,
-  image: (one) => one.os,
-  ipv4: (one) => one.ipv4,
-  price: (one) => `${usd(one.price_month_usd)}/mo`,
   age: (one) => ago(one.created_at),
+  price: (one) => `${usd(one.price_month_usd)}/mo`,
+  image: (one) => one.os,
 };
 interface CreateOptions {
   type: string;
@@ -101,7 +101,7 @@ const list = () =>
     .description('List the servers, newest first')
     .option('--status <status...>', 'only those with one of these statuses')
     .option('--location <code>', 'only those in a location')
-    .option('--selector <selector>', 'only those with labels, such as env=prod')
+    .option('-l, --selector <selector>', 'only those with labels, such as env=prod')
     .addHelpText('after', '\nExample:\n  freehold server list --status running --selector env=prod')
     .action(async (options: { status?: string[]; location?: string; selector?: string }, command: Command) => {
       const { freehold, format } = sessionOf(command);

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { renderUnicodeCompact } from 'uqr';
 import type { Input, TopUp } from '../../../client/src/index.ts';
 import { Unsettled } from '../failure.ts';
-import { ago, type Columns, print, printRows, usd } from '../output.ts';
+import { ago, type Columns, moment, print, printRows, usd } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { type Session, sessionOf } from '../session.ts';
 
@@ -80,12 +80,18 @@ function showPayment(topUp: TopUp): void {
     `Top-up    ${topUp.order_number}`,
     `Pay       ${topUp.amount_crypto} ${topUp.crypto} on ${topUp.network}, for ${usd(topUp.amount_usd)}`,
     `To        ${topUp.wallet_address}`,
-    `Until     ${topUp.expires_at}`,
   ];
+  if (topUp.expires_at) lines.push(`Until     ${moment(topUp.expires_at)}`);
   if (topUp.bonus_usd) lines.push(`Bonus     ${usd(topUp.bonus_usd)}`);
-  if (topUp.payment_uri)
-    lines.push(`URI       ${topUp.payment_uri}`, '', renderUnicodeCompact(topUp.payment_uri, { border: 1 }));
+  if (topUp.payment_uri) lines.push(`URI       ${topUp.payment_uri}`, '', codeOf(topUp.payment_uri));
   console.log(lines.join('\n'));
+}
+
+/** A QR code. It is white and black on a terminal of any colours, because many cameras read no inverted one. */
+function codeOf(text: string): string {
+  const code = renderUnicodeCompact(text, { border: 2 });
+  if (!process.stdout.isTTY || process.env.NO_COLOR) return code;
+  return code.replace(/^.*$/gm, (line) => `\x1b[97;40m${line}\x1b[0m`);
 }
 
 /** Shows the payment as it arrives. After an interruption, `topup watch` goes on. @throws Unsettled if it never comes */
