@@ -1,5 +1,6 @@
 /** Results on the standard output: a table for people, JSON or YAML for programs. */
 import { stringify } from 'yaml';
+import { say, write } from './terminal.ts';
 
 export type Format = 'table' | 'json' | 'yaml';
 type Row = Readonly<Record<string, unknown>>;
@@ -13,13 +14,13 @@ export function printRows<T extends object>(rows: readonly T[], columns: Columns
     return;
   }
   if (!rows.length) {
-    console.error('The list is empty.');
+    say('The list is empty.');
     return;
   }
   const width = (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
   const { text, cut } = tableOf(rows, columns, width);
-  console.log(text);
-  if (cut.length) console.error(`\nThe terminal is too narrow for all of ${cut.join(', ')}. See --output json.`);
+  write(text);
+  if (cut.length) say(`\nThe terminal is too narrow for all of ${cut.join(', ')}. See --output json.`);
 }
 
 /** A shorter part of a column is not worth its place. */
@@ -35,7 +36,7 @@ export function tableOf<T>(
   width: number,
 ): { text: string; cut: readonly string[] } {
   const headings = Object.keys(columns);
-  const lines = rows.map((row) => headings.map((heading) => shown(columns[heading]!(row))));
+  const lines = rows.map((row) => headings.map((heading) => shown(columns[heading]!(row)).replaceAll('\n', ' ')));
   const cells = [headings.map((heading) => heading.replaceAll('_', ' ').toUpperCase()), ...lines];
   let room = width;
   let whole = 0;
@@ -56,10 +57,10 @@ const shortened = (text: string, width: number): string =>
 
 /** Prints one thing. */
 export function print(thing: unknown, format: Format): void {
-  if (format === 'json') console.log(JSON.stringify(thing, null, 2));
-  else if (format === 'yaml') process.stdout.write(stringify(thing));
-  else if (typeof thing === 'object' && thing) console.log(fieldsOf(thing as Row));
-  else console.log(shown(thing));
+  if (format === 'json') write(JSON.stringify(thing, null, 2));
+  else if (format === 'yaml') write(stringify(thing).trimEnd());
+  else if (typeof thing === 'object' && thing) write(fieldsOf(thing as Row));
+  else write(shown(thing));
 }
 
 /** People need no fields without a value. */

@@ -1,7 +1,7 @@
 /** All commands of `freehold`. */
 import { Command, CommanderError, Option } from 'commander';
-import own from '../package.json' with { type: 'json' };
 import { FreeholdError } from '../../client/src/index.ts';
+import own from '../package.json' with { type: 'json' };
 import { account, balance, canary, catalog, status, usage } from './commands/account.ts';
 import { api } from './commands/api.ts';
 import { complete, completion } from './commands/completion.ts';
@@ -11,6 +11,7 @@ import { server } from './commands/server.ts';
 import { ssh, sshKey } from './commands/ssh.ts';
 import { topup } from './commands/top-up.ts';
 import { EXIT, exitCodeOf, explain } from './failure.ts';
+import { say } from './terminal.ts';
 
 const ENVIRONMENT = `
 Environment:
@@ -75,7 +76,7 @@ export async function run(words: readonly string[]): Promise<number | undefined>
 function fail(error: unknown, output: string): number {
   if (error instanceof CommanderError) return error.exitCode ? EXIT.usage : 0;
   if (output !== 'table' && error instanceof FreeholdError)
-    console.error(JSON.stringify({ detail: error.message, ...error.body }));
-  else console.error(explain(error));
+    say(JSON.stringify({ detail: error.message, ...error.body }));
+  else say(explain(error));
   return exitCodeOf(error);
 }

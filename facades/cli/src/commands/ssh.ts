@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { SshKey } from '../../../client/src/index.ts';
 import { UsageError } from '../failure.ts';
-import { ago, type Columns, printRows, print } from '../output.ts';
+import { ago, type Columns, print, printRows } from '../output.ts';
 import { readInput } from '../questions.ts';
 import { findServer, sessionOf } from '../session.ts';
 
@@ -31,6 +32,8 @@ export const ssh = () =>
         const { hostname, ipv4, ipv6: address6 } = await findServer(sessionOf(command), given);
         const address = ipv6 ? address6 : (ipv4 ?? address6);
         if (!address) throw new UsageError(`${hostname} has no address yet. See: freehold server get ${given}`);
+        // ssh takes a text that is no address for an option, which can name a program.
+        if (!isIP(address)) throw new UsageError(`The service answered with no IP address, but ${address}.`);
         const child = spawn('ssh', ['-l', user, address, ...words], { stdio: 'inherit' });
         process.exitCode = await new Promise<number>((resolve, reject) => {
           child.on('error', () => reject(new UsageError('There is no program ssh on this machine.')));

@@ -5,6 +5,7 @@ import { Unsettled } from '../failure.ts';
 import { ago, type Columns, moment, print, printRows, usd } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { type Session, sessionOf } from '../session.ts';
+import { say, write } from '../terminal.ts';
 
 const COLUMNS: Columns<TopUp> = {
   id: (one) => one.order_number,
@@ -62,7 +63,7 @@ const list = () =>
       const { freehold, format } = sessionOf(command);
       const topUps = await freehold.topUps.list(status ? { status } : {}).all();
       if (!topUps.length && format === 'table')
-        console.error('There are no top-ups. Open one: freehold topup create 50 --coin BTC');
+        say('There are no top-ups. Open one: freehold topup create 50 --coin BTC');
       else printRows(topUps, COLUMNS, format);
     });
 
@@ -83,8 +84,10 @@ function showPayment(topUp: TopUp): void {
   ];
   if (topUp.expires_at) lines.push(`Until     ${moment(topUp.expires_at)}`);
   if (topUp.bonus_usd) lines.push(`Bonus     ${usd(topUp.bonus_usd)}`);
-  if (topUp.payment_uri) lines.push(`URI       ${topUp.payment_uri}`, '', codeOf(topUp.payment_uri));
-  console.log(lines.join('\n'));
+  if (topUp.payment_uri) lines.push(`URI       ${topUp.payment_uri}`, '');
+  write(lines.join('\n'));
+  // The colours of the code are escapes of our own.
+  if (topUp.payment_uri) console.log(codeOf(topUp.payment_uri));
 }
 
 /** A QR code. It is white and black on a terminal of any colours, because many cameras read no inverted one. */
