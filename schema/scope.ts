@@ -14,6 +14,7 @@ import SchemaBuilder, {
 } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
 import type { RequiredScope } from '../entities/accounts/credential.ts';
+import type { ErrorCode } from '../entities/errors.ts';
 import type { OperatorRight } from '../entities/operator.ts';
 import { requireStanding } from '../resolvers/accounts/auth/credential-end.ts';
 import { type Created, limitsOfCreator } from '../resolvers/accounts/auth/inherited-limits.ts';
@@ -38,6 +39,8 @@ declare global {
       scope: RequiredScope;
       /** The right that an operator needs. Default: `read`. */
       right?: OperatorRight;
+      /** The errors that a customer can get from this field, beside those of its form and its credential. */
+      errors?: readonly ErrorCode[];
     }
     export interface MutationFieldOptions<
       Types extends SchemaTypes,
@@ -58,6 +61,8 @@ declare global {
        * caller proves the second factor again by `input.totpCode`, unless the login is recent.
        */
       creates?: Created;
+      /** The errors that a customer can get from this field, beside those of its form and its credential. */
+      errors?: readonly ErrorCode[];
       /**
        * Calls to the outside, with the refusals that they find. A request may wait for them only before its first change,
        * and the code of the second factor is one.
@@ -107,6 +112,7 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
         activeOnly: isActiveOnly(field.kind, field.pothosOptions),
         urgent: isUrgent(field.kind, field.pothosOptions),
         creates: createdBy(field.pothosOptions),
+        errors: errorsOf(field.pothosOptions),
       },
     };
   }
@@ -139,6 +145,7 @@ const RIGHT_OF_SCOPE: Partial<Record<RequiredScope, OperatorRight>> = {
   ...{ public: 'read', read: 'read', servers: 'support', billing: 'billing', full: 'owner' },
 };
 const createdBy = (options: object) => (options as { creates?: Created }).creates;
+const errorsOf = (options: object) => (options as { errors?: readonly ErrorCode[] }).errors ?? [];
 const outsideOf = (options: object) => (options as { outside?: Outside }).outside ?? (async () => {});
 
 const guarded =

@@ -220,6 +220,7 @@ builder.queryFields((t) => ({
   auditDigest: t.field({
     type: AuditDigestType,
     scope: 'public',
+    errors: ['not_found'],
     description: 'A signed digest of all audit logs and of the ledger.',
     args: { number: t.arg({ type: 'DigestNumber', description: 'Default: the latest.' }) },
     resolve: (_, { number }, context) => findAuditDigest(context, number),

@@ -182,6 +182,7 @@ builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreatedWebhookType,
     scope: 'full',
+    errors: ['unknown_event', 'invalid_url', 'url_not_allowed', 'webhook_limit_reached'],
     creates: 'webhook',
     description: 'Registers a URL that receives events.',
     args: { input: t.arg({ type: CreateWebhookInput, required: true }) },

@@ -1,6 +1,6 @@
 /** A compiled operation document: a REST endpoint, an MCP tool, an MCP resource, or several of them. */
 import type { DocumentNode, OperationDefinitionNode } from 'graphql';
-import type { RequiredScope } from '../../schema/index.ts';
+import type { ErrorCode, RequiredScope } from '../../schema/index.ts';
 import type { Answer } from './outputs.ts';
 import type { Input, Parameter } from './parameters.ts';
 import type { Fragments } from './selection.ts';
@@ -75,6 +75,8 @@ export interface Operation extends Fragments {
   pays: boolean;
   /** Whether the operation may need the second factor: it creates a credential, a webhook's secret or an SSH key. */
   creates: boolean;
+  /** The errors that the fields state, beside those of the form and the credential. */
+  errors: ErrorCode[];
   parameters: Parameter[];
   input: Input | undefined;
   answer: Answer;

@@ -23,7 +23,7 @@ import {
   validate,
   visit,
 } from 'graphql';
-import type { RequiredScope } from '../../schema/index.ts';
+import type { ErrorCode, RequiredScope } from '../../schema/index.ts';
 import { snake } from './names.ts';
 import type { Http, Operation, Resource, Tool } from './operation.ts';
 import { answerOf } from './outputs.ts';
@@ -130,6 +130,7 @@ function compile(schema: GraphQLSchema, annotated: GraphQLSchema, document: Docu
     activeOnly: rootFields(schema, definition).some(({ extensions }) => extensions.activeOnly),
     urgent: rootFields(schema, definition).every(({ extensions }) => extensions.urgent),
     creates: rootFields(schema, definition).some(({ extensions: { creates } }) => creates && creates !== 'tokens'),
+    errors: rootFields(schema, definition).flatMap(({ extensions }) => (extensions.errors ?? []) as ErrorCode[]),
     ...given,
     pays: given.parameters.some(({ header }) => header === 'PAYMENT-SIGNATURE'),
     answer: answerOf(from, definition),

@@ -11,10 +11,11 @@ import { QR_FORMATS } from '../formats/qr.ts';
 import { RECEIPT_SCHEMA, RECEIPT_TYPE } from '../formats/receipt.ts';
 import { KEY_HEADER, KEY_SCHEMA, takesKey } from '../http/idempotency.ts';
 import { aboutOf, TAGS } from './about.ts';
+import { errorExamples } from './error-examples.ts';
 import { ERROR } from './error-schema.ts';
 import { eventsOf, MESSAGE_HEADERS } from './events.ts';
 import { answerExample, parameterExample, requestExample } from './examples.ts';
-import { HEADERS, responsesOf, sharedResponses } from './responses.ts';
+import { HEADERS, responsesOf, type Share, sharer } from './responses.ts';
 
 type Json = Record<string, unknown>;
 
@@ -30,11 +31,12 @@ const IDEMPOTENCY_KEY: Json = {
 export function openapi(operations: readonly Operation[], publicUrl: string): Json {
   const schemas = new Map<string, JsonSchema>([['Error', ERROR]]);
   const define = definer(schemas);
+  const { share, responses } = sharer();
   const paths: Record<string, Json> = {};
   for (const operation of operations) {
     if (!operation.http) continue;
     const { path, method } = operation.http;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define, share) };
   }
   const webhooks = eventsOf(operations, define);
   return {
@@ -55,7 +57,8 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     webhooks,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
-      responses: sharedResponses(publicUrl, restTerms(operations)),
+      responses,
+      examples: errorExamples(operations, publicUrl, restTerms(operations)),
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY, ...MESSAGE_HEADERS },
       headers: HEADERS,
       securitySchemes: {
@@ -84,7 +87,7 @@ const allowingUnknown =
   (name, make) =>
     define(name, () => ({ ...make(), additionalProperties: true }));
 
-function describe(operation: Operation, define: Define): Json {
+function describe(operation: Operation, define: Define, share: Share): Json {
   const { name, noun, description, scopes, input, http } = operation;
   const { forms, lenient, security } = STYLES[http!.style];
   const types = ['application/json', ...(forms ? [FORM_TYPE] : [])];
@@ -107,13 +110,19 @@ function describe(operation: Operation, define: Define): Json {
         content: Object.fromEntries(types.map((type) => [type, { schema: body, example: requestExample(input) }])),
       },
     }),
-    responses: responsesOf(operation, {
-      'application/json': { schema: answer, example: answerExample(operation) },
-      ...(http!.lines && { [LINES_TYPE]: { schema: LINES_SCHEMA, 'x-extension': true } }),
-      ...(http!.csv && { [CSV_TYPE]: { schema: CSV_SCHEMA, 'x-extension': true } }),
-      ...(http!.receipt && { [RECEIPT_TYPE]: { schema: RECEIPT_SCHEMA } }),
-      ...(http!.qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
-    }),
+    responses: responsesOf(operation, contentOf(operation, answer), share),
+  };
+}
+
+/** The forms of an answer, by media type. */
+function contentOf(operation: Operation, schema: JsonSchema): Json {
+  const { lines, csv, receipt, qr } = operation.http!;
+  return {
+    'application/json': { schema, example: answerExample(operation) },
+    ...(lines && { [LINES_TYPE]: { schema: LINES_SCHEMA, 'x-extension': true } }),
+    ...(csv && { [CSV_TYPE]: { schema: CSV_SCHEMA, 'x-extension': true } }),
+    ...(receipt && { [RECEIPT_TYPE]: { schema: RECEIPT_SCHEMA } }),
+    ...(qr && Object.fromEntries(Object.entries(QR_FORMATS).map(([type, { schema }]) => [type, { schema }]))),
   };
 }
 

@@ -1,11 +1,11 @@
-/** The responses in OpenAPI: their headers, and the errors with all their codes. */
+/** The responses in OpenAPI: their headers, and the errors that an operation can answer. */
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { STYLES } from '../compile/styles.ts';
-import type { Terms } from '../compile/terms.ts';
 import { takesKey } from '../http/idempotency.ts';
+import { codesOf } from './codes.ts';
 
 type Json = Record<string, unknown>;
 
@@ -91,7 +91,6 @@ const BROKEN_HEADERS = { ...ANY_HEADERS, ...refer(RATES, ifCounted) };
 
 const STATUSES = [400, 401, 402, 403, 404, 422, 429, 500, 503] as const;
 type Status = (typeof STATUSES)[number];
-const NOT_MODIFIED = 304;
 
 const RECEIPTS = refer(['PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE']);
 
@@ -106,92 +105,58 @@ const HEADERS_OF: Readonly<Partial<Record<Status, Json>>> = {
   503: { ...BROKEN_HEADERS, ...refer(['Retry-After']) },
 };
 
-/** All the responses of an operation, by status. */
-export function responsesOf(operation: Operation, content: Json): Json {
-  const { http } = operation;
+/** Stores the response of an operation as a shared one, and returns a reference to it. */
+export type Share = (status: number, operation: string, response: Json) => Json;
+
+/** All the responses of an operation, by status. Operations with the same errors of a status share a response. */
+export function responsesOf(operation: Operation, content: Json, share: Share): Json {
+  const { http, name } = operation;
   const { success } = STYLES[http!.style];
   const cacheable = http!.maxAgeSeconds !== undefined;
   const own = {
     ...EVERY_HEADER,
     ...(cacheable && refer(['ETag'])),
     ...(takesKey(operation) && refer(['Idempotency-Replayed'])),
-    ...(isPayable(operation) && RECEIPTS),
+    ...(operation.pays && RECEIPTS),
   };
+  const codes = Object.groupBy(codesOf(operation), (code) => ERRORS[code][0]);
   return {
     [success]: { description: STATUS_CODES[success], headers: own, content },
+    ...(cacheable && { 304: share(304, name, NOT_MODIFIED) }),
     ...Object.fromEntries(
-      [...(cacheable ? [NOT_MODIFIED] : []), ...statusesOf(operation)].map((status) => [
-        status,
-        { $ref: `#/components/responses/${nameOf(status)}` },
-      ]),
+      STATUSES.flatMap((status) =>
+        codes[status] ? [[status, share(status, name, errorResponse(status, codes[status]))]] : [],
+      ),
     ),
   };
 }
 
-/** Whether the operation takes payments by x402. */
-const isPayable = ({ parameters }: Operation): boolean =>
-  parameters.some((parameter) => parameter.header?.toLowerCase() === 'payment-signature');
-
-/** The responses that operations share, by name. */
-export const sharedResponses = (publicUrl: string, terms: Terms): Json => ({
-  [nameOf(NOT_MODIFIED)]: {
-    description: 'The answer has not changed since the version in If-None-Match.',
-    headers: { ...EVERY_HEADER, ...refer(['ETag']) },
-  },
-  ...Object.fromEntries(STATUSES.map((status) => [nameOf(status), errorResponse(status, publicUrl, terms)])),
-});
-
-const nameOf = (status: number): string => STATUS_CODES[status]!.replaceAll(' ', '');
-
-/** The error statuses of an operation, as far as its document shows. */
-function statusesOf({ scopes, input, kind }: Operation): Status[] {
-  const spends = kind === 'mutation' && scopes.some((scope) => scope === 'servers' || scope === 'billing');
-  // The listener checks every credential, so 401 and 403 may occur everywhere.
-  const applies: Partial<Record<Status, boolean>> = { 402: spends, 422: input !== undefined || kind === 'mutation' };
-  return STATUSES.filter((status) => applies[status] ?? true);
+/** Keeps responses by name. Equal ones share a name. The first of a status has the name of the status alone. */
+export function sharer(): { share: Share; responses: Json } {
+  const responses: Json = {};
+  const names = new Map<string, string>();
+  const share: Share = (status, operation, response) => {
+    const text = JSON.stringify(response);
+    const plain = STATUS_CODES[status]!.replaceAll(' ', '');
+    const name = names.get(text) ?? (plain in responses ? `${plain}-${operation}` : plain);
+    names.set(text, name);
+    responses[name] = response;
+    return { $ref: `#/components/responses/${name}` };
+  };
+  return { share, responses };
 }
 
-function errorResponse(status: Status, publicUrl: string, terms: Terms): Json {
-  const codes = (Object.keys(ERRORS) as ErrorCode[]).filter((code) => ERRORS[code][0] === status);
-  const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code, publicUrl, terms) }]));
+const NOT_MODIFIED: Json = {
+  description: 'The answer has not changed since the version in If-None-Match.',
+  headers: { ...EVERY_HEADER, ...refer(['ETag']) },
+};
+
+function errorResponse(status: Status, codes: readonly ErrorCode[]): Json {
+  const examples = Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]));
   const schema = { $ref: '#/components/schemas/Error' };
   return {
     description: `${STATUS_CODES[status]}. Codes: ${codes.join(', ')}.`,
     headers: HEADERS_OF[status] ?? EVERY_HEADER,
     content: { 'application/json': { schema, examples }, 'application/problem+json': { schema } },
-  };
-}
-
-/** The additional members of some errors. */
-const EXTRAS: Readonly<Partial<Record<ErrorCode, Json>>> = {
-  endpoint_planned: { availability: 'PLANNED' },
-  insufficient_scope: { required_scope: 'servers' },
-  insufficient_balance: { required_usd: 6, balance_usd: 1.5 },
-  out_of_stock: { available_regions: ['ams', 'fra'] },
-  proof_of_work_required: { challenge: '1:20:1795348800:Zm9yIGV4YW1wbGU:7c6PpQ0bJ8mYt1r0bq3ZyqF2xk5v9wLhN4sTgUoEdIk' },
-  rate_limited: { retry_after: 12 },
-  login_throttled: { retry_after: 60 },
-  unavailable: { retry_after: 1 },
-  unknown_field: {
-    detail: 'There is no field hostnam. Did you mean hostname?',
-    errors: [{ field: 'hostnam', code: 'unknown_field', message: 'There is no field hostnam. Did you mean hostname?' }],
-  },
-  validation_failed: {
-    detail: 'limit must be at most 200.',
-    errors: [{ field: 'limit', code: 'too_high', message: 'limit must be at most 200.', limit: 200 }],
-  },
-};
-
-function errorExample(code: ErrorCode, publicUrl: string, terms: Terms): Json {
-  const [status, detail, retryable] = ERRORS[code] as readonly [number, string, string?];
-  return {
-    type: `${publicUrl}/docs/errors#${code}`,
-    title: STATUS_CODES[status],
-    status,
-    code,
-    detail: terms(detail),
-    request_id: 'req_01m7z3eaymx8r1n4b6tq0c5d2h',
-    retryable: retryable !== undefined,
-    ...EXTRAS[code],
   };
 }

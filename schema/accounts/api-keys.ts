@@ -64,7 +64,7 @@ const CreateApiKeyInput = inputType('CreateApiKeyInput', (t) => ({
   }),
   expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
   spendLimitUsd: t.field({
-    type: 'SpendLimit',
+    type: 'UsdLimit',
     description: 'The most to spend in a calendar month (UTC). Default: the whole balance.',
   }),
   totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),
@@ -87,6 +87,7 @@ builder.mutationFields((t) => ({
   createApiKey: t.field({
     type: CreatedApiKeyType,
     scope: 'full',
+    errors: ['api_key_limit_reached'],
     creates: 'credential',
     description: 'Creates an API key. An account can have ten active keys.',
     args: { input: t.arg({ type: CreateApiKeyInput, required: true }) },

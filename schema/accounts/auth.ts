@@ -98,6 +98,7 @@ builder.mutationFields((t) => ({
   register: t.field({
     type: Registration,
     scope: 'public',
+    errors: ['email_taken', 'weak_password', 'proof_of_work_required'],
     creates: 'tokens',
     description: 'Creates an account and logs it in.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
@@ -106,6 +107,7 @@ builder.mutationFields((t) => ({
   login: t.field({
     type: AuthResult,
     scope: 'public',
+    errors: ['invalid_login', 'invalid_totp', 'login_throttled'],
     creates: 'tokens',
     description: 'Exchanges an email and a password for tokens, or for a pending login that needs the second factor.',
     args: { input: t.arg({ type: LoginInput, required: true }) },
@@ -114,6 +116,7 @@ builder.mutationFields((t) => ({
   loginTotp: t.field({
     type: AuthResult,
     scope: 'public',
+    errors: ['invalid_totp', 'login_token_expired', 'login_throttled'],
     creates: 'tokens',
     description: 'Completes a pending login with its second factor.',
     args: { input: t.arg({ type: LoginTotpInput, required: true }) },
@@ -122,6 +125,7 @@ builder.mutationFields((t) => ({
   changePassword: t.field({
     type: PasswordChangedType,
     scope: 'full',
+    errors: ['wrong_password', 'weak_password', 'invalid_totp', 'login_throttled'],
     whileSuspended: true,
     description:
       'Changes the password. All other sessions end. API keys and OAuth clients stay, unless revoke says everything.',

@@ -88,6 +88,7 @@ builder.mutationFields((t) => ({
   rotateOauthClientSecret: t.field({
     type: RotatedOauthClient,
     scope: 'read',
+    errors: ['invalid_client'],
     whileSuspended: true,
     creates: 'tokens',
     description:

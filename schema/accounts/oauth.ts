@@ -144,7 +144,7 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
     }),
     expiresAt: t.field({ type: 'DateTime', description: 'When the client and all its tokens stop. Default: never.' }),
     spendLimitUsd: t.field({
-      type: 'SpendLimit',
+      type: 'UsdLimit',
       description:
         'The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance.',
     }),
@@ -217,6 +217,7 @@ builder.mutationFields((t) => ({
   registerOauthClient: t.field({
     type: OauthClientType,
     scope: 'public',
+    errors: ['account_suspended', 'insufficient_scope', 'proof_of_work_required'],
     creates: 'credential',
     description: 'Registers an OAuth client, in the account of the caller or in a new one of its own.',
     args: { input: t.arg({ type: RegisterInput, required: true }) },
@@ -226,6 +227,14 @@ builder.mutationFields((t) => ({
   issueOauthToken: t.field({
     type: OauthTokenType,
     scope: 'public',
+    errors: [
+      'invalid_client',
+      'invalid_grant',
+      'invalid_scope',
+      'invalid_target',
+      'unsupported_grant_type',
+      'session_limit_reached',
+    ],
     creates: 'tokens',
     description: 'Exchanges the secret of a client for an access token.',
     args: {
@@ -237,6 +246,7 @@ builder.mutationFields((t) => ({
   revokeOauthToken: t.field({
     type: 'Empty',
     scope: 'public',
+    errors: ['invalid_client'],
     description: 'Revokes a token and its pair.',
     args: {
       authorization: t.arg({ type: 'OauthParameter', description: AUTHORIZATION }),

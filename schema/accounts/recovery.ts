@@ -39,8 +39,8 @@ const RecoveryType = objectType<Either>(
 const UpdateAccountInput = inputType('UpdateAccountInput', (t) => ({
   email: t.field({ type: 'Email', description: 'The new email, for login.' }),
   pgpPublicKey: t.field({
-    type: 'Prose',
-    description: 'An armored PGP key that can encrypt. It can recover the account.',
+    type: 'PgpKey',
+    description: 'An armored PGP key that can encrypt. It can recover the account. An empty text removes the key.',
   }),
   lowBalanceAlertDays: t.field({ type: 'AlertDays', description: 'How many days ahead renewals must be covered.' }),
   recoveryCodes: t.boolean({
@@ -67,6 +67,7 @@ builder.mutationFields((t) => ({
   recover: t.field({
     type: RecoveryType,
     scope: 'public',
+    errors: ['invalid_login', 'invalid_totp', 'weak_password', 'login_throttled'],
     creates: 'tokens',
     description: 'Gives an account a new password, by its PGP key or a recovery code.',
     args: { input: t.arg({ type: RecoverInput, required: true }) },
@@ -75,6 +76,14 @@ builder.mutationFields((t) => ({
   updateAccount: t.field({
     type: UpdatedAccountType,
     scope: 'full',
+    errors: [
+      'email_taken',
+      'wrong_password',
+      'invalid_totp',
+      'login_throttled',
+      'invalid_public_key',
+      'private_key_rejected',
+    ],
     description: 'Changes the account of the caller.',
     args: { input: t.arg({ type: UpdateAccountInput, required: true }) },
     resolve: (_, { input }, context) => updateAccount(context, input),

@@ -82,6 +82,7 @@ builder.mutationFields((t) => ({
   refreshTokens: t.field({
     type: RefreshedType,
     scope: 'public',
+    errors: ['refresh_token_reused'],
     creates: 'tokens',
     description: 'Replaces a pair of tokens by a new one. The old access token stops working.',
     args: { input: t.arg({ type: RefreshTokensInput, required: true }) },

@@ -57,6 +57,7 @@ builder.mutationFields((t) => ({
   addSshKey: t.field({
     type: SshKeyType,
     scope: 'servers',
+    errors: ['invalid_public_key', 'private_key_rejected', 'key_too_weak', 'ssh_key_limit_reached'],
     creates: 'ssh_key',
     description: 'Adds an SSH public key. Adding a known key again returns the same object.',
     args: { input: t.arg({ type: AddSshKeyInput, required: true }) },

@@ -65,6 +65,7 @@ builder.mutationFields((t) => ({
   setupTotp: t.field({
     type: TotpSetupType,
     scope: 'full',
+    errors: ['wrong_password', 'totp_already_enabled', 'login_throttled'],
     description: 'Begins the setup of two-factor authentication. Logins need no code until enable_totp confirms it.',
     args: { input: t.arg({ type: SetupTotpInput, required: true }) },
     resolve: (_, { input }, context) => setupTotp(context, input.password),
@@ -72,6 +73,7 @@ builder.mutationFields((t) => ({
   enableTotp: t.field({
     type: TotpEnabled,
     scope: 'full',
+    errors: ['totp_already_enabled', 'totp_setup_missing', 'invalid_totp', 'login_throttled'],
     description: 'Turns two-factor authentication on with a first code. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: EnableTotpInput, required: true }) },
     resolve: (_, { input }, context) => enableTotp(context, input.totpCode),
@@ -79,6 +81,7 @@ builder.mutationFields((t) => ({
   newRecoveryCodes: t.field({
     type: RecoveryCodes,
     scope: 'full',
+    errors: ['totp_not_enabled', 'invalid_totp', 'login_throttled'],
     description: 'Replaces the recovery codes by ten new ones.',
     args: { input: t.arg({ type: NewRecoveryCodesInput, required: true }) },
     resolve: (_, { input }, context) => renewRecoveryCodes(context, input.totpCode),
@@ -86,6 +89,7 @@ builder.mutationFields((t) => ({
   disableTotp: t.field({
     type: TotpDisabled,
     scope: 'full',
+    errors: ['totp_not_enabled', 'invalid_totp', 'login_throttled'],
     description: 'Turns two-factor authentication off. All other sessions end; API keys stay.',
     args: { input: t.arg({ type: DisableTotpInput, required: true }) },
     resolve: async (_, { input }, context) => {

@@ -153,6 +153,7 @@ builder.mutationFields((t) => ({
   createTopup: t.field({
     type: TopUpType,
     scope: 'billing',
+    errors: ['amount_too_low', 'amount_too_high', 'unknown_coin', 'coin_unavailable', 'topup_limit_reached'],
     description:
       'Opens a top-up. Pay its amount to its address. The service credits the balance when the payment is confirmed.',
     args: { input: t.arg({ type: CreateTopUpInput, required: true }), ...paymentArgs() },
@@ -161,6 +162,7 @@ builder.mutationFields((t) => ({
   cancelTopup: t.field({
     type: TopUpType,
     scope: 'billing',
+    errors: ['topup_not_cancellable'],
     whileSuspended: true,
     description: 'Cancels an unpaid top-up. The service still credits later payments.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the top-up.' }) },

@@ -97,6 +97,17 @@ builder.mutationFields((t) => ({
   placeOrder: t.field({
     type: OrderOutcome,
     scope: 'servers',
+    errors: [
+      'unknown_service_code',
+      'unknown_region',
+      'unknown_os',
+      'unknown_ssh_key',
+      'out_of_stock',
+      'price_exceeds_max',
+      'insufficient_balance',
+      'spend_limit_exceeded',
+      'server_limit_reached',
+    ],
     description: 'Does orderServer, or with dryRun quoteServer. REST has one endpoint for both.',
     args: { input: t.arg({ type: PlaceOrderInput, required: true }), ...paymentArgs() },
     resolve: (_, { input: { dryRun, ...order }, ...payment }, context): Promise<OrderedServer | Quote> =>
@@ -105,6 +116,19 @@ builder.mutationFields((t) => ({
   updateServer: t.field({
     type: UpdatedServerType,
     scope: 'servers',
+    errors: [
+      'one_operation_per_request',
+      'server_busy',
+      'server_not_stopped',
+      'server_suspended',
+      'resize_not_possible',
+      'unknown_service_code',
+      'unknown_os',
+      'unknown_ssh_key',
+      'out_of_stock',
+      'insufficient_balance',
+      'spend_limit_exceeded',
+    ],
     description:
       'Changes fields at once, and starts at most one operation. The operation ends when the status is stable.',
     args: {

@@ -134,7 +134,7 @@ export const orderFields = (t: InputFields) => ({
   autoRenew: t.boolean({
     description: 'Renews itself. Default: true, or false with a spending limit.',
   }),
-  maxPriceUsd: t.field({ type: 'Usd', description: 'The highest total price to accept.' }),
+  maxPriceUsd: t.field({ type: 'UsdLimit', description: 'The highest total price to accept.' }),
 });
 /** The input of an order as resolvers take it. */
 export const orderOf = <T extends { maxPriceUsd?: bigint | null | undefined }>({ maxPriceUsd, ...order }: T) => ({
@@ -192,6 +192,7 @@ builder.mutationFields((t) => ({
   deleteServer: t.field({
     type: DeletedServerType,
     scope: 'servers',
+    errors: ['delete_protected'],
     whileSuspended: true,
     description: 'Deletes a server permanently, and refunds its unused hours.',
     args: { orderNumber: t.arg({ type: 'ID', required: true, description: 'The order number of the server.' }) },

@@ -152,7 +152,12 @@ function bodyProblems(document: Document, place: string[], { headers, text }: Re
   if (!at(document, place).content?.[type]) return [`the content type ${type} is not documented`];
   try {
     const body = /[/+]json$/.test(type) ? JSON.parse(text) : text;
-    return problemsOf([...place, 'content', type, 'schema'], body);
+    const codes = Object.keys(at(document, place).content[type].examples ?? {});
+    const isListed = !codes.length || codes.includes(body.code);
+    return [
+      ...problemsOf([...place, 'content', type, 'schema'], body),
+      ...(isListed ? [] : [`the response does not list the code ${body.code}`]),
+    ];
   } catch (error) {
     return [`the body is no JSON: ${(error as Error).message}`];
   }

@@ -133,6 +133,19 @@ describe('A change of the account', () => {
 });
 
 describe.skipIf(!hasGpg())('A recovery by PGP', () => {
+  it('ends with the key, which an empty text and the password remove', async () => {
+    const account = await newAccount();
+    await change(account, { pgp_public_key: gpgKey(account.email, 'future-default') });
+    const { status, body } = await change(account, { pgp_public_key: '' });
+    expect([status, body.pgp_fingerprint]).toEqual([200, null]);
+    expect(await eventsOf(account, 'account.updated')).toMatchObject([
+      { changed: ['pgp_public_key'] },
+      { changed: ['pgp_public_key'] },
+    ]);
+    const withoutPassword = await account.rest('PATCH', '/v1/account', { pgp_public_key: '' });
+    expect(withoutPassword.body.errors[0].field).toBe('current_password');
+  });
+
   it.each(['default', 'future-default'])('lets only the owner of a gpg key %s in', async (algorithm) => {
     const account = await newAccount();
     const key = gpgKey(account.email, algorithm);
