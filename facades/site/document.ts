@@ -84,6 +84,8 @@ export interface Endpoint {
   errors: { status: string; codes: string[] }[];
   /** The MCP tool of the same operation. */
   tool: string | undefined;
+  /** The argument that the caller of the tool must confirm. */
+  confirmed: string | undefined;
 }
 
 export interface Noun {
@@ -209,6 +211,7 @@ function endpointOf(
       codes: Object.keys(resolved(response).content?.['application/json']?.examples ?? {}),
     })),
     tool: operation.tool?.name,
+    confirmed: operation.tool?.confirm,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Samples of an operation, made from the examples of the OpenAPI document: for shells, programs and agents. */
-import { type Endpoint, inputOf } from '../document.ts';
+import { type Endpoint, inputOf, type Values } from '../document.ts';
 import { pythonCallOf, typescriptCallOf } from './sdk.ts';
 import { commandOf, curlOf } from './shell.ts';
 
@@ -22,10 +22,13 @@ const PROGRAMS: readonly { title: string; language: string; file: RegExp; make: 
 
 /** The call of a tool in JSON-RPC, as an agent's client sends it. */
 export function toolCallOf(endpoint: Endpoint): string | undefined {
-  const { tool: name } = endpoint;
+  const { tool: name, confirmed } = endpoint;
   if (!name) return undefined;
   const { path, query, body } = inputOf(endpoint);
-  return JSON.stringify({ method: 'tools/call', params: { name, arguments: { ...path, ...query, ...body } } }, null, 2);
+  const given: Values = { ...path, ...query, ...body };
+  // The client of an agent without a user cannot ask.
+  if (confirmed) given.confirm = given[confirmed];
+  return JSON.stringify({ method: 'tools/call', params: { name, arguments: given } }, null, 2);
 }
 
 /** All samples of an operation. A planned one has none. @param downloadable the files that visitors can download */

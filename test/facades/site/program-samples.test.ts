@@ -25,11 +25,7 @@ const freehold = await startFreehold(ALLOWS_RECEIVER);
 const operations = readOperations(schema);
 const { nouns } = referenceOf(openapi(operations, freehold.publicUrl), operations);
 const live = nouns.flatMap(({ endpoints }) => endpoints).filter(({ isPlanned }) => !isPlanned);
-const ordered = inOrder(
-  live,
-  ({ name }) => name,
-  ({ method }) => method === 'DELETE',
-);
+const ordered = inOrder(live);
 const DOWNLOADABLE = ['freehold-0.1.0.tgz', 'freehold-0.1.0-py3-none-any.whl', 'freehold-cli-0.1.0.tgz'];
 
 type Run = (samples: readonly Sample[], setting: { folder: string; token: string }) => Promise<Outcome[]>;

@@ -21,8 +21,8 @@ export const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /** Deletions come last, because other samples need the things. A new password ends the sessions even later. */
-export const inOrder = <T>(samples: readonly T[], nameOf: (one: T) => string, isDeletion: (one: T) => boolean): T[] => {
-  const rank = (one: T) => (nameOf(one) === 'ChangePassword' ? 2 : Number(isDeletion(one)));
+export const inOrder = <T extends { name: string }>(samples: readonly T[]): T[] => {
+  const rank = ({ name }: T) => (name === 'ChangePassword' ? 2 : Number(/^(Delete|Revoke)/.test(name)));
   return [...samples].sort((a, b) => rank(a) - rank(b));
 };
 
