@@ -4,8 +4,9 @@
  * network has counts of its own. So strangers in other networks cannot lock the owner out.
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
- * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password or a recovery code. A right
- * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
+ * a caller a count apart. A credential of the account with the scope full is a proof. For the second factor, the password and
+ * a recovery code are, too. A right password alone must not pass a full count. A thief would learn from each pass that a guess
+ * is right.
  *
  * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts. A thief or a
  * stranger may fill that limit from many networks. So each count keeps its first failures apart, within a second limit.
