@@ -8,6 +8,7 @@ import { record } from '../entities/history/record.ts';
 import { expression, transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
 import { lockOperator } from '../entities/payments/ledger.ts';
+import { type ExampleOf, exampleOfEvent, isGone, resourceOf } from '../entities/webhooks/body.ts';
 import {
   DELETE_DELIVERIES,
   DELIVERY_LIFECYCLE,
@@ -120,6 +121,19 @@ export interface ListedEvent {
   /** The body of a message. */
   example: object;
 }
+/** A message to webhooks, as OpenAPI describes it. */
+export interface ToldMessage extends ListedEvent {
+  /** The type of the resource that the message shows; undefined if the resource is gone. */
+  resource: string | undefined;
+}
+/** The messages to webhooks. @param exampleOf returns the example of a type of resource */
+export const toldMessages = (exampleOf: ExampleOf): ToldMessage[] =>
+  TOLD_EVENT_TYPES.map((type) => {
+    const told = TOLD_EVENTS[type]!;
+    const resource = isGone(type) ? undefined : resourceOf(type);
+    return { type, description: told.description, resource, example: exampleOfEvent(type, told, exampleOf) };
+  });
+
 /** The events that customers can hear. */
 export const listWebhookEvents = ({ provisioning }: Context): ListedEvent[] =>
   TOLD_EVENT_TYPES.map((type) => {

@@ -74,15 +74,15 @@ const AgentType = objectType<Agent | ListedAgent>(
 const AgentPage = pageOf('Agent', AgentType);
 
 const AgentEndpointInput = inputType('AgentEndpointInput', (t) => ({
-  protocol: t.field({ type: AgentProtocol, description: 'The protocol that the endpoint speaks.', required: true }),
-  url: t.field({ type: 'HttpsUrl', description: 'The https URL of the endpoint.', required: true }),
-  protocolVersion: t.field({ type: 'Line', description: 'The version of the protocol.' }),
+  protocol: t.field({ type: AgentProtocol, description: 'Its protocol.', required: true }),
+  url: t.field({ type: 'HttpsUrl', description: 'Its https URL.', required: true }),
+  protocolVersion: t.field({ type: 'Line', description: 'Its version.' }),
 }));
 const AgentSkillInput = inputType('AgentSkillInput', (t) => ({
-  id: t.field({ type: 'Slug', description: 'The id of the skill within the entry.', required: true }),
-  name: t.field({ type: 'Title', description: 'The name of the skill.', required: true }),
-  description: t.field({ type: 'Paragraph', description: 'The work that the skill does.', required: true }),
-  tags: t.field({ type: 'Tags', description: 'Words by which a search finds the skill.', required: true }),
+  id: t.field({ type: 'Slug', description: 'Its id within the entry.', required: true }),
+  name: t.field({ type: 'Title', description: 'Its name.', required: true }),
+  description: t.field({ type: 'Paragraph', description: 'Its work.', required: true }),
+  tags: t.field({ type: 'Tags', description: 'Words for the search.', required: true }),
 }));
 const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
   slug: t.field({
@@ -90,22 +90,22 @@ const PublishAgentInput = inputType('PublishAgentInput', (t) => ({
     required: true,
     description: 'The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry.',
   }),
-  name: t.field({ type: 'Title', description: 'The name of the agent.', required: true }),
-  description: t.field({ type: 'Paragraph', description: 'The work that the agent does.', required: true }),
-  url: t.field({ type: 'HttpsUrl', required: true, description: 'The URL of the agent.' }),
-  version: t.field({ type: 'Line', description: "The agent's own version." }),
-  providerName: t.field({ type: 'Line', description: 'The maker of the agent.' }),
-  providerUrl: t.field({ type: 'HttpsUrl', description: 'The site of the maker.' }),
-  documentationUrl: t.field({ type: 'HttpsUrl', description: 'The documentation of the agent.' }),
-  iconUrl: t.field({ type: 'HttpsUrl', description: 'A picture of the agent.' }),
+  name: t.field({ type: 'Title', description: 'Its name.', required: true }),
+  description: t.field({ type: 'Paragraph', description: 'Its work.', required: true }),
+  url: t.field({ type: 'HttpsUrl', required: true, description: 'Its URL.' }),
+  version: t.field({ type: 'Line', description: 'Its own version.' }),
+  providerName: t.field({ type: 'Line', description: 'Its maker.' }),
+  providerUrl: t.field({ type: 'HttpsUrl', description: "Its maker's site." }),
+  documentationUrl: t.field({ type: 'HttpsUrl', description: 'Its documentation.' }),
+  iconUrl: t.field({ type: 'HttpsUrl', description: 'Its picture.' }),
   endpoints: t.field({
     type: [AgentEndpointInput],
     required: true,
-    description: 'The addresses of the agent, one to ten.',
+    description: 'Its addresses, one to ten.',
   }),
-  skills: t.field({ type: [AgentSkillInput], description: 'The skills of the agent, up to 20.' }),
+  skills: t.field({ type: [AgentSkillInput], description: 'Its skills, up to 20.' }),
   publicKey: t.field({ type: 'Ed25519Key', description: 'As JWK or base64.' }),
-  x402: t.boolean({ description: 'Whether the agent takes x402 payments.', required: true, defaultValue: false }),
+  x402: t.boolean({ description: 'Whether it takes x402 payments.', required: true, defaultValue: false }),
   listed: t.boolean({ required: true, defaultValue: true, description: 'False removes the entry from the directory.' }),
 }));
 

@@ -69,11 +69,12 @@ export const builder = new SchemaBuilder<{
     Password: Same<string>;
     PeeringDocument: Same<PeeringDocument>;
     Prose: Same<string>;
+    PgpKey: Same<string>;
     PublicKey: Same<string>;
     RootPassword: Same<string>;
     ScopeList: Same<string>;
     /** Micro-USD in TypeScript, US dollars on the wire. */
-    SpendLimit: Same<bigint>;
+    UsdLimit: Same<bigint>;
     Month: Same<string>;
     Slug: Same<string>;
     Tags: Same<string[]>;

@@ -59,12 +59,9 @@ export {
   type ErrorExtras,
   type FieldError,
 } from '../entities/errors.ts';
-export type { EventType } from '../entities/history/event.ts';
 export { usdFromMicros } from '../entities/money.ts';
 export { freeSiteOf, isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
-export { exampleOfEvent, isGone, resourceOf } from '../entities/webhooks/body.ts';
-export { TOLD_EVENTS, type ToldEvent } from '../entities/webhooks/events.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
@@ -72,4 +69,5 @@ export { Ceiling, Turns } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, callsCountAs, countedAs, groupOf, turnOf, type Viewer } from '../resolvers/context.ts';
 export { faultOf, nearest, shortened, suggestion, withoutSecrets } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
+export { type ToldMessage, toldMessages } from '../resolvers/webhooks.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

@@ -29,7 +29,8 @@ class Endpoint(NamedTuple):
     has_body: bool
     is_keyed: bool
 `;
-const KEYWORDS: ReadonlySet<string> = new Set(['class', 'from', 'global', 'import', 'in', 'is', 'pass', 'with']);
+/** The words of Python that are names of the API. The SDK takes them with an underscore. */
+export const KEYWORDS: ReadonlySet<string> = new Set(['class', 'from', 'global', 'import', 'in', 'is', 'pass', 'with']);
 
 /** Later versions of the service add values to answers. A caller knows what it sends. */
 type Direction = 'sent' | 'received';

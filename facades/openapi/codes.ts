@@ -1,4 +1,4 @@
-/** The errors that an endpoint can answer: those that its fields state, and those that its form and its credential bring. */
+/** The errors that an endpoint can answer: those of its fields, of its form and of its credential. */
 import { ERRORS, type ErrorCode } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { STYLES } from '../compile/styles.ts';

@@ -1,6 +1,6 @@
 /** The messages to webhooks, as OpenAPI describes them under `webhooks`. */
 
-import { type EventType, exampleOfEvent, isGone, resourceOf, TOLD_EVENTS, type ToldEvent } from '../../schema/index.ts';
+import { type ToldMessage, toldMessages } from '../../schema/index.ts';
 import type { Define, JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { FRAGMENTS } from '../compile/resources.ts';
@@ -58,16 +58,12 @@ const NAMED: JsonSchema = {
 /** The messages, by the type of their event. None without operations on webhooks. */
 export function eventsOf(operations: readonly Operation[], define: Define): Json {
   if (!operations.some(({ noun }) => noun === 'webhooks')) return {};
-  const exampleOf = resourceExamples(operations);
-  return Object.fromEntries(
-    Object.entries(TOLD_EVENTS).map(([type, told]) => [
-      type,
-      { post: messageOf(type as EventType, told, define, exampleOfEvent(type as EventType, told, exampleOf)) },
-    ]),
-  );
+  const messages = toldMessages(resourceExamples(operations));
+  return Object.fromEntries(messages.map((message) => [message.type, { post: describe(message, define) }]));
 }
 
-function messageOf(type: EventType, { description }: ToldEvent, define: Define, example: object): Json {
+function describe({ type, description, resource, example }: ToldMessage, define: Define): Json {
+  const schema = bodySchema(FRAGMENTS[resource as keyof typeof FRAGMENTS], define);
   return {
     operationId: type,
     tags: ['webhooks'],
@@ -75,14 +71,13 @@ function messageOf(type: EventType, { description }: ToldEvent, define: Define, 
     description,
     security: [],
     parameters: Object.keys(SIGNATURE).map((name) => ({ $ref: `#/components/parameters/${name}` })),
-    requestBody: { required: true, content: { 'application/json': { schema: bodySchema(type, define), example } } },
+    requestBody: { required: true, content: { 'application/json': { schema, example } } },
     responses: RESPONSES,
   };
 }
 
 /** The body. Events about the same kind of resource share a schema. */
-function bodySchema(type: EventType, define: Define): JsonSchema {
-  const fragment = isGone(type) ? undefined : FRAGMENTS[resourceOf(type) as keyof typeof FRAGMENTS];
+function bodySchema(fragment: string | undefined, define: Define): JsonSchema {
   const named = define('NamedResource', () => NAMED);
   const object = fragment ? { anyOf: [{ $ref: `#/components/schemas/${fragment}` }, named] } : named;
   return define(`${fragment ?? 'Named'}Event`, () => ({

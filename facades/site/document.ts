@@ -84,6 +84,8 @@ export interface Endpoint {
   errors: { status: string; codes: string[] }[];
   /** The MCP tool of the same operation. */
   tool: string | undefined;
+  /** The argument that the caller of the tool must confirm. */
+  confirmed: string | undefined;
 }
 
 export interface Noun {
@@ -124,6 +126,21 @@ const ORDER = [
 
 const kebab = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 const rankOf = (name: string): number => ORDER.indexOf(name) + 1 || ORDER.length + 1;
+
+export type Values = Record<string, unknown>;
+
+/** The input of the example: the required parameters by their place, and the body. */
+export function inputOf({ parameters, body }: Endpoint): { path: Values; query: Values; body: Values } {
+  const required = (place: string): Values =>
+    Object.fromEntries(
+      parameters.flatMap((one) => (one.in === place && one.required ? [[one.name, one.example]] : [])),
+    );
+  return { path: required('path'), query: required('query'), body: { ...(body?.example as Values | undefined) } };
+}
+
+/** Whether the operation takes forms, as OAuth does. */
+export const isForm = ({ body }: Endpoint): boolean =>
+  body?.types.includes('application/x-www-form-urlencoded') ?? false;
 
 /** @param document of `openapi` */
 export function referenceOf(document: unknown, operations: readonly Operation[]): Reference {
@@ -194,6 +211,7 @@ function endpointOf(
       codes: Object.keys(resolved(response).content?.['application/json']?.examples ?? {}),
     })),
     tool: operation.tool?.name,
+    confirmed: operation.tool?.confirm,
   };
 }
 

@@ -20,9 +20,6 @@ export interface DocumentationOptions {
   downloadable: readonly string[];
 }
 
-/** The archive of the SDK for TypeScript. */
-const SDK = /^freehold-\d.*\.tgz$/;
-
 /** Reads the guides and the document. The pages themselves are made when somebody asks for them. */
 export function documentation({ publicUrl, operations, document, terms, downloadable }: DocumentationOptions) {
   const guides = readGuides(publicUrl);
@@ -45,7 +42,7 @@ export function documentation({ publicUrl, operations, document, terms, download
       ],
     },
   ];
-  const options = { publicUrl, groups, hasSdk: downloadable.some((name) => SDK.test(name)) };
+  const options = { publicUrl, groups, downloadable };
   const guideBody = guidePages(guides, groups);
   const pages = new Map<string, () => Page>([
     ['/docs', () => overview(guides, groups)],

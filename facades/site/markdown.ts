@@ -3,9 +3,11 @@ import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import javascript from 'highlight.js/lib/languages/javascript';
 import json from 'highlight.js/lib/languages/json';
+import python from 'highlight.js/lib/languages/python';
 import MarkdownIt from 'markdown-it';
 
-for (const [name, language] of Object.entries({ bash, javascript, json })) hljs.registerLanguage(name, language);
+for (const [name, language] of Object.entries({ bash, javascript, json, python }))
+  hljs.registerLanguage(name, language);
 hljs.registerAliases(['sh'], { languageName: 'bash' });
 hljs.registerAliases(['js', 'ts'], { languageName: 'javascript' });
 

@@ -5,13 +5,13 @@ import type { Endpoint, Noun, Reference } from './document.ts';
 import { type Field, fieldList, fieldsOf, inlined, requiredFirst } from './fields.ts';
 import { documented, type Group, type Page, trusted } from './frame.ts';
 import { codeBlock, rendered } from './markdown.ts';
-import { type Sample, samplesOf } from './samples.ts';
+import { type Sample, samplesOf } from './samples/samples.ts';
 
 export interface ReferenceOptions {
   publicUrl: string;
   groups: readonly Group[];
-  /** Whether visitors can download the SDK. */
-  hasSdk: boolean;
+  /** The names of the files that visitors can download. */
+  downloadable: readonly string[];
 }
 
 const Method = ({ method }: { method: string }): VNode =>
@@ -67,7 +67,7 @@ export function endpointPage(
   endpoint: Endpoint,
   noun: Noun,
   { deref }: Reference,
-  { groups, publicUrl, hasSdk }: ReferenceOptions,
+  { groups, publicUrl, downloadable }: ReferenceOptions,
 ): Page {
   const { page, summary, method, path } = endpoint;
   const content = html`
@@ -78,7 +78,7 @@ export function endpointPage(
         <div class="endpoint"><${Method} method=${method} /><span>${path}</span></div>
         ${aboutOf(endpoint)}
       </div>
-      <div class="samples"><div>${samplesOfPage(endpoint, samplesOf(endpoint, publicUrl, hasSdk))}</div></div>
+      <div class="samples"><div>${samplesOfPage(endpoint, samplesOf(endpoint, publicUrl, downloadable))}</div></div>
       <div class="body">${requestOf(endpoint, deref)}${answerOf(endpoint, deref)}${errorsOf(endpoint)}</div>
     </div>`;
   const description = `${method} ${path}: ${summary}.`;

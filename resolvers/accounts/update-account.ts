@@ -16,6 +16,7 @@ import { replaceRecoveryCodes } from './recovery/recover.ts';
 
 export interface AccountChange {
   email?: string | null | undefined;
+  /** Empty: removes the key. */
   pgpPublicKey?: string | null | undefined;
   lowBalanceAlertDays?: number | null | undefined;
   /** Whether the account gets new recovery codes. */
@@ -37,13 +38,14 @@ export async function updateAccount(context: Context, change: AccountChange): Pr
   requireFeature(context, 'account-update');
   const { email, pgpPublicKey, lowBalanceAlertDays, recoveryCodes, currentPassword } = change;
   if (recoveryCodes) requireFeature(context, 'recovery');
-  const isOfLogin = Boolean(email || pgpPublicKey || recoveryCodes);
+  const isOfLogin = changesLogin(change);
   const key = pgpPublicKey ? await readPgpKey(pgpPublicKey) : undefined;
   if (isOfLogin && !currentPassword) throw invalid('current_password', 'current_password is required for this change.');
   const before = isOfLogin ? await requirePassword(context, currentPassword!) : await findAccount(context);
   const set = {
     ...(email && { email }),
     ...(key && { pgpPublicKey: key.armored, pgpFingerprint: key.fingerprint }),
+    ...(pgpPublicKey === '' && { pgpPublicKey: null, pgpFingerprint: null }),
     ...(lowBalanceAlertDays != null && { lowBalanceAlertDays }),
   };
   const work = (tx: Transaction) => write(context, tx, { before, set, change });
@@ -55,6 +57,10 @@ export async function updateAccount(context: Context, change: AccountChange): Pr
     : run();
 }
 
+/** Whether the change concerns a way into the account. */
+const changesLogin = ({ email, pgpPublicKey, recoveryCodes }: AccountChange): boolean =>
+  Boolean(email || recoveryCodes || typeof pgpPublicKey === 'string');
+
 async function write(
   context: Context,
   tx: Transaction,
@@ -64,7 +70,7 @@ async function write(
   const { id } = account;
   // Another request may have changed the password since the check.
   if (change.currentPassword && account.passwordHash !== before.passwordHash) throw new ApiError('wrong_password');
-  const isOfLogin = Boolean(change.email || change.pgpPublicKey || change.recoveryCodes);
+  const isOfLogin = changesLogin(change);
   if (isOfLogin && account.totpEnabled) await useSecondFactor(context, tx, id, change.totpCode);
   if (Object.keys(set).length) await update(tx, Account, { id }, set);
   // A challenge of the key before would open the account.
@@ -72,7 +78,7 @@ async function write(
   const recoveryCodes = change.recoveryCodes ? await replaceRecoveryCodes(tx, id) : null;
   const changed = [
     ...(set.email ? ['email'] : []),
-    ...(set.pgpPublicKey ? ['pgp_public_key'] : []),
+    ...(set.pgpPublicKey === undefined ? [] : ['pgp_public_key']),
     ...(set.lowBalanceAlertDays === undefined ? [] : ['low_balance_alert_days']),
     ...(recoveryCodes ? ['recovery_codes'] : []),
   ];

@@ -64,7 +64,7 @@ const CreateApiKeyInput = inputType('CreateApiKeyInput', (t) => ({
   }),
   expiresAt: t.field({ type: 'DateTime', description: 'When the key stops working. Default: never.' }),
   spendLimitUsd: t.field({
-    type: 'SpendLimit',
+    type: 'UsdLimit',
     description: 'The most to spend in a calendar month (UTC). Default: the whole balance.',
   }),
   totpCode: t.field({ type: 'TotpCode', description: STEP_UP }),

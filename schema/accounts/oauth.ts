@@ -144,7 +144,7 @@ const RegisterInput = builder.inputType('RegisterOauthClientInput', {
     }),
     expiresAt: t.field({ type: 'DateTime', description: 'When the client and all its tokens stop. Default: never.' }),
     spendLimitUsd: t.field({
-      type: 'SpendLimit',
+      type: 'UsdLimit',
       description:
         'The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance.',
     }),

@@ -39,8 +39,8 @@ const RecoveryType = objectType<Either>(
 const UpdateAccountInput = inputType('UpdateAccountInput', (t) => ({
   email: t.field({ type: 'Email', description: 'The new email, for login.' }),
   pgpPublicKey: t.field({
-    type: 'Prose',
-    description: 'An armored PGP key that can encrypt. It can recover the account.',
+    type: 'PgpKey',
+    description: 'An armored PGP key that can encrypt. It can recover the account. An empty text removes the key.',
   }),
   lowBalanceAlertDays: t.field({ type: 'AlertDays', description: 'How many days ahead renewals must be covered.' }),
   recoveryCodes: t.boolean({

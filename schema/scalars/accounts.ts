@@ -77,6 +77,7 @@ scalar('ClientText', 'Text of up to 254 characters.', text(1, 254));
 scalar('ClientUri', 'An absolute URI of up to 2048 characters.', text(1, 2048, { format: 'uri' }));
 scalar('OauthParameter', 'An OAuth parameter of up to 4096 characters.', text(1, 4096));
 
+scalar('PgpKey', 'An armored PGP key, or an empty text.', text(0, 16_384));
 scalar('PublicKey', 'One line of an OpenSSH public key file.', text(1, 16_384), {
   example: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJPzAgmPdM1Cmb3SPl6CyrwSP3gHWVg0wnS2xSVq5vVn laptop',
 });

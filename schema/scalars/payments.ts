@@ -5,7 +5,7 @@ import { scalar, text } from './scalar.ts';
 
 const MICROS = { parse: microsFromUsd, serialize: usdFromMicros };
 scalar('Usd', 'An amount in US dollars.', { type: 'number', minimum: -1e9, maximum: 1e9 }, { ...MICROS, example: 6 });
-scalar('SpendLimit', 'A spending limit in US dollars.', { type: 'number', minimum: 0, maximum: 1e9 }, MICROS);
+scalar('UsdLimit', 'A limit in US dollars.', { type: 'number', minimum: 0, maximum: 1e9 }, MICROS);
 scalar(
   'TopUpAmount',
   'The amount of a top-up in US dollars, with at most two decimals.',

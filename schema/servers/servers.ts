@@ -137,7 +137,7 @@ export const orderFields = (t: InputFields) => ({
   autoRenew: t.boolean({
     description: 'Renews itself. Default: true, or false with a spending limit.',
   }),
-  maxPriceUsd: t.field({ type: 'Usd', description: 'The highest total price to accept.' }),
+  maxPriceUsd: t.field({ type: 'UsdLimit', description: 'The highest total price to accept.' }),
 });
 /** The input of an order as resolvers take it. */
 export const orderOf = <T extends { maxPriceUsd?: bigint | null | undefined }>({ maxPriceUsd, ...order }: T) => ({

@@ -1,6 +1,6 @@
 /**
  * Profiles: an address and a key for each, in one file that only its user can read. FREEHOLD_URL and FREEHOLD_TOKEN go before a
- * profile, and suffice without a file.
+ * profile, and suffice without a file. The key of a profile never goes to another service.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -55,7 +55,10 @@ export function connectionOf(env: Environment, named: string | undefined): { url
   const profile = profiles[name ?? current];
   if (name && !profile)
     throw new UsageError(`There is no profile ${name}. There are: ${Object.keys(profiles).join(', ') || 'none'}.`);
-  return { url: env.FREEHOLD_URL || profile?.url || DEFAULT_URL, token: env.FREEHOLD_TOKEN || profile?.token };
+  const url = env.FREEHOLD_URL || profile?.url || DEFAULT_URL;
+  // The key of a profile is for its service alone.
+  const isOfProfile = profile && URL.canParse(url) && new URL(url).origin === new URL(profile.url).origin;
+  return { url, token: env.FREEHOLD_TOKEN || (isOfProfile ? profile.token : undefined) };
 }
 
 export const profileName = (env: Environment, named: string | undefined): string =>

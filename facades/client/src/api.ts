@@ -112,11 +112,11 @@ export type Agent = {
 };
 
 export type AgentEndpointInput = {
-  /** The protocol that the endpoint speaks. */
+  /** Its protocol. */
   protocol: 'a2a' | 'graphql' | 'http' | 'mcp';
-  /** The version of the protocol. */
+  /** Its version. */
   protocol_version?: string;
-  /** The https URL of the endpoint. */
+  /** Its https URL. */
   url: string;
 };
 
@@ -140,13 +140,13 @@ export type AgentEvent = {
 };
 
 export type AgentSkillInput = {
-  /** The work that the skill does. */
+  /** Its work. */
   description: string;
-  /** The id of the skill within the entry. */
+  /** Its id within the entry. */
   id: string;
-  /** The name of the skill. */
+  /** Its name. */
   name: string;
-  /** Words by which a search finds the skill. */
+  /** Words for the search. */
   tags: Array<string>;
 };
 
@@ -886,33 +886,33 @@ export type PlaceOrderInput = {
 };
 
 export type PublishAgentInput = {
-  /** The work that the agent does. */
+  /** Its work. */
   description: string;
-  /** The documentation of the agent. */
+  /** Its documentation. */
   documentation_url?: string;
-  /** The addresses of the agent, one to ten. */
+  /** Its addresses, one to ten. */
   endpoints: Array<AgentEndpointInput>;
-  /** A picture of the agent. */
+  /** Its picture. */
   icon_url?: string;
   /** False removes the entry from the directory. */
   listed?: boolean;
-  /** The name of the agent. */
+  /** Its name. */
   name: string;
-  /** The maker of the agent. */
+  /** Its maker. */
   provider_name?: string;
-  /** The site of the maker. */
+  /** Its maker's site. */
   provider_url?: string;
   /** As JWK or base64. */
   public_key?: string;
-  /** The skills of the agent, up to 20. */
+  /** Its skills, up to 20. */
   skills?: Array<AgentSkillInput>;
   /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
   slug: string;
-  /** The URL of the agent. */
+  /** Its URL. */
   url: string;
-  /** The agent's own version. */
+  /** Its own version. */
   version?: string;
-  /** Whether the agent takes x402 payments. */
+  /** Whether it takes x402 payments. */
   x402?: boolean;
 };
 
@@ -1332,7 +1332,7 @@ export type UpdateAccountInput = {
   email?: string;
   /** How many days ahead renewals must be covered. */
   low_balance_alert_days?: number;
-  /** An armored PGP key that can encrypt. It can recover the account. */
+  /** An armored PGP key that can encrypt. It can recover the account. An empty text removes the key. */
   pgp_public_key?: string;
   /** True: replaces the recovery codes by new ones, which the answer shows once. */
   recovery_codes?: boolean;
@@ -1567,33 +1567,33 @@ export interface Operations {
   }; answer: Page<Agent> };
   /** Adds an agent to the directory, or replaces its entry */
   PublishAgent: { input: {
-    /** The work that the agent does. */
+    /** Its work. */
     description: string;
-    /** The documentation of the agent. */
+    /** Its documentation. */
     documentation_url?: string;
-    /** The addresses of the agent, one to ten. */
+    /** Its addresses, one to ten. */
     endpoints: Array<AgentEndpointInput>;
-    /** A picture of the agent. */
+    /** Its picture. */
     icon_url?: string;
     /** False removes the entry from the directory. */
     listed?: boolean;
-    /** The name of the agent. */
+    /** Its name. */
     name: string;
-    /** The maker of the agent. */
+    /** Its maker. */
     provider_name?: string;
-    /** The site of the maker. */
+    /** Its maker's site. */
     provider_url?: string;
     /** As JWK or base64. */
     public_key?: string;
-    /** The skills of the agent, up to 20. */
+    /** Its skills, up to 20. */
     skills?: Array<AgentSkillInput>;
     /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
     slug: string;
-    /** The URL of the agent. */
+    /** Its URL. */
     url: string;
-    /** The agent's own version. */
+    /** Its own version. */
     version?: string;
-    /** Whether the agent takes x402 payments. */
+    /** Whether it takes x402 payments. */
     x402?: boolean;
   }; answer: Agent };
   /** Creates an account, without an identity */

@@ -48,6 +48,16 @@ export class Freehold {
     usage: this.#list('GetUsage'),
     auditLog: this.#list('GetAuditLog'),
     changePassword: this.#one('ChangePassword'),
+    sessions: this.#list('ListSessions'),
+    revokeSession: (tokenId: string, options?: CallOptions) =>
+      this.call('RevokeSession', { token_id: tokenId }, options),
+    /** Begins a second factor. `enableTotp` completes it with a code of its secret. */
+    setupTotp: this.#one('SetupTotp'),
+    /** Its answer has the recovery codes, once. */
+    enableTotp: this.#one('EnableTotp'),
+    /** Replaces the recovery codes. */
+    newRecoveryCodes: this.#one('NewRecoveryCodes'),
+    disableTotp: this.#one('DisableTotp'),
   };
   readonly apiKeys = {
     create: this.#one('CreateApiKey'),
@@ -66,8 +76,20 @@ export class Freehold {
     /** Sends `webhook.test`, and answers whether the receiver took it. */
     test: (id: string, options?: CallOptions) => this.call('TestWebhook', { id }, options),
     /** Makes a new secret. The old one signs beside it for a day. */
-    rotateSecret: this.#one('RotateWebhookSecret'),
+    rotateSecret: (id: string, input: Omit<Input<'RotateWebhookSecret'>, 'id'> = {}, options?: CallOptions) =>
+      this.call('RotateWebhookSecret', { ...input, id }, options),
     delete: (id: string, options?: CallOptions) => this.call('DeleteWebhook', { id }, options),
+    /** The types of events, each with an example of its message. */
+    events: this.#list('ListWebhookEvents'),
+    /** The deliveries to a webhook, newest first. */
+    deliveries: (
+      id: string,
+      filter: Omit<Input<'ListWebhookDeliveries'>, 'id' | 'cursor'> = {},
+      options?: CallOptions,
+    ) => this.#list('ListWebhookDeliveries')({ ...filter, id }, options),
+    /** Sends a delivery again. */
+    redeliver: (id: string, deliveryId: string, options?: CallOptions) =>
+      this.call('RedeliverWebhook', { id, delivery_id: deliveryId }, options),
   };
   readonly catalog = {
     get: this.#none('GetCatalog'),

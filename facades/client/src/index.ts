@@ -1,4 +1,4 @@
-/** The TypeScript SDK of Freehold, for Node 20 or newer, Deno and browsers. */
+/** The TypeScript SDK of Freehold, for Node 20 or newer and browsers. */
 export { type FieldFault, FreeholdError } from './errors.ts';
 export { Freehold } from './freehold.ts';
 export type * from './api.ts';

@@ -1,6 +1,7 @@
 /** Sends calls, and repeats those that did not reach the service. Needs only `fetch` and `crypto`. */
-import { FreeholdError } from './errors.ts';
+
 import { ENDPOINTS, type Operations } from './api.ts';
+import { FreeholdError } from './errors.ts';
 
 export type OperationName = keyof typeof ENDPOINTS & keyof Operations;
 export type Input<Name extends OperationName> = Operations[Name]['input'];
@@ -88,7 +89,15 @@ export class Transport {
     if (body) headers['content-type'] = 'application/json';
     if (idempotencyKey) headers['idempotency-key'] = idempotencyKey;
     if (payment) headers['x-payment-mode'] = payment;
-    const request = { method, headers, ...(body && { body: JSON.stringify(body) }), ...(signal && { signal }) };
+    // Another address must get neither the key nor a password in the body.
+    const redirect = 'manual' as const;
+    const request = {
+      method,
+      headers,
+      redirect,
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    };
     const isSafe = method === 'GET' || idempotencyKey !== undefined;
     for (let tried = 1; ; tried++) {
       const error = await this.#try(path, request, idempotencyKey);
@@ -116,6 +125,8 @@ export class Transport {
       const detail = `${this.#url} does not answer: ${cause instanceof Error ? (cause.cause ?? cause) : cause}`;
       return new FreeholdError(0, { code: 'no_answer', detail }, { idempotencyKey, cause });
     }
+    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400))
+      return new FreeholdError(response.status || 308, redirected(this.#url, response), { idempotencyKey });
     const body = parsed(text);
     if (response.ok) return { answer: body };
     const members = (typeof body === 'object' && body) || { detail: text.slice(0, 200) };
@@ -133,6 +144,13 @@ export class Transport {
     if (signature) headers['payment-signature'] = signature;
     return signature !== undefined;
   }
+}
+
+/** Browsers do not tell the other address. */
+function redirected(url: string, { headers }: Response): { code: string; detail: string } {
+  const location = headers.get('location');
+  const other = location ? ` ${location}` : ' another address';
+  return { code: 'redirected', detail: `${url} leads to${other}. Use the address of the service itself as url.` };
 }
 
 function parsed(text: string): unknown {

@@ -2,7 +2,7 @@
 
 /** The scalars that are numbers on the wire. All others are texts. */
 export const NUMBERS: ReadonlySet<string> = new Set([
-  ...['Int', 'Float', 'Usd', 'Amount', 'TopUpAmount', 'SpendLimit', 'PageLimit', 'AlertDays', 'TokenDays'],
+  ...['Int', 'Float', 'Usd', 'Amount', 'TopUpAmount', 'UsdLimit', 'PageLimit', 'AlertDays', 'TokenDays'],
   'AccountLimit',
   ...['Overcommit', 'Terabytes', 'Latitude', 'Longitude', 'DigestNumber', 'WaitSeconds'],
 ]);

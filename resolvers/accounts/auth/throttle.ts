@@ -4,8 +4,9 @@
  * network has counts of its own. So strangers in other networks cannot lock the owner out.
  *
  * Behind one address, such as that of an onion service, strangers share the owner's network. So a proof gives
- * a caller a count apart. The proof is a credential of the account with the scope full or, for the second factor, its password. A right
- * password alone must not pass a full count. A thief would learn from each pass that a guess is right.
+ * a caller a count apart. A credential of the account with the scope full is a proof. For the second factor, the password and
+ * a recovery code are, too. A right password alone must not pass a full count. A thief would learn from each pass that a guess
+ * is right.
  *
  * All counts of a name together have a limit, too. So codes of six digits stay hard to guess by many counts. A thief or a
  * stranger may fill that limit from many networks. So each count keeps its first failures apart, within a second limit.
@@ -35,10 +36,10 @@ export interface LoginAttempt {
 }
 
 /**
- * A login by its refresh family, an API key or token of a client, or the password. A thief of one login cannot make another.
+ * A login by its refresh family, an API key or token of a client, the password, or a recovery code. A thief of one login cannot make another.
  * All keys and clients are one proof, because they make more of their kind.
  */
-export type Proof = `login ${string}` | 'credential' | 'password';
+export type Proof = `login ${string}` | 'credential' | 'password' | 'recovery code';
 
 export class LoginThrottle {
   readonly #failuresMax: number;
@@ -86,6 +87,19 @@ export class LoginThrottle {
       });
     } catch (error) {
       if (isFailure(error) || isThrottled(error)) this.#onRefused(login, error.code);
+      throw error;
+    }
+  }
+
+  /**
+   * Does the work of a caller who sends a secret that is too long to guess. It counts nothing, because strangers could fill a
+   * count and so keep the owner out. The owner hears of failures.
+   */
+  async uncounted<T>(login: LoginAttempt, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isFailure(error)) this.#onRefused(login, error.code);
       throw error;
     }
   }

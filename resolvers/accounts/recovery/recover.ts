@@ -1,6 +1,7 @@
 /**
  * Recovery of an account without its password. The owner answers a challenge that the PGP key reads, or sends a recovery code.
- * All sessions end; API keys stay. An unknown email gets the same answers, and wrong answers count as failed logins.
+ * All sessions end; API keys stay. An unknown email gets the same answers. Codes and answers are too long to guess, so no
+ * count of failures keeps the owner out.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { Account } from '../../../entities/accounts/account.ts';
@@ -64,17 +65,14 @@ export function recover(context: Context, given: Recovery): Promise<Recovered> {
 
 /** Encrypts a challenge to the key of the account. Any other email gets one that has no answer. */
 async function challenge(context: Context, email: string): Promise<Recovered> {
-  // An email with too many failures gets no challenge either.
-  return context.logins.attempt({ name: email, address: context.address }, async () => {
-    const account = await find(context.db, Account, { email });
-    const key = account?.pgpPublicKey ?? null;
-    const answer = randomText(ANSWER_LENGTH);
-    const encryptedChallenge = await encryptTo(key, answer);
-    const challengeId = newId('chl');
-    const accountId = key === null ? null : account!.id;
-    await ADD_CHALLENGE.all(context.db, [challengeId, accountId, email, digest(answer), CHALLENGE_SECONDS]);
-    return { challengeId, encryptedChallenge, expiresIn: CHALLENGE_SECONDS };
-  });
+  const account = await find(context.db, Account, { email });
+  const key = account?.pgpPublicKey ?? null;
+  const answer = randomText(ANSWER_LENGTH);
+  const encryptedChallenge = await encryptTo(key, answer);
+  const challengeId = newId('chl');
+  const accountId = key === null ? null : account!.id;
+  await ADD_CHALLENGE.all(context.db, [challengeId, accountId, email, digest(answer), CHALLENGE_SECONDS]);
+  return { challengeId, encryptedChallenge, expiresIn: CHALLENGE_SECONDS };
 }
 
 async function answerChallenge(
@@ -86,7 +84,7 @@ async function answerChallenge(
   const known = isId('chl', id) && (await FIND_CHALLENGE.first(context.db, [id]));
   if (!known) throw ended();
   refuseWeakPassword(newPassword, known.name, 'new_password');
-  return context.logins.attempt({ name: known.name, address: context.address }, async () => {
+  return context.logins.uncounted({ name: known.name, address: context.address }, async () => {
     if (!(await COUNT_TRY.first(context.db, [id, TRIES_MAX]))) throw ended();
     const isRight = timingSafeEqual(digest(response.trim()), known.digest);
     if (!isRight || !known.accountId) throw new ApiError('invalid_login', 'The challenge_response is wrong.');
@@ -112,22 +110,26 @@ async function recoverByCode(
   { email, recoveryCode, newPassword, totpCode }: ByCode,
 ): Promise<Recovered> {
   refuseWeakPassword(newPassword, email, 'new_password');
+  const codeDigest = digest(normalised(recoveryCode));
   const wrong = () => new ApiError('invalid_login', 'The email or the recovery_code is wrong, or the code was used.');
-  const attempt = { name: email, address: context.address };
-  return context.logins.attempt(attempt, async () => {
+  const login = { name: email, address: context.address };
+  const account = await context.logins.uncounted(login, async () => {
     const found = await find(context.db, Account, { email });
-    const sought = [found?.id ?? '', digest(normalised(recoveryCode))];
-    if (!(await FIND_RECOVERY_CODE.first(context.db, sought))) throw wrong();
-    const passwordHash = await hashPassword(newPassword, context.address);
-    return context.db.transaction(async (tx) => {
-      const account = await lockedAccount(tx, found!.id);
-      if (account.totpEnabled) await useSecondFactor(context, tx, account.id, totpCode);
-      else await remove(tx, Totp, { accountId: account.id });
-      // A wrong second factor above keeps the code.
-      if (account.email !== email || !(await USE_RECOVERY_CODE.first(tx, sought))) throw wrong();
-      return { tokens: await admit(context, tx, account.id, { passwordHash }, 'code') };
-    });
+    if (!found || !(await FIND_RECOVERY_CODE.first(context.db, [found.id, codeDigest]))) throw wrong();
+    return found;
   });
+  const passwordHash = await hashPassword(newPassword, context.address);
+  const run = () =>
+    context.db.transaction(async (tx) => {
+      const { id, email: name, totpEnabled } = await lockedAccount(tx, account.id);
+      if (totpEnabled) await useSecondFactor(context, tx, id, totpCode);
+      else await remove(tx, Totp, { accountId: id });
+      // A wrong second factor above keeps the code.
+      if (name !== email || !(await USE_RECOVERY_CODE.first(tx, [id, codeDigest]))) throw wrong();
+      return { tokens: await admit(context, tx, id, { passwordHash }, 'code') };
+    });
+  // The second factor can be guessed. Only callers with a right code fill its count.
+  return context.logins.attempt({ ...login, proof: 'recovery code' }, run);
 }
 
 /** Changes the login of the account, ends its sessions, and opens one. The caller holds the lock of the account. */

@@ -1,5 +1,6 @@
-/** An RSA "public key" with a huge exponent and a wrong signature, whose check would take a library minutes (RFC 9580). */
+/** PGP keys whose check would keep the process busy (RFC 9580). */
 import { createHash } from 'node:crypto';
+import { generateKey, PacketList, PublicKey, SignaturePacket } from 'openpgp';
 
 const u16 = (n: number) => Buffer.from([n >> 8, n & 255]);
 const u32 = (n: number) => Buffer.from([n >>> 24, (n >> 16) & 255, (n >> 8) & 255, n & 255]);
@@ -7,7 +8,7 @@ const number = (bytes: Buffer) => Buffer.concat([u16(bytes.length * 8), bytes]);
 const packet = (tag: number, body: Buffer) => Buffer.concat([Buffer.from([0xc0 | tag, 0xff]), u32(body.length), body]);
 const part = (type: number, data: Buffer) => Buffer.concat([Buffer.from([data.length + 1, type]), data]);
 
-/** @param modulusBytes the length of n. @param exponentBytes the length of e */
+/** An RSA "public key" with a huge exponent and a wrong signature. @param modulusBytes the length of n. @param exponentBytes the length of e */
 export function slowKey(modulusBytes: number, exponentBytes: number): string {
   const at = u32(1_700_000_000);
   const numbers = [number(Buffer.alloc(modulusBytes, 0xa5)), number(Buffer.alloc(exponentBytes, 0xff))];
@@ -28,4 +29,21 @@ export function slowKey(modulusBytes: number, exponentBytes: number): string {
     .match(/.{1,76}/g)!
     .join('\n');
   return `-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n${lines}\n-----END PGP PUBLIC KEY BLOCK-----\n`;
+}
+
+/** A key with so many more signatures of its subkey, all wrong. */
+export async function forgedKey(type: 'curve25519' | 'curve448', signatures: number): Promise<string> {
+  const { publicKey } = await generateKey({ type, userIDs: [{ name: 'forger' }], format: 'object' });
+  const packets = publicKey.toPacketList();
+  const bytes = packets.at(-1)!.write();
+  const forged = Array.from({ length: signatures }, (_, i) => {
+    const wrong = Uint8Array.from(bytes);
+    wrong[bytes.length - 1] = bytes.at(-1)! ^ (i + 1);
+    const signature = new SignaturePacket();
+    (signature as unknown as { read(bytes: Uint8Array): void }).read(wrong);
+    return signature;
+  });
+  const all = new PacketList<(typeof packets)[number]>();
+  all.push(...packets, ...forged);
+  return new PublicKey(all).armor();
 }

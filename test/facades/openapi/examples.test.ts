@@ -2,9 +2,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
+import { TOLD_EVENTS } from '../../../entities/webhooks/events.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { openapi } from '../../../facades/openapi/document.ts';
-import { ERRORS, schema, TOLD_EVENTS } from '../../../schema/index.ts';
+import { ERRORS, schema } from '../../../schema/index.ts';
 import { closed, type Document } from '../../setup/openapi.ts';
 
 const document: Document = JSON.parse(JSON.stringify(openapi(readOperations(schema), 'https://api.freehold.example')));

@@ -6,7 +6,7 @@ import { openapi } from '../../../facades/openapi/document.ts';
 import { accentsOf, contrastOf } from '../../../facades/site/colours.ts';
 import { referenceOf } from '../../../facades/site/document.ts';
 import { rendered } from '../../../facades/site/markdown.ts';
-import { samplesOf } from '../../../facades/site/samples.ts';
+import { samplesOf } from '../../../facades/site/samples/samples.ts';
 import { searchIn } from '../../../facades/site/search.ts';
 import { schema } from '../../../schema/index.ts';
 
@@ -71,14 +71,23 @@ describe('The search', () => {
 describe('The samples of an operation', () => {
   const operations = readOperations(schema);
   const { nouns } = referenceOf(openapi(operations, 'https://h.example'), operations);
-  const samples = (name: string, hasSdk = true) => {
+  const DOWNLOADABLE = ['freehold-0.1.0.tgz', 'freehold-0.1.0-py3-none-any.whl', 'freehold-cli-0.1.0.tgz'];
+  const samples = (name: string, downloadable = DOWNLOADABLE) => {
     const endpoint = nouns.flatMap(({ endpoints }) => endpoints).find((one) => one.name === name)!;
-    return new Map(samplesOf(endpoint, 'https://h.example', hasSdk).map(({ title, code }) => [title, code]));
+    return new Map(samplesOf(endpoint, 'https://h.example', downloadable).map(({ title, code }) => [title, code]));
   };
 
-  it('are in TypeScript only while visitors can download the SDK', () => {
-    expect([...samples('OrderServer').keys()]).toEqual(['curl', 'TypeScript', 'MCP']);
-    expect([...samples('OrderServer', false).keys()]).toEqual(['curl', 'MCP']);
+  it('are only for programs that visitors can download', () => {
+    expect([...samples('OrderServer').keys()]).toEqual(['curl', 'CLI', 'TypeScript', 'Python', 'MCP']);
+    expect([...samples('OrderServer', ['freehold-0.1.0.tgz']).keys()]).toEqual(['curl', 'TypeScript', 'MCP']);
+    expect([...samples('OrderServer', []).keys()]).toEqual(['curl', 'MCP']);
+  });
+
+  it('are a command of the program, or its call of the API', () => {
+    expect(samples('GetServer').get('CLI')).toBe('freehold server get SRV-7K2M9X4QHT');
+    expect(samples('DeleteServer').get('CLI')).toBe('freehold server delete SRV-7K2M9X4QHT --force');
+    expect(samples('WriteMessage').get('CLI')).toMatch(/^echo '.*' \|\n {2}freehold message send 'A question/);
+    expect(samples('GetMonthlyReceipt').get('CLI')).toBe('freehold api GET /v1/billing/receipts/2026-11');
   });
 
   it('call short methods of the SDK, iterate lists, and call all else by its name', () => {
@@ -90,7 +99,14 @@ describe('The samples of an operation', () => {
     expect(samples('GetMonthlyReceipt').get('TypeScript')).toContain('freehold.call("GetMonthlyReceipt", {\n  month: ');
   });
 
-  it('of a planned operation are absent, and forms have no TypeScript', () => {
+  it('have the arguments of Python by name', () => {
+    expect(samples('OrderServer').get('Python')).toContain(
+      'freehold.servers.order(\n    service_code="vps-1",\n    region="ams",',
+    );
+    expect(samples('RevokeSession').get('Python')).toContain('freehold.account.revoke_session("tok_');
+  });
+
+  it('of a planned operation are absent, and forms have only curl', () => {
     expect(samples('Recover').size).toBe(0);
     expect([...samples('IssueOauthToken').keys()]).toEqual(['curl']);
     expect(samples('IssueOauthToken').get('curl')).toContain('-u "$CLIENT_ID:$CLIENT_SECRET"');

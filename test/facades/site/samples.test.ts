@@ -1,35 +1,14 @@
-/** Every sample in curl of the reference runs, and gets an answer that a right request can get. */
+/** Every sample of the reference in curl does its operation, and so does every call of a tool. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { startFreehold } from '../../setup/freehold.ts';
+import { ALLOWS_RECEIVER, inOrder, newSampleAccount, REFUSED } from './sample-account.ts';
 import { visit } from './visits.ts';
 
-const { publicUrl, newAccount, anonymous } = await startFreehold();
-// Both tests use one account, because an entry in the directory of agents belongs to an account.
-const { accessToken } = await newAccount();
+const freehold = await startFreehold(ALLOWS_RECEIVER);
+const { publicUrl, anonymous } = freehold;
 const run = promisify(execFile);
-
-/** The refusals of right requests. The things of the examples do not exist, and the account lacks money. */
-const FAIR = [
-  ...['not_found', 'insufficient_balance', 'payment_required', 'unknown_ssh_key', 'invalid_login'],
-  ...[
-    'invalid_credential',
-    'invalid_grant',
-    'login_token_expired',
-    'invalid_totp',
-    'totp_setup_missing',
-    'totp_not_enabled',
-  ],
-  ...[
-    'wrong_password',
-    'refresh_token_reused',
-    'url_not_allowed',
-    'email_taken',
-    'topup_not_cancellable',
-    'server_busy',
-  ],
-];
 
 const unescaped = (html: string) =>
   html
@@ -53,14 +32,16 @@ async function samplesOf() {
         const code = panels[titles.indexOf(title)]?.[1];
         return code && unescaped(code);
       };
-      return { path, curl: sample('curl'), tool: sample('MCP') };
+      const name = path.replace(/.*\//, '-').replace(/-(.)/g, (_, letter) => letter.toUpperCase());
+      return { name, curl: sample('curl'), tool: sample('MCP') };
     }),
   );
 }
 
 describe('A sample of the reference', () => {
-  it('in curl runs for every operation that is available', async () => {
-    const samples = (await samplesOf()).filter(({ curl }) => curl);
+  it('in curl does every operation that is available', async () => {
+    const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
+    const samples = (await samplesOf()).flatMap(({ name, curl }) => (curl ? [{ name, curl: fill(curl, name) }] : []));
     expect(samples.length).toBeGreaterThan(55);
     const { body: client } = await anonymous('POST', '/v1/oauth/register', { client_name: 'sample', scope: 'servers' });
     const env = {
@@ -69,32 +50,36 @@ describe('A sample of the reference', () => {
       CLIENT_ID: client.client_id,
       CLIENT_SECRET: client.client_secret,
     };
-    const refused: string[] = [];
-    for (const { path, curl } of samples) {
-      const { stdout } = await run('bash', ['-euc', curl!.replace(/^curl /, 'curl -s ')], { env });
-      const { code, detail } = JSON.parse(stdout);
-      if (code && !FAIR.includes(code) && detail) refused.push(`${path}: ${code} ${detail}`);
+    const faults: string[] = [];
+    for (const { name, curl } of inOrder(samples)) {
+      const { stdout } = await run('bash', ['-euc', curl.replace(/^curl /, 'curl -s ')], { env });
+      const { code, detail, request_id } = JSON.parse(stdout);
+      const refusal = request_id && code;
+      if (refusal !== REFUSED[name]) faults.push(`${name}: ${refusal} ${detail}\n${curl}`);
     }
-    expect(refused).toEqual([]);
+    expect(faults).toEqual([]);
   });
 
-  it('in MCP calls a tool with arguments that it takes', async () => {
+  it('in MCP does every operation that has a tool', async () => {
+    const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
     const headers = {
       authorization: `Bearer ${accessToken}`,
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': '2025-06-18',
     };
-    const calls = (await samplesOf()).flatMap(({ tool }) => (tool ? [JSON.parse(tool)] : []));
+    const calls = (await samplesOf()).flatMap(({ name, tool }) =>
+      tool ? [{ name, call: JSON.parse(fill(tool, name)) }] : [],
+    );
     expect(calls.length).toBeGreaterThan(35);
     const refused: string[] = [];
-    for (const call of calls) {
+    for (const { name, call } of inOrder(calls)) {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...call });
       const answer = await (await fetch(`${publicUrl}/mcp`, { method: 'POST', headers, body })).text();
       const { result, error } = JSON.parse(answer.replace(/^[\s\S]*?data: /, ''));
       const { code, detail } = result?.structuredContent ?? {};
-      if (error || (result.isError && code && !FAIR.includes(code)))
-        refused.push(`${call.params.name}: ${detail ?? answer}`);
+      if (error || (result.isError ? code : undefined) !== REFUSED[name])
+        refused.push(`${call.params.name}: ${code} ${detail ?? answer}`);
     }
     expect(refused).toEqual([]);
   });

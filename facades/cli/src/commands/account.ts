@@ -25,9 +25,9 @@ const USAGE: Columns<{
 }> = {
   time: (one) => one.from,
   kind: (one) => one.kind,
-  server: (one) => one.order_number,
-  description: (one) => one.description,
   amount: (one) => usd(one.amount_usd),
+  order: (one) => one.order_number,
+  description: (one) => one.description,
 };
 export const usage = () =>
   new Command('usage')

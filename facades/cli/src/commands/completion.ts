@@ -1,6 +1,7 @@
 /** Completion for shells. The scripts ask the program itself, so they know each command of its version. */
 import { Command } from 'commander';
 import { UsageError } from '../failure.ts';
+import { write } from '../terminal.ts';
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_freehold() {
@@ -30,7 +31,7 @@ export const completion = () =>
       const script = SCRIPTS[shell];
       if (!script)
         throw new UsageError(`There is no completion for ${shell}. There is: ${Object.keys(SCRIPTS).join(', ')}`);
-      console.log(script);
+      write(script);
     });
 
 /** The hidden command that the scripts call, with the words before the one to complete. */
@@ -43,7 +44,6 @@ export const complete = () =>
       for (const word of words)
         command = command.commands.find((one) => one.name() === word || one.alias() === word) ?? command;
       for (const one of command.commands)
-        if (!one.name().startsWith('__')) console.log(`${one.name()}\t${one.description()}`);
-      for (const option of [...command.options, ...own.parent!.options])
-        console.log(`${option.long}\t${option.description}`);
+        if (!one.name().startsWith('__')) write(`${one.name()}\t${one.description()}`);
+      for (const option of [...command.options, ...own.parent!.options]) write(`${option.long}\t${option.description}`);
     });

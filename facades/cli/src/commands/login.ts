@@ -5,6 +5,7 @@ import { UsageError } from '../failure.ts';
 import { connectionOf, fileOf, profileName, readProfiles, writeProfiles } from '../profile.ts';
 import { ask, readInput } from '../questions.ts';
 import { type Globals, sessionOf } from '../session.ts';
+import { say, write } from '../terminal.ts';
 
 interface LoginOptions extends Globals {
   url?: string;
@@ -29,7 +30,7 @@ export const register = () =>
       const password = await passwordOf(options);
       const { tokens } = await new Freehold({ url }).account.register({ email, password });
       await keep(options, url, tokens.access_token);
-      console.error('Keep the password: without it and without a key, the account is lost.');
+      say('Keep the password: without it and without a key, the account is lost.');
     });
 
 export const login = () =>
@@ -60,7 +61,7 @@ export const logout = () =>
       if (kept.key_id) await sessionOf(command).freehold.apiKeys.revoke(kept.key_id);
       delete all.profiles[name];
       writeProfiles(process.env, all);
-      console.error(`The profile ${name} is gone, and its key is revoked.`);
+      say(`The profile ${name} is gone, and its key is revoked.`);
     });
 
 export const profile = () =>
@@ -73,9 +74,8 @@ export const profile = () =>
         throw new UsageError(`There is no profile ${name}. Make it: freehold login --profile ${name}`);
       if (name) writeProfiles(process.env, { ...all, current: name });
       const current = name ?? all.current;
-      for (const [one, { url }] of Object.entries(all.profiles))
-        console.log(`${one === current ? '*' : ' '} ${one}  ${url}`);
-      if (!Object.keys(all.profiles).length) console.error('There are no profiles. Make one: freehold login');
+      for (const [one, { url }] of Object.entries(all.profiles)) write(`${one === current ? '*' : ' '} ${one}  ${url}`);
+      if (!Object.keys(all.profiles).length) say('There are no profiles. Make one: freehold login');
     });
 
 async function passwordOf({ passwordStdin }: LoginOptions): Promise<string> {
@@ -91,5 +91,5 @@ async function keep({ profile, scope }: LoginOptions, url: string, token: string
   const all = readProfiles(process.env);
   all.profiles[name] = { url, token: key.plaintext, key_id: key.key_id };
   writeProfiles(process.env, { ...all, current: name });
-  console.error(`Logged in to ${url}. The key is in ${fileOf(process.env)}.`);
+  say(`Logged in to ${url}. The key is in ${fileOf(process.env)}.`);
 }

@@ -6,17 +6,18 @@ import { ago, type Columns, print, printRows, usd } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { confirmByName } from '../questions.ts';
 import { findServer, type Session, sessionOf } from '../session.ts';
+import { say, write } from '../terminal.ts';
 
 const COLUMNS: Columns<Server> = {
   id: (one) => one.order_number,
   name: (one) => one.hostname,
   status: (one) => one.status,
+  ipv4: (one) => one.ipv4,
   type: (one) => one.service_code,
   location: (one) => one.region,
-  image: (one) => one.os,
-  ipv4: (one) => one.ipv4,
-  price: (one) => `${usd(one.price_month_usd)}/mo`,
   age: (one) => ago(one.created_at),
+  price: (one) => `${usd(one.price_month_usd)}/mo`,
+  image: (one) => one.os,
 };
 interface CreateOptions {
   type: string;
@@ -68,14 +69,14 @@ const create = () =>
       if (options.dryRun) return print(await session.freehold.servers.quote(order), session.format);
       const ordered = await session.freehold.servers.order(order, session.call);
       const { order_number: number, root_password: password } = ordered;
-      console.error(`Ordered ${number}, for ${usd(ordered.charged_usd)}.`);
+      say(`Ordered ${number}, for ${usd(ordered.charged_usd)}.`);
       const { ready: _, ...shown } = ordered;
       const result = options.wait ? { ...shown, ...(await settled(session, ordered, 'running')) } : shown;
       if (session.format !== 'table') return print(result, session.format);
       printRows([result], COLUMNS, session.format);
       // The service shows it once.
-      if (password) console.log(`\nThe root password: ${password}`);
-      if (result.ipv4) console.error(`\nConnect with: freehold ssh ${result.hostname}`);
+      if (password) write(`\nThe root password: ${password}`);
+      if (result.ipv4) say(`\nConnect with: freehold ssh ${result.hostname}`);
     });
 
 function orderOf(options: CreateOptions): Omit<Input<'OrderServer'>, 'dry_run'> {
@@ -101,7 +102,7 @@ const list = () =>
     .description('List the servers, newest first')
     .option('--status <status...>', 'only those with one of these statuses')
     .option('--location <code>', 'only those in a location')
-    .option('--selector <selector>', 'only those with labels, such as env=prod')
+    .option('-l, --selector <selector>', 'only those with labels, such as env=prod')
     .addHelpText('after', '\nExample:\n  freehold server list --status running --selector env=prod')
     .action(async (options: { status?: string[]; location?: string; selector?: string }, command: Command) => {
       const { freehold, format } = sessionOf(command);
@@ -113,7 +114,7 @@ const list = () =>
         })
         .all();
       if (!servers.length && format === 'table')
-        console.error('There are no servers. Order one: freehold server create --type vps-1');
+        say('There are no servers. Order one: freehold server create --type vps-1');
       else printRows(servers, COLUMNS, format);
     });
 
@@ -187,7 +188,7 @@ const remove = () =>
         await confirmByName(hostname, `This deletes ${hostname} (${number}) and all its data. It cannot be undone.`);
       const deleted = await session.freehold.servers.delete(number, session.call);
       if (session.format === 'table')
-        console.log(`Deleted ${hostname} (${number}). ${usd(deleted.refunded_usd)} went back to the balance.`);
+        write(`Deleted ${hostname} (${number}). ${usd(deleted.refunded_usd)} went back to the balance.`);
       else print(deleted, session.format);
     });
 
@@ -204,7 +205,7 @@ async function changed(
   const result = status ? await settled(session, updated, status) : updated;
   if (session.format === 'table') printRows([result], COLUMNS, session.format);
   else print({ ...updated, ...result }, session.format);
-  if (password && session.format === 'table') console.log(`\nThe root password: ${password}`);
+  if (password && session.format === 'table') write(`\nThe root password: ${password}`);
 }
 
 /** Waits for a server, and shows its status. @throws Unsettled if it fails, or has another status in the end */

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import type { SshKey } from '../../../client/src/index.ts';
 import { UsageError } from '../failure.ts';
-import { ago, type Columns, printRows, print } from '../output.ts';
+import { ago, type Columns, print, printRows } from '../output.ts';
+import { readInput } from '../questions.ts';
 import { findServer, sessionOf } from '../session.ts';
 
 const KEY_FILES = ['id_ed25519.pub', 'id_ecdsa.pub', 'id_rsa.pub'];
@@ -13,8 +15,8 @@ const COLUMNS: Columns<SshKey> = {
   id: (one) => one.id,
   name: (one) => one.name,
   type: (one) => one.type,
-  fingerprint: (one) => one.fingerprint,
   age: (one) => ago(one.created_at),
+  fingerprint: (one) => one.fingerprint,
 };
 
 export const ssh = () =>
@@ -30,6 +32,8 @@ export const ssh = () =>
         const { hostname, ipv4, ipv6: address6 } = await findServer(sessionOf(command), given);
         const address = ipv6 ? address6 : (ipv4 ?? address6);
         if (!address) throw new UsageError(`${hostname} has no address yet. See: freehold server get ${given}`);
+        // ssh takes a text that is no address for an option, which can name a program.
+        if (!isIP(address)) throw new UsageError(`The service answered with no IP address, but ${address}.`);
         const child = spawn('ssh', ['-l', user, address, ...words], { stdio: 'inherit' });
         process.exitCode = await new Promise<number>((resolve, reject) => {
           child.on('error', () => reject(new UsageError('There is no program ssh on this machine.')));
@@ -44,12 +48,13 @@ export const sshKey = () =>
     .addCommand(
       new Command('add')
         .description('Add a public key')
-        .argument('[file]', 'default: the key in ~/.ssh')
+        .argument('[file]', 'default: the key in ~/.ssh; - reads the standard input')
         .option('--name <name>', 'a name for the key')
         .addHelpText('after', '\nExample:\n  freehold ssh-key add ~/.ssh/id_ed25519.pub --name laptop')
         .action(async (file: string | undefined, { name }: { name?: string }, command: Command) => {
           const { freehold, format, call } = sessionOf(command);
-          const public_key = readFileSync(file ?? ownKey(), 'utf8').trim();
+          const text = file === '-' ? await readInput() : readFileSync(file ?? ownKey(), 'utf8');
+          const public_key = text.trim();
           const key = await freehold.sshKeys.add({ public_key, ...(name && { name }) }, call);
           printRows([key], COLUMNS, format);
         }),

@@ -2,9 +2,10 @@ import { Command } from 'commander';
 import { renderUnicodeCompact } from 'uqr';
 import type { Input, TopUp } from '../../../client/src/index.ts';
 import { Unsettled } from '../failure.ts';
-import { ago, type Columns, print, printRows, usd } from '../output.ts';
+import { ago, type Columns, moment, print, printRows, usd } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { type Session, sessionOf } from '../session.ts';
+import { say, write } from '../terminal.ts';
 
 const COLUMNS: Columns<TopUp> = {
   id: (one) => one.order_number,
@@ -62,7 +63,7 @@ const list = () =>
       const { freehold, format } = sessionOf(command);
       const topUps = await freehold.topUps.list(status ? { status } : {}).all();
       if (!topUps.length && format === 'table')
-        console.error('There are no top-ups. Open one: freehold topup create 50 --coin BTC');
+        say('There are no top-ups. Open one: freehold topup create 50 --coin BTC');
       else printRows(topUps, COLUMNS, format);
     });
 
@@ -80,12 +81,20 @@ function showPayment(topUp: TopUp): void {
     `Top-up    ${topUp.order_number}`,
     `Pay       ${topUp.amount_crypto} ${topUp.crypto} on ${topUp.network}, for ${usd(topUp.amount_usd)}`,
     `To        ${topUp.wallet_address}`,
-    `Until     ${topUp.expires_at}`,
   ];
+  if (topUp.expires_at) lines.push(`Until     ${moment(topUp.expires_at)}`);
   if (topUp.bonus_usd) lines.push(`Bonus     ${usd(topUp.bonus_usd)}`);
-  if (topUp.payment_uri)
-    lines.push(`URI       ${topUp.payment_uri}`, '', renderUnicodeCompact(topUp.payment_uri, { border: 1 }));
-  console.log(lines.join('\n'));
+  if (topUp.payment_uri) lines.push(`URI       ${topUp.payment_uri}`, '');
+  write(lines.join('\n'));
+  // The colours of the code are escapes of our own.
+  if (topUp.payment_uri) console.log(codeOf(topUp.payment_uri));
+}
+
+/** A QR code. It is white and black on a terminal of any colours, because many cameras read no inverted one. */
+function codeOf(text: string): string {
+  const code = renderUnicodeCompact(text, { border: 2 });
+  if (!process.stdout.isTTY || process.env.NO_COLOR) return code;
+  return code.replace(/^.*$/gm, (line) => `\x1b[97;40m${line}\x1b[0m`);
 }
 
 /** Shows the payment as it arrives. After an interruption, `topup watch` goes on. @throws Unsettled if it never comes */

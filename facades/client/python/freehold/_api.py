@@ -255,55 +255,55 @@ class Agent(TypedDict):
 
 class AgentEndpointInput(TypedDict):
     protocol: Literal["a2a", "graphql", "http", "mcp"]
-    """The protocol that the endpoint speaks."""
+    """Its protocol."""
     protocol_version: NotRequired[str]
-    """The version of the protocol."""
+    """Its version."""
     url: str
-    """The https URL of the endpoint."""
+    """Its https URL."""
 
 
 class AgentSkillInput(TypedDict):
     description: str
-    """The work that the skill does."""
+    """Its work."""
     id: str
-    """The id of the skill within the entry."""
+    """Its id within the entry."""
     name: str
-    """The name of the skill."""
+    """Its name."""
     tags: List[str]
-    """Words by which a search finds the skill."""
+    """Words for the search."""
 
 
 class PublishAgentArguments(TypedDict):
     """The arguments of PublishAgent."""
 
     description: str
-    """The work that the agent does."""
+    """Its work."""
     documentation_url: NotRequired[str]
-    """The documentation of the agent."""
+    """Its documentation."""
     endpoints: List[AgentEndpointInput]
-    """The addresses of the agent, one to ten."""
+    """Its addresses, one to ten."""
     icon_url: NotRequired[str]
-    """A picture of the agent."""
+    """Its picture."""
     listed: NotRequired[bool]
     """False removes the entry from the directory."""
     name: str
-    """The name of the agent."""
+    """Its name."""
     provider_name: NotRequired[str]
-    """The maker of the agent."""
+    """Its maker."""
     provider_url: NotRequired[str]
-    """The site of the maker."""
+    """Its maker's site."""
     public_key: NotRequired[str]
     """As JWK or base64."""
     skills: NotRequired[List[AgentSkillInput]]
-    """The skills of the agent, up to 20."""
+    """Its skills, up to 20."""
     slug: str
     """The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry."""
     url: str
-    """The URL of the agent."""
+    """Its URL."""
     version: NotRequired[str]
-    """The agent's own version."""
+    """Its own version."""
     x402: NotRequired[bool]
-    """Whether the agent takes x402 payments."""
+    """Whether it takes x402 payments."""
 
 
 class RegisterArguments(TypedDict):

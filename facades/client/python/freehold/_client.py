@@ -57,6 +57,27 @@ class Account(_Group):
     def change_password(self, **change: Unpack[api.ChangePasswordArguments]) -> api.ChangePasswordAnswer:
         return cast(api.ChangePasswordAnswer, self._call("ChangePassword", **change))
 
+    def sessions(self, **filters: Unpack[api.ListSessionsArguments]) -> Pages[api.Session]:
+        return self._pages("ListSessions", filters)
+
+    def revoke_session(self, token_id: str) -> api.RevokeSessionAnswer:
+        return cast(api.RevokeSessionAnswer, self._call("RevokeSession", token_id=token_id))
+
+    def setup_totp(self, **setup: Unpack[api.SetupTotpArguments]) -> api.SetupTotpAnswer:
+        """Begins a second factor. `enable_totp` completes it with a code of its secret."""
+        return cast(api.SetupTotpAnswer, self._call("SetupTotp", **setup))
+
+    def enable_totp(self, **code: Unpack[api.EnableTotpArguments]) -> api.EnableTotpAnswer:
+        """Its answer has the recovery codes, once."""
+        return cast(api.EnableTotpAnswer, self._call("EnableTotp", **code))
+
+    def new_recovery_codes(self, **code: Unpack[api.NewRecoveryCodesArguments]) -> api.NewRecoveryCodesAnswer:
+        """Replaces the recovery codes."""
+        return cast(api.NewRecoveryCodesAnswer, self._call("NewRecoveryCodes", **code))
+
+    def disable_totp(self, **code: Unpack[api.DisableTotpArguments]) -> api.DisableTotpAnswer:
+        return cast(api.DisableTotpAnswer, self._call("DisableTotp", **code))
+
 
 class ApiKeys(_Group):
     def create(self, **key: Unpack[api.CreateApiKeyArguments]) -> api.CreateApiKeyAnswer:
@@ -137,12 +158,30 @@ class Webhooks(_Group):
         """Sends `webhook.test`, and answers whether the receiver took it."""
         return cast(api.TestWebhookAnswer, self._call("TestWebhook", id=id))
 
-    def rotate_secret(self, **secret: Unpack[api.RotateWebhookSecretArguments]) -> api.RotateWebhookSecretAnswer:
-        """Makes a new secret. The old one signs beside it for a day."""
-        return cast(api.RotateWebhookSecretAnswer, self._call("RotateWebhookSecret", **secret))
+    def rotate_secret(self, id: str, **secret: Any) -> api.RotateWebhookSecretAnswer:
+        """Makes a new secret. The old one signs beside it for a day.
+
+        secret: as in RotateWebhookSecretArguments.
+        """
+        return cast(api.RotateWebhookSecretAnswer, self._call("RotateWebhookSecret", id=id, **secret))
 
     def delete(self, id: str) -> api.DeleteWebhookAnswer:
         return cast(api.DeleteWebhookAnswer, self._call("DeleteWebhook", id=id))
+
+    def events(self) -> Pages[api.ListWebhookEventsEntry]:
+        """The types of events, each with an example of its message."""
+        return self._pages("ListWebhookEvents", {})
+
+    def deliveries(self, id: str, **filters: Any) -> Pages[api.WebhookDelivery]:
+        """The deliveries to a webhook, newest first.
+
+        filters: those of ListWebhookDeliveriesArguments.
+        """
+        return self._pages("ListWebhookDeliveries", {**filters, "id": id})
+
+    def redeliver(self, id: str, delivery_id: str) -> api.WebhookDelivery:
+        """Sends a delivery again."""
+        return cast(api.WebhookDelivery, self._call("RedeliverWebhook", id=id, delivery_id=delivery_id))
 
 
 class Messages(_Group):

@@ -136,6 +136,9 @@ def _error_of(status: int, headers: Message, content: bytes, key: Optional[str])
     members: Dict[str, Any] = {"retry_after": int(after)} if after.isdigit() else {}
     if "payment-required" in headers:
         members["payment_required"] = headers["payment-required"]
+    if 300 <= status < 400:
+        detail = f"The service leads to {headers.get('location')}. Use the address of the service itself as url."
+        return FreeholdError(status, {"code": "redirected", "detail": detail}, key)
     members.update(body if isinstance(body, dict) else {"detail": content[:200].decode(errors="replace")})
     return FreeholdError(status, members, key)
 
