@@ -86,7 +86,7 @@ export const MISTAKES: readonly Mistake[] = [
   order('labels', ['env'], 'object'),
   order('auto_renew', 'yes', 'boolean'),
   order('max_price_usd', '6 USD', 'number'),
-  order('max_price_usd', -1, 'The price is 6 USD'),
+  order('max_price_usd', -1, 'at least 0'),
   order('service_code', 5, 'string'),
   ['OrderServer', {}, 'service_code', 'required'],
   ['OrderServer', { ...vps, root_password: 'short' }, 'root_password', 'at least 12 characters'],
