@@ -26,11 +26,12 @@ export const INSTRUCTIONS = `Hosting without identity verification, paid in coin
 1. register_account, then create_api_key. Send the key as Authorization: Bearer, or as access_token to each tool.
 2. list_catalog needs no credential. A bastion is a region. quote_server tells the price.
 3. create_topup tells where to send coins. Then get_topup until it is confirmed. A client of x402 can pay an order instead.
-4. add_ssh_key, then order_server. Keep its root_password: the service shows it once.
-5. wait_for_server until it is running. It answers after a while in any case: call it again.
+4. add_ssh_key, then order_server. Without a key, keep its root_password: the service shows it once.
+5. wait_for_server until it is running. It answers early: call it again.
 6. update_server changes a server. cancel_server deletes it, and refunds the rest of the month.
-Amounts are in US dollars. Errors have code, detail and retryable, which says whether the same call may succeed later.
-An output schema with a title alone, such as Server, has the members of the one that lists them.`;
+Amounts are in US dollars. REST alone has metrics and receipts. get_status names simulated parts.
+Errors have code, detail and retryable, which says whether the same call may succeed later.
+An output schema with a title alone has the members of the one that lists them.`;
 const TTL_MS = 300_000;
 
 export function serverFactory(parts: McpParts): McpServerFactory {

@@ -25,16 +25,16 @@ export interface HomeFacts {
 const commandsOf = (publicUrl: string, plan: string): string => `API=${publicUrl}/v1
 JSON='Content-Type: application/json'
 
-# Make an account. The answer has your token.
+# Make an account with your email and a long password. The answer has your token.
 curl $API/auth/register -H "$JSON" \\
-  -d '{"email":"ada@example.org","password":"a heron on the roof"}'
+  -d '{"email":"YOU@example.org","password":"YOUR PASSWORD"}'
 KEY='Authorization: Bearer svc_at_…'
 
 # Get an address to pay to.
 curl $API/billing/topups -H "$KEY" -H "$JSON" \\
   -d '{"amount_usd":50,"crypto":"BTC"}'
 
-# Order a server.
+# Order a server, once the money is there.
 curl $API/servers -H "$KEY" -H "$JSON" \\
   -d '{"service_code":"${plan}"}'
 `;

@@ -1,5 +1,6 @@
 /** Reads one server, waits for its status, or reads a page of servers. */
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { apiErrorOf } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
 import { FIND_SERVER, LIST_OLDEST_SERVERS, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
@@ -37,6 +38,7 @@ export interface Waiting {
 
 /**
  * Waits until a server has the requested status or a stable one, or until the time is over.
+ * A caller who waits for the deletion gets the server a last time.
  * @throws ApiError not_found, also if the server is deleted meanwhile; revoked_ or expired_credential if the credential ends
  */
 export async function waitForServer(
@@ -62,7 +64,12 @@ export async function waitForServer(
       let change = await changes.next();
       while (!change.done && change.value.id !== null && change.value.id !== orderNumber) change = await changes.next();
       await requireOpen(context.db, context, 'while suspended');
-      server = await sharedRead(context.db, view, () => findServer(context, orderNumber));
+      const before = server;
+      server = await sharedRead(context.db, view, () => findServer(context, orderNumber)).catch((error) => {
+        const isGone = apiErrorOf(error)?.code === 'not_found';
+        if (isGone && waitFor === 'DELETED') return { ...before, status: waitFor };
+        throw error;
+      });
       if (change.done) break;
     }
     return server;

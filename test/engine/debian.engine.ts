@@ -7,10 +7,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serve, sha256 } from '../servers/images/source.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
-import { serve, sha256 } from '../servers/images/source.ts';
 import {
   type Customer,
   login,

@@ -1,11 +1,10 @@
 /**
- * Two tenants with root on a real LXD. One tries to reach and to harm the other, the host and mail servers, on both kinds of
+ * Two tenants with root on a real LXD, and on Incus if it is available. One tries to reach and to harm the other, the host and mail servers, on both kinds of
  * network. The test prints the table of attempts.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
@@ -13,9 +12,10 @@ import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 import { type Attempt, exhaustions, forgeries, type Tenants, ways } from './attempts.ts';
 import { followGuide } from './guide.ts';
-import { FOLDER, type Lxd, newKey, ssh, startSingleLxd } from './lxd.ts';
+import { FOLDER, type Lxd, newKey, ssh, startIncus, startSingleLxd } from './lxd.ts';
 import { newSpec } from './machine.ts';
 
+const { INCUS_ROOT } = process.env;
 const never = AbortSignal.timeout(900_000);
 const PORT_MBPS = 80;
 const SIZE = { vcpus: 1, memoryMb: 128, diskGb: 1 };
@@ -29,48 +29,63 @@ const SERVER = `for (const port of [25, 80]) require('net').createServer((s) => 
   require('net').createServer((s) => { s.on('error', () => {}); s.resume() }).listen(82)`;
 
 let lxd: Lxd;
-const ends: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
+describe('On LXD', () => describeTenants('lxd', () => startSingleLxd('isolation')));
+describe.skipIf(!INCUS_ROOT)('On Incus', () =>
+  describeTenants('incus', () => startIncus('isolation-incus', INCUS_ROOT!)),
+);
 
-beforeAll(async () => {
-  lxd = await startSingleLxd('isolation');
-  ends.push(() => lxd.stop());
-  await lxd.call('PATCH', '/1.0', { config: { 'core.https_address': ':8443' } });
+function describeTenants(engine: string, start: () => Promise<Lxd>): void {
+  const key = newKey(`tenant-${engine}`);
+  beforeAll(async () => {
+    lxd = await start();
+    await lxd.call('PATCH', '/1.0', { config: { 'core.https_address': ':8443' } });
+    const end = openWorld();
+    return () => {
+      end();
+      return lxd.stop();
+    };
+  });
+
+  describe("Two tenants on the engine's own bridge", () =>
+    // The operator gave the bridge IPv6, although machines have none there.
+    tenants(key, 'machines', '10.79.0', [ways, forgeries, exhaustions], () =>
+      lxd.call('PATCH', '/1.0/networks/machines', { config: { 'ipv6.address': 'fd42:79::1/64' } }),
+    ));
+
+  describe('Two tenants on a bridge of the host', () =>
+    tenants(key, 'br-sell', '10.76.0', [ways, forgeries], async () => {
+      sh(`ip link del br-sell 2>/dev/null || true; ip link add br-sell type bridge; ip addr add 10.76.0.1/24 dev br-sell
+        ip addr add fe80::1/64 dev br-sell nodad; ip link set br-sell up; ip -6 route replace 2001:db8:79::/56 dev br-sell`);
+      await lxd.call('PATCH', '/1.0/projects/freehold', { config: { 'restricted.devices.nic': 'allow' } });
+      followGuide('table bridge freehold', lxd.folder, {
+        '203.0.113': '10.76.0',
+        br0: 'br-sell',
+        '/etc/': `${FOLDER}/`,
+      });
+    }));
+}
+
+/** Makes a host in the world behind the engine's. @returns a function that removes it */
+function openWorld(): () => void {
   sh(`ip netns add world; ip link add uplink0 type veth peer name eth0 netns world; ip addr add ${UPLINK}/24 dev uplink0
     ip link set uplink0 up; ip -n world addr add ${WORLD}/24 dev eth0; ip -n world link set eth0 up; ip -n world link set lo up
     ip -n world route add default via ${UPLINK}; sysctl -qw net.ipv4.ip_forward=1`);
   const world = spawn('ip', ['netns', 'exec', 'world', process.execPath, '-e', SERVER], { stdio: 'ignore' });
-  ends.push(
-    () => world.kill(),
-    () => sh('ip netns del world'),
-  );
   const host = createServer((socket) => socket.end('host')).listen(9100);
-  ends.push(() => host.close());
-});
-
-describe("Two tenants on the engine's own bridge", () =>
-  // The operator gave the bridge IPv6, although machines have none there.
-  tenants('machines', '10.79.0', [ways, forgeries, exhaustions], () =>
-    lxd.call('PATCH', '/1.0/networks/machines', { config: { 'ipv6.address': 'fd42:79::1/64' } }),
-  ));
-
-describe('Two tenants on a bridge of the host', () =>
-  tenants('br-sell', '10.76.0', [ways, forgeries], async () => {
-    sh(`ip link add br-sell type bridge; ip addr add 10.76.0.1/24 dev br-sell; ip addr add fe80::1/64 dev br-sell nodad
-      ip link set br-sell up; ip -6 route replace 2001:db8:79::/56 dev br-sell`);
-    await lxd.call('PATCH', '/1.0/projects/freehold', { config: { 'restricted.devices.nic': 'allow' } });
-    followGuide('table bridge freehold', lxd.folder, { '203.0.113': '10.76.0', br0: 'br-sell', '/etc/': `${FOLDER}/` });
-  }));
+  return () => {
+    world.kill();
+    host.close();
+    sh('ip netns del world');
+  };
+}
 
 function tenants(
+  key: ReturnType<typeof newKey>,
   network: string,
   prefix: string,
   kinds: readonly ((tenants: Tenants) => Attempt[])[],
   prepare: () => unknown,
 ): void {
-  const key = newKey(`tenant-${network}`);
   const specOf = (n: number): MachineSpec => {
     const spec = newSpec([key.publicKey]);
     const ipv4 = { address: `${prefix}.${n}`, prefixLength: 24, gateway: `${prefix}.1` };
@@ -140,7 +155,7 @@ function within(instance: string, script: string): Promise<string> {
     '--',
     '/bin/sh',
     '-c',
-    `export PATH=/bin LC_ALL=C; busybox --install -s /bin 2>/dev/null; ${script}`,
+    `export PATH=/bin:/usr/bin LC_ALL=C; busybox --install -s /bin 2>/dev/null; ${script}`,
   ];
   return new Promise((resolve) => {
     const child = spawn('lxc', args, {
@@ -154,12 +169,11 @@ function within(instance: string, script: string): Promise<string> {
   });
 }
 
-/** Gives a machine perl, which can send any packet. */
+/** Gives a machine perl, which can send any packet. Incus pushes no file through the link /bin. */
 function arm(instance: string): void {
-  const env = { ...process.env, LXD_DIR: lxd.folder };
   const libraries = sh("ldd /usr/bin/perl | grep -o '/[^ ]*'").trim().split('\n');
-  for (const file of ['/usr/bin/perl', ...libraries]) {
-    const target = file === '/usr/bin/perl' ? '/bin/perl' : file;
-    execFileSync('lxc', ['file', 'push', '-pq', file, join(instance, target), '--project', 'freehold'], { env });
-  }
+  const files = ['/usr/bin/perl', ...libraries].map((file) => file.slice(1));
+  const archive = execFileSync('tar', ['-chC', '/', ...files], { maxBuffer: 64e6 });
+  const unpack = ['exec', instance, '--project', 'freehold', '--', '/bin/busybox', 'tar', '-xC', '/'];
+  execFileSync('lxc', unpack, { env: { ...process.env, LXD_DIR: lxd.folder }, input: archive });
 }

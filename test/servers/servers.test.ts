@@ -213,6 +213,18 @@ describe('Deleting a server', () => {
     expect(await rows('address where held_by = $1', order_number)).toBe(0);
   });
 
+  it('answers a caller who waits for the end with the deleted server', async () => {
+    const account = await funded(30);
+    const { order_number } = (await order(account)).body;
+    await account.rest('GET', `/v1/servers/${order_number}?wait_for=running`);
+    await account.rest('DELETE', `/v1/servers/${order_number}`);
+    const { status, body } = await account.rest('GET', `/v1/servers/${order_number}?wait_for=deleted`);
+    // A quick worker has deleted it before the wait began.
+    expect([status, status === 200 ? body.status : body.code]).toEqual(
+      status === 200 ? [200, 'deleted'] : [404, 'not_found'],
+    );
+  });
+
   it('refunds everything before it ran, and it never runs', async () => {
     const account = await funded(30);
     const { order_number } = (await order(account)).body;

@@ -22,7 +22,6 @@ export interface Profiles {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT = 'default';
-const DEFAULT_URL = 'http://localhost:3000';
 
 export const fileOf = (env: Environment): string =>
   env.FREEHOLD_CONFIG || join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'freehold', 'config.toml');
@@ -48,17 +47,28 @@ export function writeProfiles(env: Environment, profiles: Profiles): void {
   renameSync(`${file}.new`, file);
 }
 
-/** The address and the key of a command. @throws UsageError if the named profile does not exist */
+/** The address and the key of a command. @throws UsageError if the named profile does not exist, or no service is known */
 export function connectionOf(env: Environment, named: string | undefined): { url: string; token: string | undefined } {
   const { current, profiles } = readProfiles(env);
   const name = named ?? env.FREEHOLD_PROFILE;
   const profile = profiles[name ?? current];
   if (name && !profile)
     throw new UsageError(`There is no profile ${name}. There are: ${Object.keys(profiles).join(', ') || 'none'}.`);
-  const url = env.FREEHOLD_URL || profile?.url || DEFAULT_URL;
+  const url = env.FREEHOLD_URL || profile?.url;
+  if (!url) throw new UsageError('No service is known. Log in: freehold login you@example.org --url https://…');
   // The key of a profile is for its service alone.
   const isOfProfile = profile && URL.canParse(url) && new URL(url).origin === new URL(profile.url).origin;
   return { url, token: env.FREEHOLD_TOKEN || (isOfProfile ? profile.token : undefined) };
+}
+
+/** @throws UsageError if the profile is in use. Its key would be lost */
+export function requireUnused(env: Environment, named: string | undefined): void {
+  const name = profileName(env, named);
+  const known = readProfiles(env).profiles[name];
+  if (known)
+    throw new UsageError(
+      `The profile ${name} has a key for ${known.url}. Log out first, or keep another one: --profile <name>`,
+    );
 }
 
 export const profileName = (env: Environment, named: string | undefined): string =>

@@ -26,7 +26,8 @@ export function sessionOf(command: Command): Session {
   return { freehold, url, format: output, call: { ...(idempotencyKey && { idempotencyKey }) } };
 }
 
-const IS_ORDER_NUMBER = /^SRV-/i;
+/** A hostname may begin as an order number does. */
+const IS_ORDER_NUMBER = /^SRV-[0-9A-Z]{10}$/i;
 
 /** Finds a server by its order number or its hostname. @throws UsageError if none or several have the hostname */
 export async function findServer({ freehold }: Session, given: string): Promise<Server> {

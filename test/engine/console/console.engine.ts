@@ -15,14 +15,14 @@ import { eventually } from '../../setup/freehold.ts';
 import {
   newFolder,
   type RestClient,
+  type RunningService,
   removeFolder,
   restClient,
-  type RunningService,
   spawnService,
 } from '../../setup/spawn.ts';
-import { follow, isDone, openRow, submit } from './forms.ts';
 import { login } from '../customer.ts';
 import { FOLDER, type Lxd, newKey, startSingleLxd } from '../lxd.ts';
+import { follow, isDone, openRow, submit } from './forms.ts';
 
 const XPUB = mnemonicToAccount('legal winner thank year wave sausage worth useful legal winner thank yellow', {
   path: "m/44'/60'/0'",

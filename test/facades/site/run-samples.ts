@@ -112,6 +112,7 @@ for (const { words, input, url } of JSON.parse(readFileSync(process.argv[2], 'ut
   process.stderr.write = (chunk) => ((told += chunk), true);
   Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true });
   process.env.FREEHOLD_URL = url;
+  process.env.FREEHOLD_CONFIG = process.argv[2] + outcomes.length + '.toml';
   const code = await run(words);
   outcomes.push({ printed: printed + told, ...(code && { fault: /^code: (\\w+)/m.exec(told)?.[1] ?? told }) });
 }

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { Freehold } from '../../../client/src/index.ts';
 import { UsageError } from '../failure.ts';
-import { connectionOf, fileOf, profileName, readProfiles, writeProfiles } from '../profile.ts';
+import { fileOf, profileName, readProfiles, requireUnused, writeProfiles } from '../profile.ts';
 import { ask, readInput } from '../questions.ts';
 import { type Globals, sessionOf } from '../session.ts';
 import { say, write } from '../terminal.ts';
@@ -26,8 +26,8 @@ export const register = () =>
     .addHelpText('after', '\nExample:\n  freehold register ada@example.org --url https://freehold.example.org')
     .action(async (email: string, _options, command: Command) => {
       const options = command.optsWithGlobals<LoginOptions>();
-      const url = options.url ?? connectionOf(process.env, options.profile).url;
-      const password = await passwordOf(options);
+      const url = serviceOf(options);
+      const password = await newPasswordOf(options);
       const { tokens } = await new Freehold({ url }).account.register({ email, password });
       await keep(options, url, tokens.access_token);
       say('Keep the password: without it and without a key, the account is lost.');
@@ -38,7 +38,7 @@ export const login = () =>
     .addHelpText('after', '\nExample:\n  freehold login ada@example.org --url https://freehold.example.org')
     .action(async (email: string, _options, command: Command) => {
       const options = command.optsWithGlobals<LoginOptions>();
-      const url = options.url ?? connectionOf(process.env, options.profile).url;
+      const url = serviceOf(options);
       const freehold = new Freehold({ url });
       const first = await freehold.account.login({ email, password: await passwordOf(options) });
       let { tokens } = first;
@@ -77,6 +77,22 @@ export const profile = () =>
       for (const [one, { url }] of Object.entries(all.profiles)) write(`${one === current ? '*' : ' '} ${one}  ${url}`);
       if (!Object.keys(all.profiles).length) say('There are no profiles. Make one: freehold login');
     });
+
+/** The address for a new profile. @throws UsageError if the profile is in use, or no service is known */
+function serviceOf({ url, profile }: LoginOptions): string {
+  requireUnused(process.env, profile);
+  const known = url ?? process.env.FREEHOLD_URL;
+  if (!known) throw new UsageError('--url is missing: the address of the service.');
+  return known;
+}
+
+/** A person types the password twice, because a mistyped one is lost. */
+async function newPasswordOf(options: LoginOptions): Promise<string> {
+  const password = await passwordOf(options);
+  if (!options.passwordStdin && password !== (await ask('The same again: ', '--password-stdin', { isSecret: true })))
+    throw new UsageError('The passwords differ.');
+  return password;
+}
 
 async function passwordOf({ passwordStdin }: LoginOptions): Promise<string> {
   return passwordStdin ? readInput() : ask('Password: ', '--password-stdin', { isSecret: true });

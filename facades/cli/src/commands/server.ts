@@ -120,6 +120,7 @@ const list = () =>
 
 const get = () =>
   new Command('get')
+    .alias('show')
     .alias('describe')
     .description('Show a server')
     .argument('<server>', 'its order number or hostname')
