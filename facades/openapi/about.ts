@@ -42,7 +42,6 @@ export const TAGS: Readonly<Record<string, string>> = {
   catalog: 'Tiers, bastions (regions) and images that you can order. Public.',
   messages: 'The channel between the operator and the account. The service sends no mail.',
   oauth: 'OAuth 2.1 for programs: registration, tokens, revocation and introspection.',
-  planned: 'Announced endpoints that are not available yet.',
   servers: 'Order, read, change and delete servers.',
   'ssh-keys': 'Public keys that the service installs on servers.',
   transparency: 'The warrant canary, the network and the status of the service. Public.',

@@ -143,6 +143,8 @@ export function sharer(): { share: Share; responses: Json } {
     responses[name] = response;
     return { $ref: `#/components/responses/${name}` };
   };
+  // A path without an endpoint answers this one, so it has the plain name.
+  share(404, '', errorResponse(404, ['not_found']));
   return { share, responses };
 }
 
