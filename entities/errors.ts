@@ -17,7 +17,7 @@ export const HOW_TO_PROVE_WORK =
 
 export const ERRORS = {
   malformed_json: [400, 'The body is not valid JSON.'],
-  unsupported_media_type: [400, 'Send the body as application/json.'],
+  unsupported_media_type: [400, 'Send the body as JSON, with the header Content-Type: application/json.'],
   body_too_large: [400, 'The body is too large.'],
   invalid_query: [400, 'A query parameter is unknown or has an invalid value.'],
   invalid_cursor: [400, 'The cursor does not belong to this list with these filters. Read the first page again.'],
@@ -79,7 +79,7 @@ export const ERRORS = {
     'retryable',
   ],
   proof_of_work_required: [422, `Too many accounts are being registered. ${HOW_TO_PROVE_WORK}`, 'retryable'],
-  email_taken: [422, 'Another account has this email.'],
+  email_taken: [422, 'Another account has this email. Log in by {Login}, or use another one.'],
   weak_password: [422, 'The password is too easy to guess.'],
   wrong_password: [422, 'The password is wrong.'],
   totp_already_enabled: [422, 'Two-factor authentication is already on.'],

@@ -1,5 +1,5 @@
 /**
- * Names the next step of an error in the caller's terms. A sentence of the domain has the name of an operation, such as
+ * Names the next step of an error or a description in the caller's terms. A sentence of the domain has the name of an operation, such as
  * {CreateTopup}. A facade shows the operation as its callers know it.
  */
 import type { Operation } from './operation.ts';
@@ -13,6 +13,12 @@ const termsOf = (operations: readonly Operation[], shown: (operation: Operation)
   const byName = new Map(operations.map((operation) => [operation.name, shown(operation)]));
   return (sentence) => sentence.replaceAll(OPERATION, (_, name) => byName.get(name) ?? name);
 };
+
+/** A copy of a document with a facade's terms in all its descriptions. */
+export const worded = <Document>(document: Document, terms: Terms): Document =>
+  JSON.parse(JSON.stringify(document), (name, value) =>
+    name === 'description' && typeof value === 'string' ? terms(value) : value,
+  );
 
 const endpointOf = ({ name, http }: Operation): string => (http ? `${http.method} ${http.path}` : name);
 

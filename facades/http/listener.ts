@@ -172,7 +172,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   oauth(app, publicUrl, admitPublic);
   serveDocument(app, admit, JSON.stringify(document));
   const toolErrors = errorResponder(publicUrl, onError, toolTerms(operations));
-  await app.register(mcp, { ...options, operations, errorResponse: toolErrors, onWrite: unread.note });
+  const sendError = errorSender(toolErrors, () => undefined);
+  await app.register(mcp, { ...options, operations, errorResponse: toolErrors, sendError, onWrite: unread.note });
   otherMethods(app, operations, { admit, admitPublic });
   return app;
 }

@@ -48,6 +48,8 @@ export interface McpOptions extends ToolOptions {
 
 interface Mount extends McpOptions {
   onWrite: ExchangeOptions['onWrite'];
+  /** Answers a refusal that comes before a message is read, in the words of tools. */
+  sendError: ErrorHandler;
 }
 
 /** /mcp also serves callers without a credential. /mcp/secure answers them 401, which makes OAuth clients fetch a token. */
@@ -87,7 +89,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   // Open streams would keep the listener from closing.
   app.addHook('preClose', () => versions.close());
   readMessages(app);
-  const refuse = jsonRpcErrors(app.errorHandler);
+  const refuse = jsonRpcErrors(options.sendError);
   app.setErrorHandler(async (error: Error, request, reply) => {
     refuse(await counter.refused(error, request, reply), request, reply);
     return reply;

@@ -1,6 +1,7 @@
 /** The tools that a caller sees: those of its view for which the credential has the scope. */
 import type { Tool } from '@modelcontextprotocol/server';
 import { ApiError } from '../../schema/index.ts';
+import { toolTerms, worded } from '../compile/terms.ts';
 import { unknownParameters } from '../http/requests.ts';
 import type { McpCaller, View } from './caller.ts';
 import { definitionOf } from './definitions.ts';
@@ -20,10 +21,13 @@ export class ToolLists {
   constructor(tools: readonly McpTool[]) {
     this.#tools = tools;
     this.#byName = new Map(tools.map((tool) => [tool.operation.tool!.name, tool]));
-    const outputs = outputSchemasOf(tools.map(({ operation }) => operation));
+    const operations = tools.map(({ operation }) => operation);
+    const outputs = outputSchemasOf(operations);
+    const terms = toolTerms(operations);
     this.#definitions = tools.map((tool) => {
       const output = outputs.get(tool.operation.tool!.name);
-      const definition = (withToken: boolean) => definitionOf(tool.operation, tool.args, output, withToken);
+      const definition = (withToken: boolean) =>
+        worded(definitionOf(tool.operation, tool.args, output, withToken), terms);
       return { tool, withoutToken: definition(false), withToken: definition(true) };
     });
   }

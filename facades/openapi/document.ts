@@ -4,7 +4,7 @@ import { answerSchema, type Define, inputSchema, type JsonSchema, parameterSchem
 import type { Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import { FORM_TYPE, STYLES } from '../compile/styles.ts';
-import { restTerms } from '../compile/terms.ts';
+import { restTerms, worded } from '../compile/terms.ts';
 import { CSV_SCHEMA, CSV_TYPE } from '../formats/csv.ts';
 import { LINES_SCHEMA, LINES_TYPE } from '../formats/json-lines.ts';
 import { QR_FORMATS } from '../formats/qr.ts';
@@ -39,7 +39,8 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, define, share) };
   }
   const webhooks = eventsOf(operations, define);
-  return {
+  const terms = restTerms(operations);
+  const document = {
     openapi: '3.1.1',
     info: {
       title: 'Freehold',
@@ -58,7 +59,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       responses,
-      examples: errorExamples(operations, publicUrl, restTerms(operations)),
+      examples: errorExamples(operations, publicUrl, terms),
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY, ...MESSAGE_HEADERS },
       headers: HEADERS,
       securitySchemes: {
@@ -67,6 +68,7 @@ export function openapi(operations: readonly Operation[], publicUrl: string): Js
       },
     },
   };
+  return worded(document, terms);
 }
 
 /** Stores schemas as components. @throws Error if two different schemas have the same name */

@@ -104,7 +104,8 @@ const CreateTopUpInput = inputType('CreateTopUpInput', (t) => ({
   amountUsd: t.field({ type: 'TopUpAmount', required: true, description: 'US dollars, 30 to 10,000.' }),
   crypto: t.field({
     type: 'CoinCode',
-    description: 'The code of an accepted coin, in upper or lower case. Required unless x402 pays.',
+    description:
+      'The code of an accepted coin of {ListCoins}, in upper or lower case, else unknown_coin. Required unless x402 pays.',
   }),
 }));
 

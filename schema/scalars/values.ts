@@ -4,7 +4,7 @@ import { scalar, text } from './scalar.ts';
 
 scalar(
   'DateTime',
-  'A time, RFC 3339 in UTC with milliseconds.',
+  'A time, RFC 3339 in UTC.',
   { type: 'string', format: 'date-time', maxLength: 35 },
   {
     example: '2026-11-21T12:00:00.000Z',

@@ -84,7 +84,7 @@ const addressesOf = async (run: Run) =>
 
 /** Asks the socket of the engine in the machine. */
 const ASK =
-  '$p=(grep {-S} glob("/dev/{lxd,incus}/sock"))[0]; socket(S,1,1,0); connect(S,pack("Sa108",1,$p)) or die $!; syswrite(S,"GET PATH HTTP/1.0\\r\\nHost: lxd\\r\\n\\r\\n"); print <S>;';
+  '$p=(grep {-S} "/dev/lxd/sock","/dev/incus/sock")[0]; socket(S,1,1,0); connect(S,pack("Sa108",1,$p)) or die $!; syswrite(S,"GET PATH HTTP/1.0\\r\\nHost: lxd\\r\\n\\r\\n"); print <S>;';
 
 /** False addresses and false routers. */
 export function forgeries({ other, run, runOther, host }: Tenants): Attempt[] {

@@ -40,7 +40,7 @@ export type Account = {
     /** OAuth clients. */
     oauth_clients: number;
   };
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
 };
 
@@ -105,9 +105,9 @@ export type Agent = {
   verified: boolean;
   /** Whether the agent takes x402 payments. */
   x402: boolean;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   updated_at: string;
 };
 
@@ -166,7 +166,7 @@ export type ApiKey = {
   ip_allowlist: Array<string>;
   /** The most that the key may spend in a calendar month (UTC). */
   spend_limit_usd: number | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** The time of the last use, with the precision of a minute. */
   last_used_at: string | null;
@@ -199,7 +199,7 @@ export type ApiKeyEvent = {
 export type AuditEntry = {
   /** The id of the entry. */
   id: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** The type of an event, or api.request. */
   action: string;
@@ -257,7 +257,7 @@ export type Balance = {
   monthly_cost_usd: number;
   /** When the balance no longer covers the renewals; null without renewals. */
   funded_until: string | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   updated_at: string;
 };
 
@@ -387,7 +387,7 @@ export type CreateApiKeyInput = {
 export type CreateTopUpInput = {
   /** US dollars, 30 to 10,000. */
   amount_usd: number;
-  /** The code of an accepted coin, in upper or lower case. Required unless x402 pays. */
+  /** The code of an accepted coin of GET /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays. */
   crypto?: string;
 };
 
@@ -552,7 +552,7 @@ export type Incident = {
     status: 'completed' | 'identified' | 'investigating' | 'in_progress' | 'monitoring' | 'resolved' | 'scheduled' | (string & {});
     /** The report, in words. */
     body: string;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
   }>;
 };
@@ -626,7 +626,7 @@ export type Message = {
   subject: string;
   /** The text. */
   body: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** When the recipient marked it as read. */
   read_at: string | null;
@@ -754,7 +754,7 @@ export type OauthClientEntry = {
   client_name: string | null;
   /** The widest scope of its tokens. */
   scope: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** When the client last got a token, with the precision of a minute. */
   last_used_at: string | null;
@@ -820,9 +820,9 @@ export type OrderedServer = {
   } | null;
   /** The sent GB of this calendar month (UTC); null if nothing counts them. */
   traffic_used_gb: number | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   updated_at: string;
   /** When to read again; null if no operation runs. */
   poll_after_seconds: number | null;
@@ -1129,9 +1129,9 @@ export type Server = {
   } | null;
   /** The sent GB of this calendar month (UTC); null if nothing counts them. */
   traffic_used_gb: number | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   updated_at: string;
   /** When to read again; null if no operation runs. */
   poll_after_seconds: number | null;
@@ -1168,7 +1168,7 @@ export type Session = {
   user_agent: string | null;
   /** Whether this request uses the session. */
   current: boolean;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** The time of the last use, with the precision of a minute. */
   last_used_at: string | null;
@@ -1195,7 +1195,7 @@ export type SshKey = {
   bits: number;
   /** The fingerprint that ssh-keygen -l prints. */
   fingerprint: string;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** When it leaves the account, with the credential that added it. */
   expires_at?: string;
@@ -1298,7 +1298,7 @@ export type TopUp = {
   payment_exception: 'late' | 'overpaid' | 'underpaid' | (string & {}) | null;
   /** The credited amount, including the bonus, less removed payments. */
   credited_usd: number;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** The end of the quoted rate. */
   expires_at: string | null;
@@ -1441,7 +1441,7 @@ export type Webhook = {
   status: 'disabled' | 'enabled' | (string & {});
   /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
   disabled_reason: string | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
   /** When it stops: the expiry of the credential that created it. */
   expires_at?: string;
@@ -1469,7 +1469,7 @@ export type WebhookDelivery = {
   error: string | null;
   /** Null at the end. */
   next_attempt_at: string | null;
-  /** A time, RFC 3339 in UTC with milliseconds. */
+  /** A time, RFC 3339 in UTC. */
   created_at: string;
 };
 
@@ -1747,7 +1747,7 @@ export interface Operations {
     ip_allowlist: Array<string>;
     /** The most that the key may spend in a calendar month (UTC). */
     spend_limit_usd: number | null;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
     /** The time of the last use, with the precision of a minute. */
     last_used_at: string | null;
@@ -1785,7 +1785,7 @@ export interface Operations {
   CreateTopup: { input: {
     /** US dollars, 30 to 10,000. */
     amount_usd: number;
-    /** The code of an accepted coin, in upper or lower case. Required unless x402 pays. */
+    /** The code of an accepted coin of GET /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays. */
     crypto?: string;
   }; answer: TopUp };
   /** Lists top-ups, by default newest first */
@@ -2082,9 +2082,9 @@ export interface Operations {
     } | null;
     /** The sent GB of this calendar month (UTC); null if nothing counts them. */
     traffic_used_gb: number | null;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     updated_at: string;
     /** When to read again; null if no operation runs. */
     poll_after_seconds: number | null;
@@ -2150,9 +2150,9 @@ export interface Operations {
     } | null;
     /** The sent GB of this calendar month (UTC); null if nothing counts them. */
     traffic_used_gb: number | null;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     updated_at: string;
     /** When to read again; null if no operation runs. */
     poll_after_seconds: number | null;
@@ -2221,7 +2221,7 @@ export interface Operations {
   }; answer: {
     /** A counter from 1 on. */
     number: number;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     signed_at: string;
     /** It names the digest before it. A second digest covers the last link of the ledger and of each grown log. */
     signed_text: string;
@@ -2282,7 +2282,7 @@ export interface Operations {
       /** ISO 3166-1 alpha-2. */
       country: string;
     }>;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     updated_at: string;
   } };
   /** Shows the health of the service */
@@ -2306,7 +2306,7 @@ export interface Operations {
     incidents: Array<Incident>;
     /** Maintenances that are planned or in progress. */
     scheduled_maintenances: Array<Incident>;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     updated_at: string;
   } };
   /** Registers a URL that receives events */
@@ -2332,7 +2332,7 @@ export interface Operations {
     status: 'disabled' | 'enabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
     /** When it stops: the expiry of the credential that created it. */
     expires_at?: string;
@@ -2393,7 +2393,7 @@ export interface Operations {
     status: 'disabled' | 'enabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
-    /** A time, RFC 3339 in UTC with milliseconds. */
+    /** A time, RFC 3339 in UTC. */
     created_at: string;
     /** When it stops: the expiry of the credential that created it. */
     expires_at?: string;

@@ -61,7 +61,7 @@ class Account(TypedDict):
     limits: AccountLimits
     """The most that the account may have of each thing."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class GetBalanceArguments(TypedDict):
@@ -84,7 +84,7 @@ class Balance(TypedDict):
     funded_until: Union[str, None]
     """When the balance no longer covers the renewals; null without renewals."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class GetUsageArguments(TypedDict):
@@ -154,7 +154,7 @@ class AuditEntry(TypedDict):
     id: str
     """The id of the entry."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     action: str
     """The type of an event, or api.request."""
     actor: AuditEntryActor
@@ -248,9 +248,9 @@ class Agent(TypedDict):
     x402: bool
     """Whether the agent takes x402 payments."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class AgentEndpointInput(TypedDict):
@@ -412,7 +412,7 @@ class Session(TypedDict):
     current: bool
     """Whether this request uses the session."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     last_used_at: Union[str, None]
     """The time of the last use, with the precision of a minute."""
     expires_at: str
@@ -552,7 +552,7 @@ class CreateApiKeyAnswer(TypedDict):
     spend_limit_usd: Union[float, None]
     """The most that the key may spend in a calendar month (UTC)."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     last_used_at: Union[str, None]
     """The time of the last use, with the precision of a minute."""
     expires_at: Union[str, None]
@@ -592,7 +592,7 @@ class ApiKey(TypedDict):
     spend_limit_usd: Union[float, None]
     """The most that the key may spend in a calendar month (UTC)."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     last_used_at: Union[str, None]
     """The time of the last use, with the precision of a minute."""
     expires_at: Union[str, None]
@@ -654,7 +654,7 @@ class CreateTopupArguments(TypedDict):
     amount_usd: float
     """US dollars, 30 to 10,000."""
     crypto: NotRequired[str]
-    """The code of an accepted coin, in upper or lower case. Required unless x402 pays."""
+    """The code of an accepted coin of GET /v1/billing/coins, in upper or lower case, else unknown_coin. Required unless x402 pays."""
 
 
 class TopUp(TypedDict):
@@ -695,7 +695,7 @@ class TopUp(TypedDict):
     credited_usd: float
     """The credited amount, including the bonus, less removed payments."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     expires_at: Union[str, None]
     """The end of the quoted rate."""
     confirmed_at: Union[str, None]
@@ -1146,7 +1146,7 @@ class OauthClientEntry(TypedDict):
     scope: str
     """The widest scope of its tokens."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     last_used_at: Union[str, None]
     """When the client last got a token, with the precision of a minute."""
     expires_at: Union[str, None]
@@ -1276,9 +1276,9 @@ class OrderedServer(TypedDict):
     traffic_used_gb: Union[float, None]
     """The sent GB of this calendar month (UTC); null if nothing counts them."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     poll_after_seconds: Union[int, None]
     """When to read again; null if no operation runs."""
     charged_usd: float
@@ -1393,9 +1393,9 @@ class Server(TypedDict):
     traffic_used_gb: Union[float, None]
     """The sent GB of this calendar month (UTC); null if nothing counts them."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     poll_after_seconds: Union[int, None]
     """When to read again; null if no operation runs."""
 
@@ -1507,9 +1507,9 @@ class UpdateServerAnswer(TypedDict):
     traffic_used_gb: Union[float, None]
     """The sent GB of this calendar month (UTC); null if nothing counts them."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     poll_after_seconds: Union[int, None]
     """When to read again; null if no operation runs."""
     charged_usd: float
@@ -1583,9 +1583,9 @@ class DeleteServerAnswer(TypedDict):
     traffic_used_gb: Union[float, None]
     """The sent GB of this calendar month (UTC); null if nothing counts them."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     poll_after_seconds: Union[int, None]
     """When to read again; null if no operation runs."""
     refunded_usd: float
@@ -1661,7 +1661,7 @@ class SshKey(TypedDict):
     fingerprint: str
     """The fingerprint that ssh-keygen -l prints."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     expires_at: NotRequired[str]
     """When it leaves the account, with the credential that added it."""
 
@@ -1740,7 +1740,7 @@ class GetAuditDigestAnswer(TypedDict):
     number: int
     """A counter from 1 on."""
     signed_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     signed_text: str
     """It names the digest before it. A second digest covers the last link of the ledger and of each grown log."""
     sha256: str
@@ -1809,7 +1809,7 @@ class GetPeeringAnswer(TypedDict):
     facilities: List[GetPeeringAnswerFacilities]
     """The data centres where the network can be reached."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class GetStatusArguments(TypedDict):
@@ -1833,7 +1833,7 @@ class IncidentUpdates(TypedDict):
     body: str
     """The report, in words."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class Incident(TypedDict):
@@ -1869,7 +1869,7 @@ class GetStatusAnswer(TypedDict):
     scheduled_maintenances: List[Incident]
     """Maintenances that are planned or in progress."""
     updated_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class CreateWebhookArguments(TypedDict):
@@ -1907,7 +1907,7 @@ class WebhookDelivery(TypedDict):
     next_attempt_at: Union[str, None]
     """Null at the end."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
 
 
 class CreateWebhookAnswer(TypedDict):
@@ -1924,7 +1924,7 @@ class CreateWebhookAnswer(TypedDict):
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     expires_at: NotRequired[str]
     """When it stops: the expiry of the credential that created it."""
     last_delivery: Union[WebhookDelivery, None]
@@ -1958,7 +1958,7 @@ class Webhook(TypedDict):
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     expires_at: NotRequired[str]
     """When it stops: the expiry of the credential that created it."""
     last_delivery: Union[WebhookDelivery, None]
@@ -2022,7 +2022,7 @@ class RotateWebhookSecretAnswer(TypedDict):
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
     created_at: str
-    """A time, RFC 3339 in UTC with milliseconds."""
+    """A time, RFC 3339 in UTC."""
     expires_at: NotRequired[str]
     """When it stops: the expiry of the credential that created it."""
     last_delivery: Union[WebhookDelivery, None]
