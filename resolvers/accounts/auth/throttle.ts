@@ -36,7 +36,8 @@ export interface LoginAttempt {
 }
 
 /**
- * A login by its refresh family, an API key or token of a client, the password, or a recovery code. A thief of one login cannot make another.
+ * A login by its refresh family, an API key or token of a client, the password, or a recovery code. A thief of one login
+ * cannot make another.
  * All keys and clients are one proof, because they make more of their kind.
  */
 export type Proof = `login ${string}` | 'credential' | 'password' | 'recovery code';
