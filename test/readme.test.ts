@@ -37,7 +37,9 @@ describe('The commands for customers', () => {
   });
 
   it('work with curl as the quickstart of the README prints them', async () => {
-    const quickstart = commandsOf(readme.slice(readme.indexOf('## Quickstart'))).slice(0, 2).join('');
+    const quickstart = commandsOf(readme.slice(readme.indexOf('## Quickstart')))
+      .slice(0, 2)
+      .join('');
     const answers = (await answersTo(quickstart)).map((line) => JSON.parse(line));
     const [tiers, before, key, topUp, funded, running, deleted, after] = answers;
     expect(tiers.data[0].code).toBe('vps-1');
