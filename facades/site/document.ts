@@ -71,6 +71,8 @@ export interface Endpoint {
   path: string;
   /** The path of its page. */
   page: string;
+  /** A few words, such as `Order server`. */
+  title: string;
   summary: string;
   description: string;
   scope: string;
@@ -123,6 +125,17 @@ const ORDER = [
   'agents',
   'transparency',
 ];
+
+/** Words that are not written as they stand in the name of an operation. */
+const WRITTEN: Readonly<Record<string, string>> = {
+  ...{ api: 'API', oauth: 'OAuth', os: 'OS', ssh: 'SSH', topup: 'top-up', topups: 'top-ups', totp: 'TOTP', vps: 'VPS' },
+};
+/** `AddSshKey` → `Add SSH key`. */
+function titleOf(name: string): string {
+  const words = kebab(name).split('-');
+  const title = words.map((word) => WRITTEN[word] ?? word).join(' ');
+  return title[0]!.toUpperCase() + title.slice(1);
+}
 
 const kebab = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase();
 const rankOf = (name: string): number => ORDER.indexOf(name) + 1 || ORDER.length + 1;
@@ -189,6 +202,7 @@ function endpointOf(
     method: method.toUpperCase(),
     path,
     page: `/docs/api/${tags[0]}/${kebab(name)}`,
+    title: titleOf(name),
     summary,
     description,
     scope: described['x-scope'],

@@ -37,7 +37,7 @@ export function documentation({ publicUrl, operations, document, terms, download
         ...nouns.map(({ title, page, endpoints }) => ({
           title,
           path: page,
-          inner: endpoints.map((endpoint) => ({ title: endpoint.summary, path: endpoint.page })),
+          inner: endpoints.map((endpoint) => ({ title: endpoint.title, path: endpoint.page })),
         })),
       ],
     },
@@ -64,10 +64,10 @@ export function documentation({ publicUrl, operations, document, terms, download
 
   const findable: Findable[] = [
     ...guides.flatMap(searchableSections),
-    ...nouns.flatMap(({ title, endpoints }) =>
-      endpoints.map(({ summary, page, method, path, description, parameters, body, tool }) => ({
-        title: summary,
-        of: title,
+    ...nouns.flatMap(({ title: of, endpoints }) =>
+      endpoints.map(({ title, page, method, path, description, parameters, body, tool }) => ({
+        title,
+        of,
         path: page,
         text: `${method} ${path}. ${description.replace(/\s+/g, ' ')}`,
         words: [

@@ -69,12 +69,12 @@ export function endpointPage(
   { deref }: Reference,
   { groups, publicUrl, downloadable }: ReferenceOptions,
 ): Page {
-  const { page, summary, method, path } = endpoint;
+  const { page, title, summary, method, path } = endpoint;
   const content = html`
     <div class="operation">
       <div class="head">
         <p class="crumb"><a href="/docs/api">API reference</a> / <a href=${noun.page}>${noun.title}</a></p>
-        <h1>${summary}</h1>
+        <h1>${title}</h1>
         <div class="endpoint"><${Method} method=${method} /><span>${path}</span></div>
         ${aboutOf(endpoint)}
       </div>
@@ -82,7 +82,7 @@ export function endpointPage(
       <div class="body">${requestOf(endpoint, deref)}${answerOf(endpoint, deref)}${errorsOf(endpoint)}</div>
     </div>`;
   const description = `${method} ${path}: ${summary}.`;
-  return { path: page, title: summary, description, body: documented(groups, page, content, true) };
+  return { path: page, title, description, body: documented(groups, page, content, true) };
 }
 
 /** The credentials of operations that anybody may call. */
@@ -92,11 +92,10 @@ const NEEDED = {
   client: 'the id and the secret of the OAuth client, as HTTP Basic or in the body',
 };
 
-/** The description beyond the summary, and the credential. */
-function aboutOf({ summary, description, scope, credential, isPlanned, tool }: Endpoint): VNode {
-  const rest = description.replace(/\s+/g, ' ').trim();
+/** The description and the credential. */
+function aboutOf({ description, scope, credential, isPlanned, tool }: Endpoint): VNode {
   return html`
-    ${rest !== `${summary}.` && html`<p>${inlined(rest)}</p>`}
+    <p>${inlined(description.replace(/\s+/g, ' ').trim())}</p>
     ${isPlanned && html`<p class="note">This operation is announced. Until then it answers <a href="/docs/errors#endpoint_planned"><code>endpoint_planned</code></a>.</p>`}
     <dl class="facts">
       <dt>Credential</dt>
