@@ -104,7 +104,7 @@ const promisesSection = html`
     <h2>What you can check</h2>
     <p>Trust is better with a way to look.</p>
     <ul class="cards">
-      <li><h3>Little to take</h3><p>No name, no phone number, no card. Your network address enters no table and no log.</p></li>
+      <li><h3>Little to take</h3><p>No name, no phone number, no card. Your network address enters no table and no log. See <a href="/docs/transparency#your-data">what the service keeps</a>.</p></li>
       <li><h3>A canary</h3><p>The <a href="/canary">warrant canary</a> is a statement that expires unless the operator renews it.</p></li>
       <li><h3>Signed books</h3><p>The service signs a <a href="/docs/transparency">digest of all audit logs</a> each day. Keep one. It proves later changes of the past.</p></li>
       <li><h3>Free software</h3><p>The service is Freehold, under the MIT licence. Anybody can read how it works.</p></li>
