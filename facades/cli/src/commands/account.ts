@@ -1,6 +1,7 @@
 import { Command } from 'commander';
-import { type Columns, print, printRows, usd } from '../output.ts';
+import { type Columns, moment, print, printRows, usd } from '../output.ts';
 import { type Session, sessionOf } from '../session.ts';
+import { write } from '../terminal.ts';
 
 /** A command that shows one thing. */
 const shows = (name: string, description: string, read: (session: Session) => Promise<unknown>) =>
@@ -12,7 +13,19 @@ const shows = (name: string, description: string, read: (session: Session) => Pr
 export const account = () => shows('account', 'Show the account', ({ freehold }) => freehold.account.get());
 export const balance = () => shows('balance', 'Show the balance', ({ freehold }) => freehold.account.balance());
 export const status = () =>
-  shows('status', 'Show whether the service works', ({ freehold }) => freehold.transparency.status());
+  new Command('status').description('Show whether the service works').action(async (_options, command: Command) => {
+    const { freehold, format } = sessionOf(command);
+    const now = await freehold.transparency.status();
+    if (format !== 'table') return print(now, format);
+    write(`${now.description}\n`);
+    printRows(
+      now.components,
+      { component: ({ name }) => name, region: ({ region }) => region, status: (one) => one.status },
+      format,
+    );
+    for (const { name, status: state, started_at } of [...now.incidents, ...now.scheduled_maintenances])
+      write(`\n${name}: ${state}, since ${moment(started_at)}`);
+  });
 export const canary = () =>
   shows('canary', 'Show the warrant canary', ({ freehold }) => freehold.transparency.canary());
 
