@@ -4,6 +4,7 @@ import {
   type FragmentDefinitionNode,
   GraphQLError,
   Kind,
+  type OperationDefinitionNode,
   type SelectionSetNode,
   type ValidationContext,
 } from 'graphql';
@@ -104,17 +105,24 @@ export function limitsRule(context: ValidationContext): ASTVisitor {
     sizes.set(name, size);
     return size;
   };
+  const refuse = (node: OperationDefinitionNode | FragmentDefinitionNode, reason: string): void =>
+    context.reportError(new GraphQLError(`The document is too large: ${reason}.`, { nodes: node }));
+  /** The limits that keep validation quick. */
+  const checkFields = (node: OperationDefinitionNode | FragmentDefinitionNode, { cost, repeated }: Size): void => {
+    if (cost > COST_MAX) refuse(node, `it asks for ${cost} fields, and may for ${COST_MAX}`);
+    if (repeated > REPEATED_MAX) refuse(node, `it repeats a field ${repeated} times, and may ${REPEATED_MAX} times`);
+  };
   return {
     OperationDefinition(operation) {
-      const { depth, cost, roots, introspection, repeated } = sizeOf(operation.selectionSet, new Set());
-      const refuse = (reason: string) =>
-        context.reportError(new GraphQLError(`The document is too large: ${reason}.`, { nodes: operation }));
-      if (depth > DEPTH_MAX) refuse(`it is ${depth} fields deep, and may be ${DEPTH_MAX}`);
-      if (cost > COST_MAX) refuse(`it asks for ${cost} fields, and may for ${COST_MAX}`);
+      const size = sizeOf(operation.selectionSet, new Set());
+      const { depth, roots, introspection } = size;
+      if (depth > DEPTH_MAX) refuse(operation, `it is ${depth} fields deep, and may be ${DEPTH_MAX}`);
+      checkFields(operation, size);
       if (introspection > INTROSPECTION_MAX)
-        refuse(`it asks for ${introspection} fields of the schema, and may for ${INTROSPECTION_MAX}`);
-      if (repeated > REPEATED_MAX) refuse(`it repeats a field ${repeated} times, and may ${REPEATED_MAX} times`);
-      if (roots > ROOTS_MAX) refuse(`it has ${roots} root fields, and may have ${ROOTS_MAX}`);
+        refuse(operation, `it asks for ${introspection} fields of the schema, and may for ${INTROSPECTION_MAX}`);
+      if (roots > ROOTS_MAX) refuse(operation, `it has ${roots} root fields, and may have ${ROOTS_MAX}`);
     },
+    // Other rules also read a fragment that no operation uses.
+    FragmentDefinition: (fragment) => checkFields(fragment, sizeOfFragment(fragment, new Set())),
   };
 }

@@ -39,9 +39,10 @@ export async function updateAccount(context: Context, change: AccountChange): Pr
   const { email, pgpPublicKey, lowBalanceAlertDays, recoveryCodes, currentPassword } = change;
   if (recoveryCodes) requireFeature(context, 'recovery');
   const isOfLogin = changesLogin(change);
-  const key = pgpPublicKey ? await readPgpKey(pgpPublicKey) : undefined;
   if (isOfLogin && !currentPassword) throw invalid('current_password', 'current_password is required for this change.');
   const before = isOfLogin ? await requirePassword(context, currentPassword!) : await findAccount(context);
+  // The check of a key costs much, so it comes after that of the password.
+  const key = pgpPublicKey ? await readPgpKey(pgpPublicKey) : undefined;
   const set = {
     ...(email && { email }),
     ...(key && { pgpPublicKey: key.armored, pgpFingerprint: key.fingerprint }),

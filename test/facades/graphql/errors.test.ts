@@ -211,6 +211,18 @@ it('A credential that ends before the body has come reads and ends nothing', asy
   expect(data.find((one: { key_id: string }) => one.key_id === other.key_id).status).toBe('active');
 });
 
+it('A fragment that no operation uses has the same limits, before other rules read it', async () => {
+  const query = `{ __typename } fragment unused on Query { account { ${'id '.repeat(980)} } }`;
+  const { errors } = (await (
+    await send({ body: JSON.stringify({ query }), headers: { 'content-type': 'application/json' } })
+  ).json()) as {
+    errors: Failure[];
+  };
+  expect(errors.map(({ message }) => message)).toEqual([
+    'The document is too large: it repeats a field 980 times, and may 20 times.',
+  ]);
+});
+
 it('A tool reads the whole schema by the query of graphql-js', async () => {
   const response = await post({ query: getIntrospectionQuery() });
   expect(Object.keys(((await response.json()) as { data: object }).data)).toEqual(['__schema']);
