@@ -114,32 +114,25 @@ function unknownEvent(pattern: string): ApiError {
 /** Whether a group such as `server.*` has the event. */
 const isIn = (group: string, type: string): boolean => type.startsWith(group.slice(0, -1));
 
-/** An event that customers can hear, as the list shows it. */
+/** An event that customers can hear, with its message. */
 export interface ListedEvent {
   type: string;
   description: string;
+  /** The type of the resource that the message shows; undefined if the resource is gone. */
+  resource: string | undefined;
   /** The body of a message. */
   example: object;
 }
-/** A message to webhooks, as OpenAPI describes it. */
-export interface ToldMessage extends ListedEvent {
-  /** The type of the resource that the message shows; undefined if the resource is gone. */
-  resource: string | undefined;
-}
-/** The messages to webhooks. @param exampleOf returns the example of a type of resource */
-export const toldMessages = (exampleOf: ExampleOf): ToldMessage[] =>
+/** The events that customers can hear. @param exampleOf returns the example of a type of resource */
+export const toldEvents = (exampleOf: ExampleOf): ListedEvent[] =>
   TOLD_EVENT_TYPES.map((type) => {
     const told = TOLD_EVENTS[type]!;
     const resource = isGone(type) ? undefined : resourceOf(type);
     return { type, description: told.description, resource, example: exampleOfEvent(type, told, exampleOf) };
   });
 
-/** The events that customers can hear. */
 export const listWebhookEvents = ({ provisioning }: Context): ListedEvent[] =>
-  TOLD_EVENT_TYPES.map((type) => {
-    const told = TOLD_EVENTS[type]!;
-    return { type, description: told.description, example: provisioning.webhooks.example(type, told) };
-  });
+  toldEvents(provisioning.webhooks.exampleOf);
 
 /** The operator reads the webhooks of all accounts, or of one. @throws ApiError not_found for the account of somebody else */
 export async function listWebhooks(

@@ -69,5 +69,5 @@ export { Ceiling, Turns } from '../resolvers/ceiling.ts';
 export { atTurnOf, type Context, callsCountAs, countedAs, groupOf, turnOf, type Viewer } from '../resolvers/context.ts';
 export { faultOf, nearest, shortened, suggestion, withoutSecrets } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
-export { type ToldMessage, toldMessages } from '../resolvers/webhooks.ts';
+export { type ListedEvent, toldEvents } from '../resolvers/webhooks.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

@@ -4,7 +4,7 @@
  * `authorized_keys`. No error repeats the input, because it may be a private key.
  */
 import { createHash, ECDH } from 'node:crypto';
-import { ApiError, type ErrorCode } from '../errors.ts';
+import { ApiError, ERRORS, type ErrorCode } from '../errors.ts';
 
 const CHARACTERS_MAX = 16_384;
 const COMMENT_CHARACTERS_MAX = 120;
@@ -22,7 +22,7 @@ interface SshPublicKey {
   comment: string;
 }
 
-const refused = (code: ErrorCode, detail: string) =>
+const refused = (code: ErrorCode, detail: string = ERRORS[code][1]) =>
   new ApiError(code, detail, { errors: [{ field: 'public_key', code, message: detail }] });
 const invalid = (detail: string) => refused('invalid_public_key', detail);
 const tooWeak = (detail: string) => refused('key_too_weak', detail);
@@ -34,7 +34,7 @@ const CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/;
 
 /** @throws ApiError invalid_public_key, key_too_weak, or private_key_rejected */
 export function parseSshPublicKey(input: string): SshPublicKey {
-  if (PRIVATE_KEY.test(visible(input))) throw new ApiError('private_key_rejected');
+  if (PRIVATE_KEY.test(visible(input))) throw refused('private_key_rejected');
   if (input.length > CHARACTERS_MAX) throw invalid(`A public key has at most ${CHARACTERS_MAX} characters.`);
   const line = input.trim();
   if (CONTROL_CHARACTER.test(line)) throw invalid('Send exactly one key, in one line without control characters.');

@@ -1,4 +1,5 @@
 /** The body of a message to a webhook, and an example of each. */
+import { snake } from '../database/table.ts';
 import type { Event, EventType } from '../history/event.ts';
 import type { ToldEvent } from './events.ts';
 
@@ -7,7 +8,10 @@ export type ExampleOf = (resource: string) => object | undefined;
 
 const API_VERSION = '1.0.0';
 
-/** The body of a message. @param data the event's own members, and `object`: the resource as REST shows it */
+/**
+ * The body of a message. Its names are those of REST.
+ * @param data the event's own members, and `object`: the resource as REST shows it
+ */
 export const bodyOf = (
   accountId: string,
   { id, type, createdAt }: Omit<Event, 'accountId' | 'subject' | 'data'>,
@@ -20,9 +24,6 @@ export const bodyOf = (
   account_id: accountId,
   data: Object.fromEntries(Object.entries(data).map(([name, value]) => [snake(name), value])),
 });
-
-/** `amountUsd` → `amount_usd`, as in REST. */
-const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const EXAMPLE = {
   id: 'evt_01m7z3eaymx8r1n4b6tq0c5d2h',

@@ -27,7 +27,7 @@ export const INSTRUCTIONS = `Hosting without identity verification, paid in coin
 2. list_catalog needs no credential. A bastion is a region. quote_server tells the price.
 3. create_topup tells where to send coins. Then get_topup until it is confirmed. A client of x402 can pay an order instead.
 4. add_ssh_key, then order_server. Without a key, keep its root_password: the service shows it once.
-5. wait_for_server until it is running. It answers early: call it again.
+5. wait_for_server until it is running. It may answer before: call it again.
 6. update_server changes a server. cancel_server deletes it, and refunds the rest of the month.
 Amounts are in US dollars. REST alone has metrics and receipts. get_status names simulated parts.
 Errors have code, detail and retryable, which says whether the same call may succeed later.

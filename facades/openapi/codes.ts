@@ -15,8 +15,13 @@ const EVERYWHERE: readonly ErrorCode[] = [
   'internal_error',
   'unavailable',
 ];
-const OF_BODIES: readonly ErrorCode[] = ['malformed_json', 'unsupported_media_type', 'body_too_large'];
-const OF_INPUT: readonly ErrorCode[] = ['validation_failed', 'unknown_field'];
+const OF_BODIES: readonly ErrorCode[] = [
+  'malformed_json',
+  'unsupported_media_type',
+  'body_too_large',
+  'validation_failed',
+  'unknown_field',
+];
 const OF_KEYS: readonly ErrorCode[] = ['invalid_header', 'idempotency_key_reused', 'idempotency_in_progress'];
 const OF_PAYMENTS: readonly ErrorCode[] = [
   'invalid_header',
@@ -31,16 +36,14 @@ const OF_SECOND_FACTOR: readonly ErrorCode[] = ['step_up_required', 'invalid_tot
 export function codesOf(operation: Operation): ErrorCode[] {
   const { http, scopes, activeOnly, creates, pays, parameters, errors } = operation;
   const { refusal } = STYLES[http!.style];
-  const named = parameters.some((parameter) => parameter.in === 'path');
   const form: readonly [boolean, readonly ErrorCode[]][] = [
     [http!.method !== 'GET', OF_BODIES],
-    [http!.method !== 'GET', OF_INPUT],
     [refusal !== undefined, [refusal!]],
     [scopes.length > 0, ['missing_credential', 'insufficient_scope']],
     [activeOnly, ['account_suspended']],
     [creates, OF_SECOND_FACTOR],
     [parameters.some(({ name }) => name === 'cursor'), ['invalid_cursor']],
-    [named, ['not_found']],
+    [parameters.some((one) => one.in === 'path'), ['not_found']],
     [http!.status === 'PLANNED', ['endpoint_planned']],
     [takesKey(operation), OF_KEYS],
     [pays, OF_PAYMENTS],

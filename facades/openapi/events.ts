@@ -1,6 +1,5 @@
 /** The messages to webhooks, as OpenAPI describes them under `webhooks`. */
-
-import { type ToldMessage, toldMessages } from '../../schema/index.ts';
+import { type ListedEvent, toldEvents } from '../../schema/index.ts';
 import type { Define, JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
 import { FRAGMENTS } from '../compile/resources.ts';
@@ -12,29 +11,27 @@ const text = (description: string, maxLength: number) => ({ type: 'string', maxL
 const id = (description: string) => ({ ...text(description, 64), pattern: '^[A-Za-z0-9_-]+$' });
 
 /** The headers of Standard Webhooks, which sign a message. */
-const SIGNATURE = {
-  'webhook-id': id('The id of the event, the same at every attempt. Use it to ignore repeated messages.'),
-  'webhook-timestamp': { ...text('The time of the attempt, in seconds since the epoch.', 16), pattern: '^[0-9]+$' },
-  'webhook-signature': text('The signatures of Standard Webhooks, with spaces between them: v1, and base64.', 500),
-} as const;
-const SIGNATURE_EXAMPLES: Readonly<Record<keyof typeof SIGNATURE, string>> = {
-  'webhook-id': 'evt_01m7z3eaymx8r1n4b6tq0c5d2h',
-  'webhook-timestamp': '1795262400',
-  'webhook-signature': 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+const SIGNATURE: Readonly<Record<string, JsonSchema & { description: string; example: string }>> = {
+  'webhook-id': {
+    ...id('The id of the event, the same at every attempt. Use it to ignore repeated messages.'),
+    example: 'evt_01m7z3eaymx8r1n4b6tq0c5d2h',
+  },
+  'webhook-timestamp': {
+    ...text('The time of the attempt, in seconds since the epoch.', 16),
+    pattern: '^[0-9]+$',
+    example: '1795262400',
+  },
+  'webhook-signature': {
+    ...text('The signatures of Standard Webhooks, with spaces between them: v1, and base64.', 500),
+    example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+  },
 };
 
 /** The parameters that the messages share, by name. */
 export const MESSAGE_HEADERS: Readonly<Record<string, Json>> = Object.fromEntries(
-  Object.entries(SIGNATURE).map(([name, { description, ...schema }]) => [
+  Object.entries(SIGNATURE).map(([name, { description, example, ...schema }]) => [
     name,
-    {
-      name,
-      in: 'header',
-      required: true,
-      description,
-      schema,
-      example: SIGNATURE_EXAMPLES[name as keyof typeof SIGNATURE],
-    },
+    { name, in: 'header', required: true, description, schema, example },
   ]),
 );
 
@@ -58,11 +55,11 @@ const NAMED: JsonSchema = {
 /** The messages, by the type of their event. None without operations on webhooks. */
 export function eventsOf(operations: readonly Operation[], define: Define): Json {
   if (!operations.some(({ noun }) => noun === 'webhooks')) return {};
-  const messages = toldMessages(resourceExamples(operations));
-  return Object.fromEntries(messages.map((message) => [message.type, { post: describe(message, define) }]));
+  const events = toldEvents(resourceExamples(operations));
+  return Object.fromEntries(events.map((event) => [event.type, { post: describe(event, define) }]));
 }
 
-function describe({ type, description, resource, example }: ToldMessage, define: Define): Json {
+function describe({ type, description, resource, example }: ListedEvent, define: Define): Json {
   const schema = bodySchema(FRAGMENTS[resource as keyof typeof FRAGMENTS], define);
   return {
     operationId: type,

@@ -4,8 +4,7 @@ import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { startTask } from '../../entities/tasks/start.ts';
-import { type ExampleOf, exampleOfEvent } from '../../entities/webhooks/body.ts';
-import type { ToldEvent } from '../../entities/webhooks/events.ts';
+import type { ExampleOf } from '../../entities/webhooks/body.ts';
 import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { HostPlaces } from '../outbound/host-places.ts';
@@ -30,10 +29,11 @@ export class Webhooks implements WorkerPart {
   readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 }, [PUBLIC_EVENT_LANE]: 1 };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
-  readonly #exampleOf: ExampleOf;
+  /** For the list of events. */
+  readonly exampleOf: ExampleOf;
 
   constructor({ exampleOf, ...options }: Omit<DeliveryOptions, 'hosts'> & { exampleOf: ExampleOf }) {
-    this.#exampleOf = exampleOf;
+    this.exampleOf = exampleOf;
     this.#options = { ...options, hosts: new HostPlaces(HOST_TASKS_MAX) };
   }
 
@@ -69,11 +69,6 @@ export class Webhooks implements WorkerPart {
   /** Sends `webhook.test` now and waits for the answer, ten seconds at most. */
   test(webhook: Webhook, actor: Actor): Promise<WebhookTest> {
     return testWebhook(this.#options, webhook, actor);
-  }
-
-  /** An example of the message of an event. */
-  example(type: EventType, told: ToldEvent): object {
-    return exampleOfEvent(type, told, this.#exampleOf);
   }
 
   /** Starts the task that ends a webhook with an expiry. */

@@ -35,7 +35,7 @@ export type Account = {
     agent_entries: number;
     /** Top-ups that wait for a payment. */
     pending_topups: number;
-    /** Sessions. */
+    /** Sessions, at least 1. */
     sessions: number;
     /** OAuth clients. */
     oauth_clients: number;

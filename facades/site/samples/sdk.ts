@@ -1,5 +1,6 @@
 /** Samples with the SDKs. They have no operations that take forms. */
 import { KEYWORDS } from '../../client/python.ts';
+import { snake } from '../../compile/names.ts';
 import { type Endpoint, inputOf, isForm } from '../document.ts';
 
 /** The methods that are shorter than `call`. The parameters of the path come before the rest of the input. */
@@ -116,8 +117,6 @@ function pythonLiteral(value: unknown, indent: string): string {
   return block('{', entries, '}');
 }
 
-const snaked = (method: string): string => method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 export function pythonCallOf(endpoint: Endpoint, publicUrl: string): string | undefined {
   if (isForm(endpoint)) return undefined;
   const { method, ids, named, isList } = callOf(endpoint);
@@ -129,7 +128,7 @@ export function pythonCallOf(endpoint: Endpoint, publicUrl: string): string | un
     ),
   ];
   const given = isLong ? `\n${args.map((one) => `    ${one},\n`).join('')}` : args.join(', ');
-  const call = `freehold.${snaked(method ?? 'call')}(${given})`;
+  const call = `freehold.${snake(method ?? 'call')}(${given})`;
   const key = endpoint.credential ? ', api_key=os.environ["FREEHOLD_TOKEN"]' : '';
   // An order can be waited for, so its answer is an object.
   const answer = `${call}${endpoint.name === 'OrderServer' ? '.server' : ''}`;

@@ -40,6 +40,22 @@ async function customer(usd: number): Promise<Record<string, string>> {
   return { FREEHOLD_URL: publicUrl, FREEHOLD_TOKEN: account.accessToken };
 }
 
+describe('A profile', () => {
+  const given = { env: { FREEHOLD_CONFIG: join(home, 'ended.toml') }, input: 'correct horse battery\n' };
+  const login = `login ended@example.org --url ${publicUrl} --password-stdin`;
+
+  it('keeps its key until a logout, also one after the end of the key', async () => {
+    const register = `register ended@example.org --url ${publicUrl} --password-stdin`;
+    expect(await run(register, given)).toMatchObject({ code: 0 });
+    expect(await run(login, given)).toMatchObject({ code: 2, error: expect.stringContaining('Log out first') });
+    const { out } = await run('api-key list --output json', given);
+    expect(await run(`api-key delete ${JSON.parse(out)[0].key_id}`, given)).toMatchObject({ code: 0 });
+    expect(await run('balance', given)).toMatchObject({ code: 3 });
+    expect(await run('logout', given)).toMatchObject({ code: 0 });
+    expect(await run(login, given)).toMatchObject({ code: 0 });
+  });
+});
+
 describe('A newcomer', () => {
   it('registers, tops up, orders a server, and deletes it', async () => {
     const registered = await run(`register cli@example.org --url ${publicUrl} --password-stdin`, {

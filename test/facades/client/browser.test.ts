@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Freehold } from '../../../facades/client/src/index.ts';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { installed } from '../../setup/install.ts';
+import { installed } from './install.ts';
 import { say } from '../../setup/say.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 

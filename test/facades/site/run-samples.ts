@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { wheelOf } from '../../../facades/downloads/wheel.ts';
-import { installed } from '../../setup/install.ts';
+import { installed } from '../client/install.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PROGRAM = join(ROOT, 'facades/cli/src/program.ts');

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { Command } from 'commander';
-import { Freehold } from '../../../client/src/index.ts';
+import { Freehold, FreeholdError } from '../../../client/src/index.ts';
 import { UsageError } from '../failure.ts';
 import { fileOf, profileName, readProfiles, requireUnused, writeProfiles } from '../profile.ts';
 import { ask, readInput } from '../questions.ts';
@@ -58,10 +58,10 @@ export const logout = () =>
       const all = readProfiles(process.env);
       const kept = all.profiles[name];
       if (!kept) throw new UsageError(`There is no profile ${name}.`);
-      if (kept.key_id) await sessionOf(command).freehold.apiKeys.revoke(kept.key_id);
+      if (kept.key_id) await sessionOf(command).freehold.apiKeys.revoke(kept.key_id).catch(ignoreEnded);
       delete all.profiles[name];
       writeProfiles(process.env, all);
-      say(`The profile ${name} is gone, and its key is revoked.`);
+      say(`The profile ${name} is gone, and its key works no more.`);
     });
 
 export const profile = () =>
@@ -77,6 +77,11 @@ export const profile = () =>
       for (const [one, { url }] of Object.entries(all.profiles)) write(`${one === current ? '*' : ' '} ${one}  ${url}`);
       if (!Object.keys(all.profiles).length) say('There are no profiles. Make one: freehold login');
     });
+
+/** A key that has expired or was revoked cannot revoke itself. */
+function ignoreEnded(error: unknown): void {
+  if (!(error instanceof FreeholdError && error.status === 401)) throw error;
+}
 
 /** The address for a new profile. @throws UsageError if the profile is in use, or no service is known */
 function serviceOf({ url, profile }: LoginOptions): string {

@@ -38,7 +38,7 @@ class AccountLimits(TypedDict):
     pending_topups: int
     """Top-ups that wait for a payment."""
     sessions: int
-    """Sessions."""
+    """Sessions, at least 1."""
     oauth_clients: int
     """OAuth clients."""
 

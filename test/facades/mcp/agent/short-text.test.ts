@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { startFreehold } from '../../setup/freehold.ts';
-import { AGENTS } from './agents.ts';
+import { startFreehold } from '../../../setup/freehold.ts';
+import { AGENTS } from '../agents.ts';
 
 const { publicUrl, newAccount } = await startFreehold();
 const { accessToken: credential } = await newAccount();

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Own, withPackage } from '../../facades/downloads/archive.ts';
+import { type Own, withPackage } from '../../../facades/downloads/archive.ts';
 
 /** Builds and unpacks a package. @returns its folder in node_modules */
 export function installed(home: string, folder: string): string {
