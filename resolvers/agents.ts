@@ -22,7 +22,7 @@ import { lockOwnAccount } from './accounts/account.ts';
 import { requireActive } from './accounts/auth/scope.ts';
 import { accountOf, actorOf, type Context } from './context.ts';
 import { found, limitReached } from './errors.ts';
-import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom } from './pages.ts';
+import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom, pageOfAccount } from './pages.ts';
 
 export { AGENT_STATUSES } from '../entities/agents/agent.ts';
 export { thumbprint } from '../entities/agents/agent-key.ts';
@@ -253,3 +253,7 @@ export async function searchAgents(
     : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));
   return pageFrom(rows, request, filters, ({ bytes }) => bytes);
 }
+
+/** Returns the entries that the operator has hidden, newest first. */
+export const listHiddenAgents = (context: Context, request: PageRequest): Promise<Page<Agent>> =>
+  pageOfAccount(context, Agent, request, { status: 'HIDDEN' });

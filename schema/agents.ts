@@ -1,6 +1,14 @@
 /** The public directory of agents. Names follow the A2A agent card. */
 import type { Agent, AgentEndpoint, AgentSkill, ListedAgent } from '../entities/agents/agent.ts';
-import { AGENT_STATUSES, hideAgent, publishAgent, searchAgents, showAgent, thumbprint } from '../resolvers/agents.ts';
+import {
+  AGENT_STATUSES,
+  hideAgent,
+  listHiddenAgents,
+  publishAgent,
+  searchAgents,
+  showAgent,
+  thumbprint,
+} from '../resolvers/agents.ts';
 import { builder, enumType, inputType, objectType } from './builder.ts';
 import { pageArgs, pageOf } from './pages.ts';
 
@@ -122,6 +130,13 @@ builder.queryFields((t) => ({
       verified: t.arg.boolean({ description: 'Only agents with a verified key, or without. It proves no endpoints.' }),
     },
     resolve: (_, { limit, cursor, ...filter }, context) => searchAgents(context, { limit, cursor }, filter),
+  }),
+  hiddenAgents: t.field({
+    type: AgentPage,
+    scope: 'operator',
+    description: 'The agents that the operator has hidden, newest first.',
+    args: pageArgs(),
+    resolve: (_, page, context) => listHiddenAgents(context, page),
   }),
 }));
 

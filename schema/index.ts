@@ -27,6 +27,7 @@ import './open-matters.ts';
 import './operator-events.ts';
 import './payments/adjustments.ts';
 import './payments/billing.ts';
+import './incidents.ts';
 import './payments/bonus.ts';
 import './payments/payments.ts';
 import './payments/payouts.ts';
@@ -48,7 +49,7 @@ import './transparency.ts';
 import './webhooks.ts';
 import { builder } from './builder.ts';
 
-export const schema = builder.toSchema();
+export const schema = builder.toSchema({ sortSchema: false });
 export type { RequiredScope } from '../entities/accounts/credential.ts';
 export {
   ApiError,

@@ -1,5 +1,5 @@
 /** Warrant canary, peering and service status, and how the operator publishes them. */
-import type { Incident, IncidentUpdate, PeeringDocument } from '../entities/transparency/transparency.ts';
+import type { PeeringDocument } from '../entities/transparency/transparency.ts';
 import { type AuditDigest, findAuditDigest } from '../resolvers/transparency/audit-digest.ts';
 import { type Component, findStatus, type ServiceStatus } from '../resolvers/transparency/status.ts';
 import {
@@ -8,15 +8,12 @@ import {
   canaryStatus,
   findCanary,
   findPeering,
-  IMPACTS,
-  INCIDENT_STATUSES,
   type PeeringView,
   publishCanary,
-  publishIncident,
   publishPeering,
-  updateIncident,
 } from '../resolvers/transparency/transparency.ts';
 import { builder, enumType, inputType, objectType } from './builder.ts';
+import { IncidentType } from './incidents.ts';
 
 const CanaryStatus = enumType(
   'CanaryStatus',
@@ -28,8 +25,6 @@ const CanaryCode = enumType(
   'A code of CanaryTail. It denies an event. A canary is valid only with all of them.',
   CANARY_CODES,
 );
-const IncidentStatusType = enumType('IncidentStatus', 'The vocabulary of Statuspage.', INCIDENT_STATUSES);
-const Impact = enumType('Impact', 'The vocabulary of Statuspage.', IMPACTS);
 
 const CanaryType = objectType<CanaryView>(
   'Canary',
@@ -143,28 +138,6 @@ const StatusComponent = objectType<Component>(
     region: t.exposeString('region', { nullable: true, description: 'The code of a bastion.' }),
   }),
 );
-const IncidentUpdateType = objectType<IncidentUpdate>('IncidentUpdate', 'A report on an incident.', (t) => ({
-  status: t.expose('status', { type: IncidentStatusType, description: 'The state of the incident after this report.' }),
-  body: t.exposeString('body', { description: 'The report, in words.' }),
-  createdAt: t.field({ type: 'DateTime', resolve: ({ createdAt }) => new Date(createdAt) }),
-}));
-const IncidentType = objectType<Incident>('Incident', 'An incident or a maintenance.', (t) => ({
-  id: t.exposeID('id', { description: 'The id of the incident.' }),
-  name: t.exposeString('name', { description: 'The incident in a few words.' }),
-  status: t.expose('status', { type: IncidentStatusType, description: 'The state after the latest report.' }),
-  impact: t.expose('impact', { type: Impact, description: 'How much customers notice.' }),
-  components: t.exposeIDList('components', { description: 'The ids of components.' }),
-  startedAt: t.expose('startedAt', {
-    type: 'DateTime',
-    description: 'When the incident began or the maintenance begins.',
-  }),
-  resolvedAt: t.expose('resolvedAt', {
-    type: 'DateTime',
-    nullable: true,
-    description: 'When it ended; null: it is open.',
-  }),
-  updates: t.expose('updates', { type: [IncidentUpdateType], description: 'The reports, oldest first.' }),
-}));
 const ServiceStatusType = objectType<ServiceStatus>(
   'ServiceStatus',
   'The status of the service, in the vocabulary of Statuspage.',
@@ -197,19 +170,6 @@ const PublishCanaryInput = inputType('PublishCanaryInput', (t) => ({
   publicKey: t.field({ type: 'Prose', description: 'It begins with -----BEGIN PGP PUBLIC KEY BLOCK-----.' }),
   freshness: t.field({ type: 'Line' }),
 }));
-const IncidentReportInput = inputType('PublishIncidentInput', (t) => ({
-  name: t.field({ type: 'Line', required: true }),
-  status: t.field({ type: IncidentStatusType, required: true }),
-  impact: t.field({ type: Impact, required: true, description: 'MAINTENANCE announces a scheduled maintenance.' }),
-  components: t.field({ type: ['Code'], required: true, description: 'The ids of components.' }),
-  startedAt: t.field({ type: 'DateTime', description: 'Default: now.' }),
-  body: t.field({ type: 'Prose', required: true }),
-}));
-const UpdateIncidentInput = inputType('UpdateIncidentInput', (t) => ({
-  status: t.field({ type: IncidentStatusType, required: true }),
-  body: t.field({ type: 'Prose', required: true }),
-}));
-
 builder.queryFields((t) => ({
   canary: t.field({
     type: CanaryType,
@@ -261,28 +221,5 @@ builder.mutationFields((t) => ({
       }),
     },
     resolve: (_, { document }, context) => publishPeering(context, document),
-  }),
-  publishIncident: t.field({
-    type: IncidentType,
-    scope: 'operator',
-    right: 'support',
-    description: 'Opens an incident, or announces a maintenance.',
-    args: { input: t.arg({ type: IncidentReportInput, required: true }) },
-    resolve: (_, { input }, context) => publishIncident(context, { ...input, components: [...input.components] }),
-  }),
-  updateIncident: t.field({
-    type: IncidentType,
-    scope: 'operator',
-    right: 'support',
-    description: 'Adds a report to an incident. RESOLVED and COMPLETED close it.',
-    args: {
-      id: t.arg({ type: 'ID', required: true, description: 'The incident.' }),
-      input: t.arg({ type: UpdateIncidentInput, required: true }),
-      seen: t.arg({
-        type: 'Amount',
-        description: 'The number of reports that you saw. The service refuses one after another report.',
-      }),
-    },
-    resolve: (_, { id, input, seen }, context) => updateIncident(context, id, input, seen),
   }),
 }));

@@ -68,11 +68,12 @@ export const COUNT_UNREAD_OF_OTHERS = statement({
   select count(*)::int as messages, count(distinct account_id)::int as accounts, min(created_at) as since
   from message where ${UNREAD} and not ${PAID}`;
 
-/**
- * The next $4 accounts after the account $1 that get a message to many. They are older than the time $2. With the region $3,
- * they have a server there.
- */
+/** Whether an account gets a message to many. With a region, only accounts with a server there do. */
+const isRecipientSql = (region: string) => `(${region}::text is null or exists (select from server
+  where server.account_id = account.id and region = ${region} and status not in ('FAILED', 'DELETED')))`;
+/** The next $4 recipients after the account $1, for the region $3. Their accounts are older than the time $2. */
 export const NEXT_RECIPIENTS = statement({ id: column.key() })`
-  select id from account where id > $1 and created_at <= $2 and ($3::text is null or exists (
-    select from server where server.account_id = account.id and region = $3 and status not in ('FAILED', 'DELETED')))
-  order by id limit $4::int`;
+  select id from account where id > $1 and created_at <= $2 and ${isRecipientSql('$3')} order by id limit $4::int`;
+/** Counts the accounts that a message to the region $1 reaches; null: to all. */
+export const COUNT_RECIPIENTS = statement({ accounts: column.int() })`
+  select count(*)::int as accounts from account where ${isRecipientSql('$1')}`;

@@ -4,6 +4,7 @@ import { And, Equal, IsNull, Not, Raw } from 'typeorm';
 import { AbuseCase } from '../../entities/accounts/abuse-case.ts';
 import { Account } from '../../entities/accounts/account.ts';
 import {
+  COUNT_RECIPIENTS,
   MARK_ALL_READ,
   MARK_READ,
   Message,
@@ -176,6 +177,12 @@ async function send(
   const letter = await letterOf(tx, given, null);
   await context.provisioning.accounts.sendToMany(tx, id, { ...letter, region: region ?? null, actor });
   return { id, message: null };
+}
+
+/** Counts the accounts that a message to a region reaches. @param region absent: all @throws ApiError unknown_region */
+export async function countRecipients({ db }: Context, region?: string | null): Promise<number> {
+  if (region) await requireRegion(db, region);
+  return (await COUNT_RECIPIENTS.first(db, [region ?? null]))!.accounts;
 }
 
 /** The sender of the messages that the caller receives. */

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { CatalogItem, type DedicatedDetails, FIND_TIER } from '../../entities/catalog.ts';
 import { exists, find, findAll, lock, remove, update } from '../../entities/database/table.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import { Deployment } from '../../entities/servers/deployment.ts';
 import { Engine, NO_ENGINE } from '../../entities/servers/engine.ts';
@@ -165,8 +165,8 @@ async function lockHost(tx: Transaction, name: string): Promise<Host> {
 }
 
 /** @throws ApiError unknown_region */
-export async function requireRegion(tx: Transaction, code: string): Promise<void> {
-  if (!(await exists(tx, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
+export async function requireRegion(db: Queryable, code: string): Promise<void> {
+  if (!(await exists(db, CatalogItem, { code, kind: 'bastion' }))) throw new ApiError('unknown_region');
 }
 
 /** Locks the engine, so that it is not removed meanwhile. @throws ApiError validation_failed if it can have no such host */

@@ -1,31 +1,22 @@
-/** The publications of the operator: the warrant canary, the peering, and incidents. */
+/** The publications of the operator: the warrant canary and the peering. */
 import { createHash } from 'node:crypto';
 import { databaseTime } from '../../entities/database/clock.ts';
-import { find, insert, lock } from '../../entities/database/table.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
-import { ApiError, refuse } from '../../entities/errors.ts';
-import type { Act } from '../../entities/history/record.ts';
-import { transition } from '../../entities/history/transition.ts';
-import { isId, newId } from '../../entities/ids.ts';
+import { find, insert } from '../../entities/database/table.ts';
+import { refuse } from '../../entities/errors.ts';
+import { newId } from '../../entities/ids.ts';
 import {
   CANARY_CODES,
   CANARY_DAYS,
   Canary,
-  type Impact,
-  INCIDENT_LIFECYCLE,
-  Incident,
-  type IncidentStatus,
   LATEST_CANARY,
   lockCanaries,
   Peering,
   type PeeringDocument,
 } from '../../entities/transparency/transparency.ts';
 import type { Context } from '../context.ts';
-import { found } from '../errors.ts';
-import { recordByOperator } from '../record.ts';
-import { requireSeen } from '../seen.ts';
+import { recordPublic } from './record.ts';
 
-export { CANARY_CODES, IMPACTS, INCIDENT_STATUSES } from '../../entities/transparency/transparency.ts';
+export { CANARY_CODES } from '../../entities/transparency/transparency.ts';
 
 export type CanaryView = Omit<Canary, 'id' | 'createdAt'>;
 
@@ -105,12 +96,6 @@ export async function publishCanary(context: Context, given: CanaryStatement): P
   });
 }
 
-/** Records an event that the webhooks of all accounts get. */
-async function recordPublic(tx: Transaction, context: Context, subject: string, act: Act): Promise<void> {
-  const eventId = await recordByOperator(tx, context, subject, act);
-  await context.provisioning.webhooks.spread(tx, eventId, act.type);
-}
-
 const invalid = (field: string, message: string) => refuse(field, 'invalid_value', message);
 
 function digestOf({ signedText, statement, codes, issuedAt, expiresAt, previousSha256 }: CanaryView): string {
@@ -149,56 +134,3 @@ export async function publishPeering(context: Context, document: PeeringDocument
     return { ...document, updatedAt };
   });
 }
-
-export interface IncidentReport {
-  name: string;
-  status: IncidentStatus;
-  impact: Impact;
-  components: string[];
-  startedAt?: Date | null | undefined;
-  body: string;
-}
-
-/** Opens an incident, or announces a maintenance. */
-export async function publishIncident(context: Context, { body, ...report }: IncidentReport): Promise<Incident> {
-  return context.db.transaction(async (tx) => {
-    const now = await databaseTime(tx);
-    const incident: Incident = {
-      id: newId('inc'),
-      ...report,
-      startedAt: report.startedAt ?? now,
-      resolvedAt: isOver(report.status) ? now : null,
-      updates: [{ status: report.status, body, createdAt: now.toISOString() }],
-    };
-    await insert(tx, Incident, incident);
-    await recordPublic(tx, context, incident.id, { type: 'status.changed', resource: 'incident' });
-    return incident;
-  });
-}
-
-/**
- * Adds an update to an incident.
- * @param seen the number of updates that the operator saw; absent: any
- * @throws ApiError not_found, validation_failed
- */
-export async function updateIncident(
-  context: Context,
-  id: string,
-  { status, body }: { status: IncidentStatus; body: string },
-  seen?: number | null,
-): Promise<Incident> {
-  if (!isId('inc', id)) throw new ApiError('not_found');
-  return context.db.transaction(async (tx) => {
-    const incident = found(await lock(tx, Incident, { id }));
-    requireSeen('the incident', incident.updates.length, seen);
-    const now = await databaseTime(tx);
-    const set = {
-      resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,
-      updates: [...incident.updates, { status, body, createdAt: now.toISOString() }],
-    };
-    await transition(tx, INCIDENT_LIFECYCLE, id, status, { set });
-    await recordPublic(tx, context, id, { type: 'status.changed', resource: 'incident' });
-    return { ...incident, ...set, status };
-  });
-}
-const isOver = (status: IncidentStatus) => status === 'RESOLVED' || status === 'COMPLETED';

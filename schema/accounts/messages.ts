@@ -1,6 +1,7 @@
 /** Messages between the operator and customers. */
 import type { Message } from '../../entities/accounts/message.ts';
 import {
+  countRecipients,
   listMessages,
   MESSAGE_SENDERS,
   markMessageRead,
@@ -87,6 +88,14 @@ builder.queryFields((t) => ({
     },
     resolve: (_, { accountId, paid, unread, ...page }, context) =>
       listMessages(context, page, { accountId, paid, unread }),
+  }),
+  messageRecipients: t.int({
+    scope: 'operator',
+    right: 'support',
+    errors: ['unknown_region'],
+    description: 'The number of accounts that a message to a bastion or to all reaches now.',
+    args: { region: t.arg({ type: 'Code', description: 'Default: all accounts.' }) },
+    resolve: (_, { region }, context) => countRecipients(context, region),
   }),
 }));
 

@@ -62,13 +62,13 @@ scalar('UserData', 'cloud-init user data, up to 64 KiB.', text(1, USER_DATA_BYTE
 scalar('WaitSeconds', 'The longest wait, in seconds.', { type: 'integer', format: 'int32', minimum: 0, maximum: 25 });
 
 scalar('HostName', 'The name of a host in its engine.', text(1, 63, { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }));
-scalar('Amount', 'An amount of things, up to a hundred million.', {
+scalar('Amount', 'A whole number from 0 to 100,000,000.', {
   type: 'integer',
   format: 'int32',
   minimum: 0,
   maximum: 100_000_000,
 });
-scalar('Terabytes', 'An amount of traffic in TB, up to a million.', { type: 'number', minimum: 0, maximum: 1e6 });
+scalar('Terabytes', 'Traffic in TB, up to 1,000,000.', { type: 'number', minimum: 0, maximum: 1e6 });
 scalar('Latitude', 'Degrees north of the equator.', { type: 'number', minimum: -90, maximum: 90 });
 scalar('Longitude', 'Degrees east of Greenwich.', { type: 'number', minimum: -180, maximum: 180 });
 scalar('Overcommit', 'A factor of 0.1 to 100.', { type: 'number', minimum: 0.1, maximum: 100 });

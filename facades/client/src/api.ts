@@ -12,7 +12,7 @@ export type Account = {
   /** The id of the account. */
   id: string;
   /** agent: it came by an OAuth registration alone. */
-  kind: 'agent' | 'person' | (string & {});
+  kind: 'person' | 'agent' | (string & {});
   /** Null for agents. */
   email: string | null;
   /** Whether logins need a second factor. */
@@ -45,10 +45,10 @@ export type Account = {
 };
 
 export type AddSshKeyInput = {
-  /** Default: the comment of the key. */
-  name?: string;
   /** The content of the .pub file, never the private key. */
   public_key: string;
+  /** Default: the comment of the key. */
+  name?: string;
   /** The code for step_up_required. */
   totp_code?: string;
 };
@@ -66,7 +66,7 @@ export type Agent = {
   /** The URL of the agent. */
   url: string;
   /** Whether the search finds the entry. */
-  status: 'hidden' | 'listed' | 'unlisted' | (string & {});
+  status: 'listed' | 'unlisted' | 'hidden' | (string & {});
   /** The agent's own version; null: not stated. */
   version: string | null;
   /** The maker of the agent. */
@@ -80,7 +80,7 @@ export type Agent = {
   /** The addresses of the agent, one to ten. */
   endpoints: Array<{
     /** The protocol that the endpoint speaks. */
-    protocol: 'a2a' | 'graphql' | 'http' | 'mcp' | (string & {});
+    protocol: 'mcp' | 'a2a' | 'http' | 'graphql' | (string & {});
     /** The https URL of the endpoint. */
     url: string;
     /** The version of the protocol; null: not stated. */
@@ -113,11 +113,11 @@ export type Agent = {
 
 export type AgentEndpointInput = {
   /** Its protocol. */
-  protocol: 'a2a' | 'graphql' | 'http' | 'mcp';
-  /** Its version. */
-  protocol_version?: string;
+  protocol: 'mcp' | 'a2a' | 'http' | 'graphql';
   /** Its https URL. */
   url: string;
+  /** Its version. */
+  protocol_version?: string;
 };
 
 /** The body of a message to a webhook. */
@@ -140,12 +140,12 @@ export type AgentEvent = {
 };
 
 export type AgentSkillInput = {
-  /** Its work. */
-  description: string;
   /** Its id within the entry. */
   id: string;
   /** Its name. */
   name: string;
+  /** Its work. */
+  description: string;
   /** Words for the search. */
   tags: Array<string>;
 };
@@ -292,7 +292,7 @@ export type Canary = {
   /** A counter. 0 before the first canary. */
   version: string;
   /** The state now. */
-  status: 'expired' | 'triggered' | 'valid' | (string & {});
+  status: 'valid' | 'expired' | 'triggered' | (string & {});
   /** When the operator published it. */
   issued_at: string;
   /** Silence after this time is a warning. */
@@ -339,10 +339,10 @@ export type ChangePasswordInput = {
   current_password: string;
   /** 8 to 128 characters. */
   new_password: string;
-  /** sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once. */
-  revoke?: 'everything' | 'sessions';
   /** Required if the account has two-factor authentication. */
   totp_code?: string;
+  /** sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once. */
+  revoke?: 'sessions' | 'everything';
 };
 
 /** An accepted coin. */
@@ -370,14 +370,14 @@ export type Coin = {
 };
 
 export type CreateApiKeyInput = {
-  /** When the key stops working. Default: never. */
-  expires_at?: string;
-  /** Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks. */
-  ip_allowlist?: Array<string> | string;
   /** A name to recognise the key by. */
   name: string;
   /** read, servers, billing, full, or several with spaces. */
   scope: string;
+  /** Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks. */
+  ip_allowlist?: Array<string> | string;
+  /** When the key stops working. Default: never. */
+  expires_at?: string;
   /** The most to spend in a calendar month (UTC). Default: the whole balance. */
   spend_limit_usd?: number;
   /** The code for step_up_required. */
@@ -392,14 +392,14 @@ export type CreateTopUpInput = {
 };
 
 export type CreateWebhookInput = {
-  /** A note for people. */
-  description?: string;
-  /** *, groups such as server.*, or names such as topup.confirmed. */
-  event_filter?: string | Array<string>;
-  /** The code for step_up_required. */
-  totp_code?: string;
   /** An https URL at a public address. */
   url: string;
+  /** *, groups such as server.*, or names such as topup.confirmed. */
+  event_filter?: string | Array<string>;
+  /** A note for people. */
+  description?: string;
+  /** The code for step_up_required. */
+  totp_code?: string;
 };
 
 /** A tier of dedicated servers. */
@@ -537,9 +537,9 @@ export type Incident = {
   /** The incident in a few words. */
   name: string;
   /** The state after the latest report. */
-  status: 'completed' | 'identified' | 'investigating' | 'in_progress' | 'monitoring' | 'resolved' | 'scheduled' | (string & {});
+  status: 'investigating' | 'identified' | 'monitoring' | 'resolved' | 'scheduled' | 'in_progress' | 'completed' | (string & {});
   /** How much customers notice. */
-  impact: 'critical' | 'maintenance' | 'major' | 'minor' | 'none' | (string & {});
+  impact: 'none' | 'minor' | 'major' | 'critical' | 'maintenance' | (string & {});
   /** The ids of components. */
   components: Array<string>;
   /** When the incident began or the maintenance begins. */
@@ -549,7 +549,7 @@ export type Incident = {
   /** The reports, oldest first. */
   updates: Array<{
     /** The state of the incident after this report. */
-    status: 'completed' | 'identified' | 'investigating' | 'in_progress' | 'monitoring' | 'resolved' | 'scheduled' | (string & {});
+    status: 'investigating' | 'identified' | 'monitoring' | 'resolved' | 'scheduled' | 'in_progress' | 'completed' | (string & {});
     /** The report, in words. */
     body: string;
     /** A time, RFC 3339 in UTC. */
@@ -586,18 +586,18 @@ export type IntrospectOauthTokenInput = {
 
 /** A token request (RFC 6749). The service ignores unknown members. */
 export type IssueOauthTokenInput = {
-  /** The client id, unless HTTP Basic has it. */
-  client_id?: string;
-  /** The client secret, unless HTTP Basic has it. */
-  client_secret?: string;
   /** client_credentials or refresh_token. */
   grant_type: string;
   /** Required for the grant type refresh_token. Valid once. */
   refresh_token?: string;
-  /** The resource of the token (RFC 8707): the address of this service, or of its MCP endpoint. */
-  resource?: Array<string>;
   /** A part of the registered scope. Default: all of it. A refresh keeps the scope. */
   scope?: string;
+  /** The resource of the token (RFC 8707): the address of this service, or of its MCP endpoint. */
+  resource?: Array<string>;
+  /** The client id, unless HTTP Basic has it. */
+  client_id?: string;
+  /** The client secret, unless HTTP Basic has it. */
+  client_secret?: string;
 };
 
 export type LoginInput = {
@@ -621,7 +621,7 @@ export type Message = {
   /** The id of the message. */
   id: string;
   /** The side that wrote the message. */
-  from: 'customer' | 'operator' | (string & {});
+  from: 'operator' | 'customer' | (string & {});
   /** The subject, in one line. */
   subject: string;
   /** The text. */
@@ -633,7 +633,7 @@ export type Message = {
   /** The thing that it is about. */
   related: {
     /** The kind of the thing. */
-    type: 'case' | 'incident' | 'message' | 'server' | 'topup' | (string & {});
+    type: 'server' | 'topup' | 'message' | 'incident' | 'case' | (string & {});
     /** Its id or order number. */
     id: string;
   } | null;
@@ -771,9 +771,9 @@ export type OrderedServer = {
   /** The id of the server. */
   order_number: string;
   /** A virtual server, or a whole machine. */
-  kind: 'dedicated' | 'vps' | (string & {});
+  kind: 'vps' | 'dedicated' | (string & {});
   /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
-  status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+  status: 'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted' | (string & {});
   /** The name that the machine got. */
   hostname: string;
   /** The code of its tier. */
@@ -861,59 +861,59 @@ export type OsImage = {
 };
 
 export type PlaceOrderInput = {
-  /** Renews itself. Default: true, or false with a spending limit. */
-  auto_renew?: boolean;
-  /** Quotes the order, and orders nothing. */
-  dry_run?: boolean;
-  /** Default: a random name. */
-  hostname?: string;
-  /** Up to 20 labels of your own. Keys are lower-case. */
-  labels?: Record<string, string>;
-  /** The highest total price to accept. */
-  max_price_usd?: number;
-  /** The code of an image. */
-  os?: string;
-  /** The code of a bastion. Default: the first with stock. */
-  region?: string;
-  /** 12 to 72 characters. Default: a random one if there is no SSH key. */
-  root_password?: string;
   /** The code of a VPS or dedicated tier. */
   service_code: string;
+  /** The code of a bastion. Default: the first with stock. */
+  region?: string;
+  /** The code of an image. */
+  os?: string;
+  /** Default: a random name. */
+  hostname?: string;
   /** Keys of the account. Default: all of them. */
   ssh_key_ids?: Array<string>;
+  /** 12 to 72 characters. Default: a random one if there is no SSH key. */
+  root_password?: string;
   /** cloud-init user data. */
   user_data?: string;
+  /** Up to 20 labels of your own. Keys are lower-case. */
+  labels?: Record<string, string>;
+  /** Renews itself. Default: true, or false with a spending limit. */
+  auto_renew?: boolean;
+  /** The highest total price to accept. */
+  max_price_usd?: number;
+  /** Quotes the order, and orders nothing. */
+  dry_run?: boolean;
 };
 
 export type PublishAgentInput = {
-  /** Its work. */
-  description: string;
-  /** Its documentation. */
-  documentation_url?: string;
-  /** Its addresses, one to ten. */
-  endpoints: Array<AgentEndpointInput>;
-  /** Its picture. */
-  icon_url?: string;
-  /** False removes the entry from the directory. */
-  listed?: boolean;
-  /** Its name. */
-  name: string;
-  /** Its maker. */
-  provider_name?: string;
-  /** Its maker's site. */
-  provider_url?: string;
-  /** As JWK or base64. */
-  public_key?: string;
-  /** Its skills, up to 20. */
-  skills?: Array<AgentSkillInput>;
   /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
   slug: string;
+  /** Its name. */
+  name: string;
+  /** Its work. */
+  description: string;
   /** Its URL. */
   url: string;
   /** Its own version. */
   version?: string;
+  /** Its maker. */
+  provider_name?: string;
+  /** Its maker's site. */
+  provider_url?: string;
+  /** Its documentation. */
+  documentation_url?: string;
+  /** Its picture. */
+  icon_url?: string;
+  /** Its addresses, one to ten. */
+  endpoints: Array<AgentEndpointInput>;
+  /** Its skills, up to 20. */
+  skills?: Array<AgentSkillInput>;
+  /** As JWK or base64. */
+  public_key?: string;
   /** Whether it takes x402 payments. */
   x402?: boolean;
+  /** False removes the entry from the directory. */
+  listed?: boolean;
 };
 
 /** The price of an order, without the order. */
@@ -972,16 +972,16 @@ export type Receipt = {
 };
 
 export type RecoverInput = {
+  /** The email of the account. Alone, it asks for a challenge. */
+  email?: string;
   /** The challenge_id of the challenge that you answer. */
   challenge_id?: string;
   /** The decrypted challenge. */
   challenge_response?: string;
-  /** The email of the account. Alone, it asks for a challenge. */
-  email?: string;
-  /** The new password: 8 to 128 characters. */
-  new_password?: string;
   /** An unused recovery code, with the email in place of a challenge. */
   recovery_code?: string;
+  /** The new password: 8 to 128 characters. */
+  new_password?: string;
   /** With a recovery_code, if the account has two-factor authentication. */
   totp_code?: string;
 };
@@ -1012,57 +1012,57 @@ export type RegisterInput = {
 
 /** Client metadata (RFC 7591). The service ignores unknown members. */
 export type RegisterOauthClientInput = {
+  /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
+  scope?: string;
+  /** client_credentials (default), and refresh_token. */
+  grant_types?: Array<string>;
+  /** Must be empty: there is no authorization in a browser. */
+  response_types?: Array<string>;
+  /** client_secret_basic (default) or client_secret_post. */
+  token_endpoint_auth_method?: string;
+  /** Stored, but not used. */
+  redirect_uris?: Array<string>;
   /** A name to recognise the client by. */
   client_name?: string;
   /** The client's site. */
   client_uri?: string;
-  /** The people behind the client. */
-  contacts?: Array<string>;
-  /** When the client and all its tokens stop. Default: never. */
-  expires_at?: string;
-  /** client_credentials (default), and refresh_token. */
-  grant_types?: Array<string>;
-  /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
-  ip_allowlist?: Array<string> | string;
   /** The client's picture. */
   logo_uri?: string;
-  /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
-  proof_of_work?: string;
-  /** Stored, but not used. */
-  redirect_uris?: Array<string>;
-  /** Must be empty: there is no authorization in a browser. */
-  response_types?: Array<string>;
-  /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
-  scope?: string;
+  /** The people behind the client. */
+  contacts?: Array<string>;
   /** The id of the software. */
   software_id?: string;
   /** The version of the software. */
   software_version?: string;
+  /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
+  proof_of_work?: string;
+  /** When the client and all its tokens stop. Default: never. */
+  expires_at?: string;
   /** The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance. */
   spend_limit_usd?: number;
-  /** client_secret_basic (default) or client_secret_post. */
-  token_endpoint_auth_method?: string;
+  /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
+  ip_allowlist?: Array<string> | string;
   /** The code for step_up_required. */
   totp_code?: string;
 };
 
 export type RelatedInput = {
+  /** The kind of the thing. */
+  type: 'server' | 'topup' | 'message' | 'incident' | 'case';
   /** Its id or order number. */
   id: string;
-  /** The kind of the thing. */
-  type: 'case' | 'incident' | 'message' | 'server' | 'topup';
 };
 
 /** A revocation request (RFC 7009). The service ignores unknown members. */
 export type RevokeOauthTokenInput = {
-  /** The client id, unless HTTP Basic has it. */
-  client_id?: string;
-  /** The client secret, unless HTTP Basic has it. */
-  client_secret?: string;
   /** The token to revoke, unless the Authorization header has it. */
   token?: string;
   /** Not needed: the token itself shows its kind. */
   token_type_hint?: string;
+  /** The client id, unless HTTP Basic has it. */
+  client_id?: string;
+  /** The client secret, unless HTTP Basic has it. */
+  client_secret?: string;
 };
 
 export type RotateOauthClientSecretInput = {
@@ -1080,9 +1080,9 @@ export type Server = {
   /** The id of the server. */
   order_number: string;
   /** A virtual server, or a whole machine. */
-  kind: 'dedicated' | 'vps' | (string & {});
+  kind: 'vps' | 'dedicated' | (string & {});
   /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
-  status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+  status: 'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted' | (string & {});
   /** The name that the machine got. */
   hostname: string;
   /** The code of its tier. */
@@ -1267,7 +1267,7 @@ export type TopUp = {
   /** Identifies the top-up. */
   order_number: string;
   /** pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count. */
-  status: 'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending' | (string & {});
+  status: 'pending' | 'confirming' | 'confirmed' | 'expired' | 'cancelled' | (string & {});
   /** By coins to an address, or by x402. */
   mode: 'crypto' | 'x402' | (string & {});
   /** The amount that its owner asked for. */
@@ -1295,7 +1295,7 @@ export type TopUp = {
   /** The transactions of its first hundred payments. */
   tx_ids: Array<string>;
   /** Null: the payment came in time, and in full. */
-  payment_exception: 'late' | 'overpaid' | 'underpaid' | (string & {}) | null;
+  payment_exception: 'underpaid' | 'overpaid' | 'late' | (string & {}) | null;
   /** The credited amount, including the bonus, less removed payments. */
   credited_usd: number;
   /** A time, RFC 3339 in UTC. */
@@ -1326,36 +1326,30 @@ export type TopUpEvent = {
 };
 
 export type UpdateAccountInput = {
-  /** Needed for the email, the key and the recovery codes. */
-  current_password?: string;
   /** The new email, for login. */
   email?: string;
-  /** How many days ahead renewals must be covered. */
-  low_balance_alert_days?: number;
   /** An armored PGP key that can encrypt. It can recover the account. An empty text removes the key. */
   pgp_public_key?: string;
+  /** How many days ahead renewals must be covered. */
+  low_balance_alert_days?: number;
   /** True: replaces the recovery codes by new ones, which the answer shows once. */
   recovery_codes?: boolean;
+  /** Needed for the email, the key and the recovery codes. */
+  current_password?: string;
   /** Needed for the same, if the account has two-factor authentication. */
   totp_code?: string;
 };
 
 /** Any of the fields, and at most one operation: power_state, action or service_code. */
 export type UpdateServerInput = {
-  /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
-  action?: 'reboot' | 'rebuild' | 'reset';
-  /** Whether the balance pays the next month. */
-  auto_renew?: boolean;
-  /** Whether the service refuses to delete the server. */
-  delete_protection?: boolean;
   /** The machine takes the new name at its next rebuild. */
   hostname?: string;
   /** Replaces all labels. Keys are lower-case. */
   labels?: Record<string, string>;
-  /** With a rebuild: the image. Default: the present one. */
-  os?: string;
-  /** Starts or stops the server. No effect if it is so already. */
-  power_state?: 'off' | 'on';
+  /** Whether the balance pays the next month. */
+  auto_renew?: boolean;
+  /** Whether the service refuses to delete the server. */
+  delete_protection?: boolean;
   /** Replaces all names of the addresses of the server. */
   reverse_dns?: Array<{
     /** An address of the server. */
@@ -1363,14 +1357,20 @@ export type UpdateServerInput = {
     /** The new name of the address. */
     ptr: string;
   }>;
-  /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
-  root_password?: string;
+  /** Starts or stops the server. No effect if it is so already. */
+  power_state?: 'on' | 'off';
+  /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
+  action?: 'reboot' | 'reset' | 'rebuild';
   /** Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged. */
   service_code?: string;
+  /** With a rebuild: the image. Default: the present one. */
+  os?: string;
   /** With a rebuild: the keys. Default: the present ones. */
   ssh_key_ids?: Array<string>;
   /** With a rebuild: cloud-init user data. Default: none. */
   user_data?: string;
+  /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
+  root_password?: string;
 };
 
 /** One change of the balance. */
@@ -1438,7 +1438,7 @@ export type Webhook = {
   /** The note that its owner gave it. */
   description: string | null;
   /** The service disables it after ten failed deliveries in a row. */
-  status: 'disabled' | 'enabled' | (string & {});
+  status: 'enabled' | 'disabled' | (string & {});
   /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
   disabled_reason: string | null;
   /** A time, RFC 3339 in UTC. */
@@ -1458,7 +1458,7 @@ export type WebhookDelivery = {
   /** Such as server.running. */
   event_type: string;
   /** retrying: the receiver refused it, or was away. */
-  status: 'delivering' | 'failed' | 'pending' | 'retrying' | 'succeeded' | (string & {});
+  status: 'pending' | 'delivering' | 'retrying' | 'succeeded' | 'failed' | (string & {});
   /** Attempts that have ended. */
   attempts: number;
   /** The HTTP status of the last answer. */
@@ -1493,12 +1493,12 @@ export type WebhookEvent = {
 };
 
 export type WriteMessageInput = {
+  /** One line of up to 120 characters. */
+  subject: string;
   /** Up to 4,000 characters. */
   body: string;
   /** The thing that the message is about. */
   related?: RelatedInput;
-  /** One line of up to 120 characters. */
-  subject: string;
 };
 
 /** The input and the answer of each operation. */
@@ -1561,40 +1561,40 @@ export interface Operations {
     /** The id or a tag of a skill. */
     skill?: string;
     /** Only agents with an endpoint of this protocol. */
-    protocol?: 'a2a' | 'graphql' | 'http' | 'mcp';
+    protocol?: 'mcp' | 'a2a' | 'http' | 'graphql';
     /** Only with a verified key, or without. It proves no endpoints. */
     verified?: boolean;
   }; answer: Page<Agent> };
   /** Adds an agent to the directory, or replaces its entry */
   PublishAgent: { input: {
-    /** Its work. */
-    description: string;
-    /** Its documentation. */
-    documentation_url?: string;
-    /** Its addresses, one to ten. */
-    endpoints: Array<AgentEndpointInput>;
-    /** Its picture. */
-    icon_url?: string;
-    /** False removes the entry from the directory. */
-    listed?: boolean;
-    /** Its name. */
-    name: string;
-    /** Its maker. */
-    provider_name?: string;
-    /** Its maker's site. */
-    provider_url?: string;
-    /** As JWK or base64. */
-    public_key?: string;
-    /** Its skills, up to 20. */
-    skills?: Array<AgentSkillInput>;
     /** The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry. */
     slug: string;
+    /** Its name. */
+    name: string;
+    /** Its work. */
+    description: string;
     /** Its URL. */
     url: string;
     /** Its own version. */
     version?: string;
+    /** Its maker. */
+    provider_name?: string;
+    /** Its maker's site. */
+    provider_url?: string;
+    /** Its documentation. */
+    documentation_url?: string;
+    /** Its picture. */
+    icon_url?: string;
+    /** Its addresses, one to ten. */
+    endpoints: Array<AgentEndpointInput>;
+    /** Its skills, up to 20. */
+    skills?: Array<AgentSkillInput>;
+    /** As JWK or base64. */
+    public_key?: string;
     /** Whether it takes x402 payments. */
     x402?: boolean;
+    /** False removes the entry from the directory. */
+    listed?: boolean;
   }; answer: Agent };
   /** Creates an account, without an identity */
   Register: { input: {
@@ -1702,10 +1702,10 @@ export interface Operations {
     current_password: string;
     /** 8 to 128 characters. */
     new_password: string;
-    /** sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once. */
-    revoke?: 'everything' | 'sessions';
     /** Required if the account has two-factor authentication. */
     totp_code?: string;
+    /** sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once. */
+    revoke?: 'sessions' | 'everything';
   }; answer: {
     /** Always true. */
     changed: boolean;
@@ -1720,14 +1720,14 @@ export interface Operations {
   } };
   /** Creates a long-lived API key */
   CreateApiKey: { input: {
-    /** When the key stops working. Default: never. */
-    expires_at?: string;
-    /** Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks. */
-    ip_allowlist?: Array<string> | string;
     /** A name to recognise the key by. */
     name: string;
     /** read, servers, billing, full, or several with spaces. */
     scope: string;
+    /** Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks. */
+    ip_allowlist?: Array<string> | string;
+    /** When the key stops working. Default: never. */
+    expires_at?: string;
     /** The most to spend in a calendar month (UTC). Default: the whole balance. */
     spend_limit_usd?: number;
     /** The code for step_up_required. */
@@ -1795,7 +1795,7 @@ export interface Operations {
     /** The previous next_cursor. */
     cursor?: string;
     /** Only top-ups in these states. */
-    status?: Array<'cancelled' | 'confirmed' | 'confirming' | 'expired' | 'pending'>;
+    status?: Array<'pending' | 'confirming' | 'confirmed' | 'expired' | 'cancelled'>;
     /** Only those of this day or time, or later. */
     created_since?: string;
     /** Only those before this time, or to this day. */
@@ -1846,7 +1846,7 @@ export interface Operations {
   GetCatalogItem: { input: {
     /** A code of the catalog. */
     code: string;
-  }; answer: Bastion | DedicatedTier | OsImage | VpsTier };
+  }; answer: VpsTier | DedicatedTier | Bastion | OsImage };
   /** Lists the messages with the operator, newest first */
   ListMessages: { input: {
     /** Entries of a page. */
@@ -1858,12 +1858,12 @@ export interface Operations {
   }; answer: Page<Message> };
   /** Writes a message to the operator */
   WriteMessage: { input: {
+    /** One line of up to 120 characters. */
+    subject: string;
     /** Up to 4,000 characters. */
     body: string;
     /** The thing that the message is about. */
     related?: RelatedInput;
-    /** One line of up to 120 characters. */
-    subject: string;
   }; answer: Message };
   /** Marks a message of the operator as read */
   MarkMessageRead: { input: {
@@ -1872,36 +1872,36 @@ export interface Operations {
   }; answer: Message };
   /** Registers an OAuth client (RFC 7591) */
   RegisterOauthClient: { input: {
+    /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
+    scope?: string;
+    /** client_credentials (default), and refresh_token. */
+    grant_types?: Array<string>;
+    /** Must be empty: there is no authorization in a browser. */
+    response_types?: Array<string>;
+    /** client_secret_basic (default) or client_secret_post. */
+    token_endpoint_auth_method?: string;
+    /** Stored, but not used. */
+    redirect_uris?: Array<string>;
     /** A name to recognise the client by. */
     client_name?: string;
     /** The client's site. */
     client_uri?: string;
-    /** The people behind the client. */
-    contacts?: Array<string>;
-    /** When the client and all its tokens stop. Default: never. */
-    expires_at?: string;
-    /** client_credentials (default), and refresh_token. */
-    grant_types?: Array<string>;
-    /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
-    ip_allowlist?: Array<string> | string;
     /** The client's picture. */
     logo_uri?: string;
-    /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
-    proof_of_work?: string;
-    /** Stored, but not used. */
-    redirect_uris?: Array<string>;
-    /** Must be empty: there is no authorization in a browser. */
-    response_types?: Array<string>;
-    /** The widest scope of its tokens: read (default), servers, billing, full, separated by spaces. */
-    scope?: string;
+    /** The people behind the client. */
+    contacts?: Array<string>;
     /** The id of the software. */
     software_id?: string;
     /** The version of the software. */
     software_version?: string;
+    /** After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says. */
+    proof_of_work?: string;
+    /** When the client and all its tokens stop. Default: never. */
+    expires_at?: string;
     /** The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance. */
     spend_limit_usd?: number;
-    /** client_secret_basic (default) or client_secret_post. */
-    token_endpoint_auth_method?: string;
+    /** Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks. */
+    ip_allowlist?: Array<string> | string;
     /** The code for step_up_required. */
     totp_code?: string;
   }; answer: OauthClient };
@@ -1943,28 +1943,28 @@ export interface Operations {
   } };
   /** Orders a server and pays its first month from the balance */
   OrderServer: { input: {
-    /** Renews itself. Default: true, or false with a spending limit. */
-    auto_renew?: boolean;
-    /** Quotes the order, and orders nothing. */
-    dry_run?: boolean;
-    /** Default: a random name. */
-    hostname?: string;
-    /** Up to 20 labels of your own. Keys are lower-case. */
-    labels?: Record<string, string>;
-    /** The highest total price to accept. */
-    max_price_usd?: number;
-    /** The code of an image. */
-    os?: string;
-    /** The code of a bastion. Default: the first with stock. */
-    region?: string;
-    /** 12 to 72 characters. Default: a random one if there is no SSH key. */
-    root_password?: string;
     /** The code of a VPS or dedicated tier. */
     service_code: string;
+    /** The code of a bastion. Default: the first with stock. */
+    region?: string;
+    /** The code of an image. */
+    os?: string;
+    /** Default: a random name. */
+    hostname?: string;
     /** Keys of the account. Default: all of them. */
     ssh_key_ids?: Array<string>;
+    /** 12 to 72 characters. Default: a random one if there is no SSH key. */
+    root_password?: string;
     /** cloud-init user data. */
     user_data?: string;
+    /** Up to 20 labels of your own. Keys are lower-case. */
+    labels?: Record<string, string>;
+    /** Renews itself. Default: true, or false with a spending limit. */
+    auto_renew?: boolean;
+    /** The highest total price to accept. */
+    max_price_usd?: number;
+    /** Quotes the order, and orders nothing. */
+    dry_run?: boolean;
   }; answer: OrderedServer | Quote };
   /** Lists servers without deleted ones, by default newest first */
   ListServers: { input: {
@@ -1973,7 +1973,7 @@ export interface Operations {
     /** The previous next_cursor. */
     cursor?: string;
     /** Only servers with one of these statuses. */
-    status?: Array<'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended'>;
+    status?: Array<'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted'>;
     /** Only servers at these bastions. */
     region?: Array<string>;
     /** Only servers with this hostname. */
@@ -1992,7 +1992,7 @@ export interface Operations {
     /** The order number of the server. */
     order_number: string;
     /** Answers when the server has this status, or another stable one. */
-    wait_for?: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended';
+    wait_for?: 'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted';
     /** The longest wait, in seconds. */
     timeout?: number;
   }; answer: Server };
@@ -2000,20 +2000,14 @@ export interface Operations {
   UpdateServer: { input: {
     /** The order number of the server. */
     order_number: string;
-    /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
-    action?: 'reboot' | 'rebuild' | 'reset';
-    /** Whether the balance pays the next month. */
-    auto_renew?: boolean;
-    /** Whether the service refuses to delete the server. */
-    delete_protection?: boolean;
     /** The machine takes the new name at its next rebuild. */
     hostname?: string;
     /** Replaces all labels. Keys are lower-case. */
     labels?: Record<string, string>;
-    /** With a rebuild: the image. Default: the present one. */
-    os?: string;
-    /** Starts or stops the server. No effect if it is so already. */
-    power_state?: 'off' | 'on';
+    /** Whether the balance pays the next month. */
+    auto_renew?: boolean;
+    /** Whether the service refuses to delete the server. */
+    delete_protection?: boolean;
     /** Replaces all names of the addresses of the server. */
     reverse_dns?: Array<{
       /** An address of the server. */
@@ -2021,21 +2015,27 @@ export interface Operations {
       /** The new name of the address. */
       ptr: string;
     }>;
-    /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
-    root_password?: string;
+    /** Starts or stops the server. No effect if it is so already. */
+    power_state?: 'on' | 'off';
+    /** Reset cuts the power. Rebuild erases the disk, and installs an image. */
+    action?: 'reboot' | 'reset' | 'rebuild';
     /** Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged. */
     service_code?: string;
+    /** With a rebuild: the image. Default: the present one. */
+    os?: string;
     /** With a rebuild: the keys. Default: the present ones. */
     ssh_key_ids?: Array<string>;
     /** With a rebuild: cloud-init user data. Default: none. */
     user_data?: string;
+    /** With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key. */
+    root_password?: string;
   }; answer: {
     /** The id of the server. */
     order_number: string;
     /** A virtual server, or a whole machine. */
-    kind: 'dedicated' | 'vps' | (string & {});
+    kind: 'vps' | 'dedicated' | (string & {});
     /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
-    status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+    status: 'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted' | (string & {});
     /** The name that the machine got. */
     hostname: string;
     /** The code of its tier. */
@@ -2101,9 +2101,9 @@ export interface Operations {
     /** The id of the server. */
     order_number: string;
     /** A virtual server, or a whole machine. */
-    kind: 'dedicated' | 'vps' | (string & {});
+    kind: 'vps' | 'dedicated' | (string & {});
     /** Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting. */
-    status: 'deleted' | 'deleting' | 'failed' | 'pending' | 'provisioning' | 'rebooting' | 'rebuilding' | 'resizing' | 'running' | 'starting' | 'stopped' | 'stopping' | 'suspended' | (string & {});
+    status: 'pending' | 'provisioning' | 'running' | 'starting' | 'stopping' | 'stopped' | 'rebooting' | 'rebuilding' | 'resizing' | 'suspended' | 'failed' | 'deleting' | 'deleted' | (string & {});
     /** The name that the machine got. */
     hostname: string;
     /** The code of its tier. */
@@ -2168,14 +2168,14 @@ export interface Operations {
     /** The last time. Default: now. */
     to?: string;
     /** Minutes are kept for a day, hours for 60 days. Default: minutes, if from is within a day. */
-    step?: 'hour' | 'minute';
+    step?: 'minute' | 'hour';
   }; answer: {
     /** The beginning of the range. */
     from: string;
     /** The end of the range. */
     to: string;
     /** The time between two points. */
-    step: 'hour' | 'minute' | (string & {});
+    step: 'minute' | 'hour' | (string & {});
     /** Whether the machine is slow until the end of the month. */
     slow: boolean;
     /** The oldest first. Without a reading, none. */
@@ -2183,10 +2183,10 @@ export interface Operations {
   } };
   /** Adds an SSH public key */
   AddSshKey: { input: {
-    /** Default: the comment of the key. */
-    name?: string;
     /** The content of the .pub file, never the private key. */
     public_key: string;
+    /** Default: the comment of the key. */
+    name?: string;
     /** The code for step_up_required. */
     totp_code?: string;
   }; answer: SshKey };
@@ -2311,14 +2311,14 @@ export interface Operations {
   } };
   /** Registers a URL that receives events */
   CreateWebhook: { input: {
-    /** A note for people. */
-    description?: string;
-    /** *, groups such as server.*, or names such as topup.confirmed. */
-    event_filter?: string | Array<string>;
-    /** The code for step_up_required. */
-    totp_code?: string;
     /** An https URL at a public address. */
     url: string;
+    /** *, groups such as server.*, or names such as topup.confirmed. */
+    event_filter?: string | Array<string>;
+    /** A note for people. */
+    description?: string;
+    /** The code for step_up_required. */
+    totp_code?: string;
   }; answer: {
     /** The id of the webhook. */
     id: string;
@@ -2329,7 +2329,7 @@ export interface Operations {
     /** The note that its owner gave it. */
     description: string | null;
     /** The service disables it after ten failed deliveries in a row. */
-    status: 'disabled' | 'enabled' | (string & {});
+    status: 'enabled' | 'disabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
     /** A time, RFC 3339 in UTC. */
@@ -2390,7 +2390,7 @@ export interface Operations {
     /** The note that its owner gave it. */
     description: string | null;
     /** The service disables it after ten failed deliveries in a row. */
-    status: 'disabled' | 'enabled' | (string & {});
+    status: 'enabled' | 'disabled' | (string & {});
     /** endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled. */
     disabled_reason: string | null;
     /** A time, RFC 3339 in UTC. */
@@ -2422,7 +2422,7 @@ export interface Operations {
     /** The previous next_cursor. */
     cursor?: string;
     /** Only deliveries in these states. */
-    status?: Array<'delivering' | 'failed' | 'pending' | 'retrying' | 'succeeded'>;
+    status?: Array<'pending' | 'delivering' | 'retrying' | 'succeeded' | 'failed'>;
   }; answer: Page<WebhookDelivery> };
   /** Delivers an event again, once a minute at most */
   RedeliverWebhook: { input: {

@@ -1,15 +1,7 @@
 /** Talks to the service: one GraphQL endpoint over HTTP, and one WebSocket for changes. */
 import { signal } from '@preact/signals';
 import { createClient } from 'graphql-ws';
-
-/** A refusal of the service, in its own words. */
-export class Refusal extends Error {
-  readonly code: string;
-  constructor(message: string, code: string) {
-    super(message);
-    this.code = code;
-  }
-}
+import { Refusal } from './refusal.ts';
 
 /** The operator of this tab. */
 export interface CurrentOperator {
@@ -54,8 +46,7 @@ async function post<T>(path: string, body: object, headers: Record<string, strin
   if (!first) return data;
   const { code = '', errors: fields = [] } = first.extensions ?? {};
   if (ENDED.has(code)) logOut();
-  const details = (fields as { field: string; message: string }[]).map(({ field, message }) => `${field}: ${message}`);
-  throw new Refusal(details.length ? details.join(' ') : first.message, code);
+  throw new Refusal(fields.length ? '' : first.message, code, fields);
 }
 const ENDED = new Set(['invalid_credential', 'expired_credential', 'revoked_credential', 'missing_credential']);
 

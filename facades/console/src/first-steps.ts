@@ -76,7 +76,7 @@ function takesCoins({ simulated, coins }: Row): boolean {
   return !simulated && (coins as unknown[]).length > 0;
 }
 
-/** The steps, for as long as no customer has a server. */
+/** The steps, for as long as no customer has a real server. */
 export function FirstSteps({ lists }: { lists: Lists }) {
   const isReady = STEPS.every(({ isDone }) => isDone(lists));
   return html`<section class="steps" aria-labelledby="first-steps">

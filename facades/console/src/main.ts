@@ -2,7 +2,7 @@
 import { effect, signal } from '@preact/signals';
 import { html, render } from 'htm/preact';
 import { connection, may, operator, resume, signOut } from './api.ts';
-import { FormDialog } from './form.ts';
+import { FormDialog, Notice } from './form/form.ts';
 import { Guard } from './guard.ts';
 import { followRow } from './list/details.ts';
 import { ListPage } from './list/list.ts';
@@ -77,7 +77,8 @@ function Shell() {
       <//>
     </main>
     <${Palette} pages=${allowed()} />
-    <${FormDialog} />`;
+    <${FormDialog} />
+    <${Notice} />`;
 }
 function focusMain(event: Event): void {
   event.preventDefault();

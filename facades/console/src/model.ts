@@ -1,5 +1,5 @@
 /** The root fields of the schema. Forms and lists follow it, so that a new argument needs no change here. */
-import { Refusal } from './api.ts';
+import { Refusal } from './refusal.ts';
 
 /** A type of GraphQL, with the wrappers that make it a list or required. */
 export interface TypeRef {
@@ -84,6 +84,8 @@ export const inWords = (name: string): string => {
   const written = spelled(words);
   return /^vCPU/.test(written) ? written : written[0]!.toUpperCase() + written.slice(1);
 };
+/** The title of a value that is shown with its unit: `priceMonthUsd` is `Price month`. */
+export const titleOf = (name: string): string => inWords(name.replace(/Usd$/, ''));
 /** `READ_ONLY`, a value of an enum, as people read it: `read only`. */
 export const enumInWords = (value: string): string => spelled(value.toLowerCase().split('_'));
 const spelled = (words: string[]): string => words.map((word) => SPELLINGS[word] ?? word).join(' ');
@@ -97,6 +99,7 @@ const SPELLINGS: Record<string, string> = {
     url: 'URL',
     ssh: 'SSH',
     bmc: 'BMC',
+    totp: 'second factor',
     tx: 'transaction',
     q: 'search',
     vps: 'VPS',

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { may } from './api.ts';
-import { openForm } from './form.ts';
+import { openForm } from './form/form.ts';
 import type { Page } from './pages/page.ts';
 import { go } from './place.ts';
 

@@ -4,6 +4,7 @@ import { html } from 'htm/preact';
 import { hasSession, logIn, operator, signInBy, signOut } from './api.ts';
 import { go, place } from './place.ts';
 import { QrCode } from './qr.ts';
+import { Secret } from './secret.ts';
 
 /** The seed of the second factor of an invited operator. */
 interface Invitation {
@@ -112,7 +113,7 @@ const Choice = ({ invitation: { name, secret, provisioningUri } }: { invitation:
 
 const Codes = ({ codes }: { codes: string[] }) => html`
   <p>Copy these recovery codes now. The service shows them only once. Each signs you in once without your authenticator.</p>
-  <p>${codes.map((code) => html`<code>${code}</code> `)}</p>`;
+  <${Secret} text=${codes.join('\n')} />`;
 
 /** A session ends after so long without a key or a pointer, although an open page reads all the time. */
 const IDLE_MS = 30 * 60_000;

@@ -5,7 +5,7 @@ import { changes, graphql, may, operator, type Row } from './api.ts';
 import { FIGURES, Figures, LatestOrders } from './figures.ts';
 import { FirstSteps, type Lists } from './first-steps.ts';
 import { paced } from './pace.ts';
-import { PAGES } from './pages/index.ts';
+import { forConsole } from './pages/words.ts';
 import { place } from './place.ts';
 import { ago, toneOf } from './values.ts';
 
@@ -23,6 +23,7 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   BACKUP: () => 'events',
   BRAKE: (subject) => `brakes?row=${subject}`,
   CASE: (subject) => `cases?row=${subject}`,
+  CANARY: () => 'canary',
   CAPACITY: () => 'stock',
   FINDING: () => 'findings',
   GATEWAY: (subject) => `gateways?row=${subject}`,
@@ -33,18 +34,6 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   PROPOSAL: (subject) => `proposals?state=OPEN&row=${subject}`,
   TASK: (subject) => `work?state=STUCK&row=${subject}`,
 };
-/** The words of the buttons and pages, by the fields of GraphQL that the service names. */
-const WORDS = new Map([
-  ...PAGES.flatMap(({ actions = [], rowActions = [] }) => [...actions, ...rowActions])
-    .toReversed()
-    .map(({ mutation, label }) => [mutation, label] as const),
-  ...PAGES.map(({ list, title }) => [list, title] as const),
-]);
-/** A next step, with the buttons and pages of the console in the place of fields of GraphQL. */
-const forConsole = (text: string): string =>
-  text.replace(/\b(call )?([a-z]+[A-Z]\w+)\b/g, (all, call, field) =>
-    WORDS.has(field) ? `${call ? 'press ' : ''}“${WORDS.get(field)}”` : all,
-  );
 const MATTERS_MAX = 100;
 const MATTERS = `openMatters(limit: ${MATTERS_MAX}) { kind subject since severity nextStep }`;
 
@@ -65,7 +54,7 @@ const PROGRESS = [
 
 const matters = signal<Matter[] | undefined>(undefined);
 const orders = signal<Row[]>([]);
-/** Undefined: they have not arrived, or a customer has a server. */
+/** Undefined: they have not arrived, or a customer has a real server. */
 const progress = signal<Lists | undefined>(undefined);
 const figures = signal<Lists>({});
 
@@ -83,9 +72,14 @@ async function readMatters(): Promise<void> {
   matters.value = (await graphql<{ openMatters: Matter[] }>(`{ ${MATTERS} }`)).openMatters;
 }
 async function readOrders(): Promise<void> {
-  const { servers = [] } = await readLists([['servers', ORDERS]]);
+  const { servers = [], engines = [] } = await readLists([
+    ['servers', ORDERS],
+    ['engines', 'engines { simulated }'],
+  ]);
   orders.value = servers;
-  progress.value = servers.length ? undefined : await readLists(PROGRESS);
+  // Orders of simulated machines are trials before the first sale.
+  const isTrial = engines.length > 0 && engines.every(({ simulated }) => simulated);
+  progress.value = servers.length && !isTrial ? undefined : await readLists(PROGRESS);
 }
 async function readFigures(): Promise<void> {
   figures.value = await readLists(FIGURES);

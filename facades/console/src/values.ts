@@ -8,6 +8,7 @@ import {
   isRequired,
   memberOf,
   type TypeRef,
+  titleOf,
   valuesOf,
 } from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
@@ -34,21 +35,22 @@ export function shapeOf(type: TypeRef): Shape {
 export const YES_NO: Record<string, string> = { true: 'yes', false: 'no' };
 
 /** Reads what a person typed. An empty text is no value. @throws Error that says what to type */
-export function readValue({ name, type }: Argument, text: string): unknown {
+export function readValue({ type }: Argument, text: string): unknown {
   const shape = shapeOf(type);
   if (text.trim() === '') {
-    if (isRequired(type)) throw new Error(`${name}: Fill this in.`);
-    return undefined;
+    if (!isRequired(type)) return undefined;
+    if (shape === 'list') return [];
+    throw new Error('Fill this in.');
   }
   if (shape === 'number') {
     const number = Number(text.trim());
-    if (!Number.isFinite(number)) throw new Error(`${name}: Type a number.`);
+    if (!Number.isFinite(number)) throw new Error('Type a number.');
     return number;
   }
   if (shape === 'yes or no') return text === 'true';
   if (shape === 'time') return inTime(text);
   if (shape === 'list') return readList(type, text);
-  if (shape === 'json') return readJson(name, text);
+  if (shape === 'json') return readJson(text);
   return shape === 'lines' ? text : text.trim();
 }
 
@@ -58,11 +60,11 @@ function readList(type: TypeRef, text: string): unknown[] {
   return parts.filter(Boolean).map((part) => (isNumber ? Number(part) : part));
 }
 
-function readJson(name: string, text: string): unknown {
+function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(`${name}: Type JSON, such as {"env": "prod"}.`);
+    throw new Error('Type JSON, such as {"env": "prod"}.');
   }
 }
 
@@ -77,7 +79,7 @@ export function typed(value: unknown, shape?: Shape): string {
   if (value === null || value === undefined) return '';
   if (shape === 'time') return String(value).slice(0, 19);
   if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) return value.join('\n');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value);
 }
 
 const USD = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });
@@ -99,7 +101,9 @@ export function shown(name: string, value: unknown, type: TypeRef | undefined): 
   if (typeof value === 'string') return type && innermost(type).name === 'DateTime' ? inUtc(value) : value;
   if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one, type)).join(', ') : '–';
   const members = Object.entries(value as object).filter(([, member]) => member !== null);
-  return members.map(([member, inner]) => `${member} ${shown(member, inner, memberOf(type, member))}`).join(' · ');
+  return members
+    .map(([member, inner]) => `${titleOf(member)} ${shown(member, inner, memberOf(type, member))}`)
+    .join(' · ');
 }
 const inUtc = (time: string): string => TIME.format(new Date(time)).replace(',', '');
 
@@ -123,6 +127,9 @@ export function ago(time: string): string {
 }
 
 const GOOD = new Set([
+  'VALID',
+  'RESOLVED',
+  'COMPLETED',
   'RUNNING',
   'ACTIVE',
   'CONFIRMED',
@@ -134,7 +141,19 @@ const GOOD = new Set([
   'SUCCEEDED',
   'DONE',
 ]);
-const BAD = new Set(['FAILED', 'SUSPENDED', 'UNMATCHED', 'REVERSED', 'DEAD', 'HELD', 'MISSING', 'CRITICAL', 'REVOKED']);
+const BAD = new Set([
+  'FAILED',
+  'SUSPENDED',
+  'UNMATCHED',
+  'REVERSED',
+  'DEAD',
+  'HELD',
+  'MISSING',
+  'CRITICAL',
+  'REVOKED',
+  'EXPIRED',
+  'TRIGGERED',
+]);
 /** The tone of a state: it decides the colour of its mark. */
 export const toneOf = (state: string): 'good' | 'bad' | 'idle' | 'busy' =>
   GOOD.has(state) ? 'good' : BAD.has(state) ? 'bad' : /ING$/.test(state) ? 'busy' : 'idle';

@@ -2,8 +2,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
-import { consoleAt, logIn, visitPath } from './open-page.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { consoleAt, logIn, visitPath } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
@@ -28,6 +28,7 @@ async function adjust(page: Page, amount: string): Promise<void> {
   await form.getByLabel('Amount').fill(amount);
   await form.getByLabel('Reason').fill('Goodwill');
   await form.getByRole('button', { name: 'Adjust the balance' }).click();
+  await form.getByRole('button', { name: 'Yes, do it' }).click();
 }
 const openAdjustment = (page: Page) => page.getByRole('button', { name: 'Adjust the balance' }).click();
 const closed = (page: Page) => page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -39,7 +40,7 @@ async function unanswered() {
   await loseAnswer(page, 'adjustBalance');
   await openAdjustment(page);
   await adjust(page, '25');
-  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await page.getByRole('dialog').getByText('does not answer').waitFor();
   return { account, page };
 }
 
@@ -127,6 +128,55 @@ describe.runIf(hasChromium)('A form of the console', () => {
     await adjust(page, '5');
     await closed(page);
     expect(await account.balance()).toBe(30);
+  });
+
+  it('names the sum and the customer before it moves money, and moves it once the operator confirms', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await openAdjustment(page);
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Amount').fill('2000');
+    await form.getByLabel('Reason').fill('Goodwill');
+    await form.getByRole('button', { name: 'Adjust the balance' }).click();
+    await form.getByText(`This gives $2,000.00 to ${account.email}.`).waitFor();
+    expect(await account.balance()).toBe(0);
+    await form.getByLabel('Amount').fill('20');
+    await form.getByRole('button', { name: 'Adjust the balance' }).click();
+    await form.getByText(`This gives $20.00 to ${account.email}.`).waitFor();
+    await form.getByRole('button', { name: 'Yes, do it' }).click();
+    await page.getByRole('status').getByText('Adjust the balance: done').waitFor();
+    await page.getByRole('complementary').getByText('Balance $20.00').waitFor({ timeout: 4_000 });
+  });
+
+  it('counts the recipients before it writes to all accounts', async () => {
+    const page = await openPage(operatorToken, 'messages');
+    await page.getByRole('button', { name: 'Write a message' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Subject').fill('Maintenance');
+    await form.getByLabel('Body').fill('Tonight.');
+    await form.getByLabel(/^All/).selectOption('yes');
+    await form.getByRole('button', { name: 'Write a message' }).click();
+    const accounts = await db.query('select from account');
+    await form.getByText(`This writes to ${accounts.length} accounts.`).waitFor();
+    expect(await db.query('select from message')).toEqual([]);
+  });
+
+  it('shows the words against a value at its field', async () => {
+    const page = await openPage(operatorToken, 'cases');
+    await page.getByRole('button', { name: 'Open a case' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Address').fill('192.0.2.250');
+    await form.getByLabel(/^At/).fill('2026-01-01T00:00:00');
+    await form.getByLabel('Deadline').fill('2026-01-02T00:00:00');
+    await form.getByLabel('Source').fill('abuse@example.net');
+    await form.getByLabel('Text').fill('It scans.');
+    await form.getByRole('button', { name: 'Open a case' }).click();
+    await form
+      .locator('.field', { hasText: 'Deadline' })
+      .getByRole('alert')
+      .getByText('The deadline is over.')
+      .waitFor();
+    expect(await form.getByLabel('Deadline').evaluate((field) => field === document.activeElement)).toBe(true);
   });
 
   it('ends with the login, and so does the token that it shows', async () => {

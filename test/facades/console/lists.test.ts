@@ -70,6 +70,14 @@ describe.runIf(hasChromium)('A list of the console', () => {
     await page.getByText('Not shown').waitFor();
   });
 
+  it('does not say that there are no rows when the service does not answer', async () => {
+    const page = await openPage(operatorToken, '');
+    await page.route('**/graphql', (route) => route.abort('connectionreset'));
+    await visitPath(page, 'servers');
+    await page.getByText('The service does not answer.').waitFor();
+    expect(await page.getByText('No server yet.').count()).toBe(0);
+  });
+
   it('leaves the menu alive when it cannot show a page', async () => {
     const page = await openPage(operatorToken, '');
     await alterAnswers(page, ({ data }) => {

@@ -45,7 +45,7 @@ async function answerOf({ list, fields }: Page) {
   const { data, errors } = await operator(
     `{ ${list}${given} { ${isPage ? `data { ${fields} } nextCursor` : fields} } }`,
   );
-  return { errors, rows: isPage ? data?.[list].data : data?.[list] };
+  return { errors, rows: isPage ? data?.[list].data : data && [data[list]].flat() };
 }
 
 describe.each(PAGES.map((page) => [page.path, page] as const))('The page %s', (_, page) => {

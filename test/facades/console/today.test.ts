@@ -5,7 +5,7 @@ import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { consoleAt, logIn } from './open-page.ts';
 
-const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
+const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 if (!hasChromium) say('Skipped: the first page in a browser, because there is no chromium here.');
 
 const { start, stop, visit } = consoleAt(new URL(graphqlUrl).origin);
@@ -58,7 +58,17 @@ describe.runIf(hasChromium)('The first page', () => {
     await matter.getByText('answer by “Write a message”, and press “Mark as read”').waitFor();
   });
 
-  it('reads nothing of the way to the first sale when a customer has a server', async () => {
+  it('shows the way to the first sale while all machines are simulated', async () => {
+    const { page } = await openFirst();
+    await page.getByRole('region', { name: 'Latest orders' }).waitFor();
+    await page.getByRole('link', { name: 'An engine answers' }).waitFor();
+  });
+
+  it('reads nothing of the way to the first sale when a customer has a real server', async () => {
+    await db.query(
+      `insert into engine (name, kinds, needs_hosts, simulated, product, state)
+       values ('osl', '{VPS}', true, false, 'LXD', 'DRAINED')`,
+    );
     const { page, documents } = await openFirst();
     await page.getByRole('region', { name: 'Latest orders' }).waitFor();
     await page.getByText('Reading …').waitFor({ state: 'detached' });

@@ -48,7 +48,7 @@ class Account(TypedDict):
 
     id: str
     """The id of the account."""
-    kind: Union[Literal["agent", "person"], str]
+    kind: Union[Literal["person", "agent"], str]
     """agent: it came by an OAuth registration alone."""
     email: Union[str, None]
     """Null for agents."""
@@ -184,14 +184,14 @@ class SearchAgentsArguments(TypedDict):
     """Beginnings of words of the name, slug or description."""
     skill: NotRequired[str]
     """The id or a tag of a skill."""
-    protocol: NotRequired[Literal["a2a", "graphql", "http", "mcp"]]
+    protocol: NotRequired[Literal["mcp", "a2a", "http", "graphql"]]
     """Only agents with an endpoint of this protocol."""
     verified: NotRequired[bool]
     """Only with a verified key, or without. It proves no endpoints."""
 
 
 class AgentEndpoints(TypedDict):
-    protocol: Union[Literal["a2a", "graphql", "http", "mcp"], str]
+    protocol: Union[Literal["mcp", "a2a", "http", "graphql"], str]
     """The protocol that the endpoint speaks."""
     url: str
     """The https URL of the endpoint."""
@@ -223,7 +223,7 @@ class Agent(TypedDict):
     """The work that the agent does."""
     url: str
     """The URL of the agent."""
-    status: Union[Literal["hidden", "listed", "unlisted"], str]
+    status: Union[Literal["listed", "unlisted", "hidden"], str]
     """Whether the search finds the entry."""
     version: Union[str, None]
     """The agent's own version; null: not stated."""
@@ -254,21 +254,21 @@ class Agent(TypedDict):
 
 
 class AgentEndpointInput(TypedDict):
-    protocol: Literal["a2a", "graphql", "http", "mcp"]
+    protocol: Literal["mcp", "a2a", "http", "graphql"]
     """Its protocol."""
-    protocol_version: NotRequired[str]
-    """Its version."""
     url: str
     """Its https URL."""
+    protocol_version: NotRequired[str]
+    """Its version."""
 
 
 class AgentSkillInput(TypedDict):
-    description: str
-    """Its work."""
     id: str
     """Its id within the entry."""
     name: str
     """Its name."""
+    description: str
+    """Its work."""
     tags: List[str]
     """Words for the search."""
 
@@ -276,34 +276,34 @@ class AgentSkillInput(TypedDict):
 class PublishAgentArguments(TypedDict):
     """The arguments of PublishAgent."""
 
-    description: str
-    """Its work."""
-    documentation_url: NotRequired[str]
-    """Its documentation."""
-    endpoints: List[AgentEndpointInput]
-    """Its addresses, one to ten."""
-    icon_url: NotRequired[str]
-    """Its picture."""
-    listed: NotRequired[bool]
-    """False removes the entry from the directory."""
-    name: str
-    """Its name."""
-    provider_name: NotRequired[str]
-    """Its maker."""
-    provider_url: NotRequired[str]
-    """Its maker's site."""
-    public_key: NotRequired[str]
-    """As JWK or base64."""
-    skills: NotRequired[List[AgentSkillInput]]
-    """Its skills, up to 20."""
     slug: str
     """The name of the entry: 3 to 40 of a-z, 0-9 and -. Publishing it again replaces the entry."""
+    name: str
+    """Its name."""
+    description: str
+    """Its work."""
     url: str
     """Its URL."""
     version: NotRequired[str]
     """Its own version."""
+    provider_name: NotRequired[str]
+    """Its maker."""
+    provider_url: NotRequired[str]
+    """Its maker's site."""
+    documentation_url: NotRequired[str]
+    """Its documentation."""
+    icon_url: NotRequired[str]
+    """Its picture."""
+    endpoints: List[AgentEndpointInput]
+    """Its addresses, one to ten."""
+    skills: NotRequired[List[AgentSkillInput]]
+    """Its skills, up to 20."""
+    public_key: NotRequired[str]
+    """As JWK or base64."""
     x402: NotRequired[bool]
     """Whether it takes x402 payments."""
+    listed: NotRequired[bool]
+    """False removes the entry from the directory."""
 
 
 class RegisterArguments(TypedDict):
@@ -500,10 +500,10 @@ class ChangePasswordArguments(TypedDict):
     """The present password of the account."""
     new_password: str
     """8 to 128 characters."""
-    revoke: NotRequired[Literal["everything", "sessions"]]
-    """sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once."""
     totp_code: NotRequired[str]
     """Required if the account has two-factor authentication."""
+    revoke: NotRequired[Literal["sessions", "everything"]]
+    """sessions: all other sessions. everything: also API keys, OAuth clients and webhook secrets, at once."""
 
 
 class ChangePasswordAnswer(TypedDict):
@@ -522,14 +522,14 @@ class ChangePasswordAnswer(TypedDict):
 class CreateApiKeyArguments(TypedDict):
     """The arguments of CreateApiKey."""
 
-    expires_at: NotRequired[str]
-    """When the key stops working. Default: never."""
-    ip_allowlist: NotRequired[Union[List[str], str]]
-    """Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks."""
     name: str
     """A name to recognise the key by."""
     scope: str
     """read, servers, billing, full, or several with spaces."""
+    ip_allowlist: NotRequired[Union[List[str], str]]
+    """Up to 20 networks (CIDR) that may use the key, as a list or with commas. Default: all networks."""
+    expires_at: NotRequired[str]
+    """When the key stops working. Default: never."""
     spend_limit_usd: NotRequired[float]
     """The most to spend in a calendar month (UTC). Default: the whole balance."""
     totp_code: NotRequired[str]
@@ -662,7 +662,7 @@ class TopUp(TypedDict):
 
     order_number: str
     """Identifies the top-up."""
-    status: Union[Literal["cancelled", "confirmed", "confirming", "expired", "pending"], str]
+    status: Union[Literal["pending", "confirming", "confirmed", "expired", "cancelled"], str]
     """pending: unpaid. confirming: paid, with too few confirmations. confirmed: in the balance. expired, cancelled: late payments count."""
     mode: Union[Literal["crypto", "x402"], str]
     """By coins to an address, or by x402."""
@@ -690,7 +690,7 @@ class TopUp(TypedDict):
     """A payment with so many is in the balance."""
     tx_ids: List[str]
     """The transactions of its first hundred payments."""
-    payment_exception: Union[Union[Literal["late", "overpaid", "underpaid"], str], None]
+    payment_exception: Union[Union[Literal["underpaid", "overpaid", "late"], str], None]
     """Null: the payment came in time, and in full."""
     credited_usd: float
     """The credited amount, including the bonus, less removed payments."""
@@ -709,7 +709,7 @@ class ListTopupsArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    status: NotRequired[List[Literal["cancelled", "confirmed", "confirming", "expired", "pending"]]]
+    status: NotRequired[List[Literal["pending", "confirming", "confirmed", "expired", "cancelled"]]]
     """Only top-ups in these states."""
     created_since: NotRequired[str]
     """Only those of this day or time, or later."""
@@ -972,7 +972,7 @@ class ListMessagesArguments(TypedDict):
 
 
 class MessageRelated(TypedDict):
-    type: Union[Literal["case", "incident", "message", "server", "topup"], str]
+    type: Union[Literal["server", "topup", "message", "incident", "case"], str]
     """The kind of the thing."""
     id: str
     """Its id or order number."""
@@ -982,7 +982,7 @@ Message = TypedDict(
     "Message",
     {
         "id": 'str',
-        "from": 'Union[Literal["customer", "operator"], str]',
+        "from": 'Union[Literal["operator", "customer"], str]',
         "subject": 'str',
         "body": 'str',
         "created_at": 'str',
@@ -993,21 +993,21 @@ Message = TypedDict(
 
 
 class RelatedInput(TypedDict):
+    type: Literal["server", "topup", "message", "incident", "case"]
+    """The kind of the thing."""
     id: str
     """Its id or order number."""
-    type: Literal["case", "incident", "message", "server", "topup"]
-    """The kind of the thing."""
 
 
 class WriteMessageArguments(TypedDict):
     """The arguments of WriteMessage."""
 
+    subject: str
+    """One line of up to 120 characters."""
     body: str
     """Up to 4,000 characters."""
     related: NotRequired[RelatedInput]
     """The thing that the message is about."""
-    subject: str
-    """One line of up to 120 characters."""
 
 
 class MarkMessageReadArguments(TypedDict):
@@ -1020,36 +1020,36 @@ class MarkMessageReadArguments(TypedDict):
 class RegisterOauthClientArguments(TypedDict):
     """The arguments of RegisterOauthClient."""
 
+    scope: NotRequired[str]
+    """The widest scope of its tokens: read (default), servers, billing, full, separated by spaces."""
+    grant_types: NotRequired[List[str]]
+    """client_credentials (default), and refresh_token."""
+    response_types: NotRequired[List[str]]
+    """Must be empty: there is no authorization in a browser."""
+    token_endpoint_auth_method: NotRequired[str]
+    """client_secret_basic (default) or client_secret_post."""
+    redirect_uris: NotRequired[List[str]]
+    """Stored, but not used."""
     client_name: NotRequired[str]
     """A name to recognise the client by."""
     client_uri: NotRequired[str]
     """The client's site."""
-    contacts: NotRequired[List[str]]
-    """The people behind the client."""
-    expires_at: NotRequired[str]
-    """When the client and all its tokens stop. Default: never."""
-    grant_types: NotRequired[List[str]]
-    """client_credentials (default), and refresh_token."""
-    ip_allowlist: NotRequired[Union[List[str], str]]
-    """Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks."""
     logo_uri: NotRequired[str]
     """The client's picture."""
-    proof_of_work: NotRequired[str]
-    """After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says."""
-    redirect_uris: NotRequired[List[str]]
-    """Stored, but not used."""
-    response_types: NotRequired[List[str]]
-    """Must be empty: there is no authorization in a browser."""
-    scope: NotRequired[str]
-    """The widest scope of its tokens: read (default), servers, billing, full, separated by spaces."""
+    contacts: NotRequired[List[str]]
+    """The people behind the client."""
     software_id: NotRequired[str]
     """The id of the software."""
     software_version: NotRequired[str]
     """The version of the software."""
+    proof_of_work: NotRequired[str]
+    """After proof_of_work_required, and always to an onion service: the challenge, a colon, and a number. The SHA-256 of this text begins with as many zero bits as the second part of the challenge says."""
+    expires_at: NotRequired[str]
+    """When the client and all its tokens stop. Default: never."""
     spend_limit_usd: NotRequired[float]
     """The most that all its tokens together may spend in a calendar month (UTC). Default: the whole balance."""
-    token_endpoint_auth_method: NotRequired[str]
-    """client_secret_basic (default) or client_secret_post."""
+    ip_allowlist: NotRequired[Union[List[str], str]]
+    """Up to 20 networks (CIDR) that may use its tokens, as a list or with commas. Default: all networks."""
     totp_code: NotRequired[str]
     """The code for step_up_required."""
 
@@ -1192,28 +1192,28 @@ class DeleteOauthClientAnswer(TypedDict):
 class OrderServerArguments(TypedDict):
     """The arguments of OrderServer."""
 
-    auto_renew: NotRequired[bool]
-    """Renews itself. Default: true, or false with a spending limit."""
-    dry_run: NotRequired[bool]
-    """Quotes the order, and orders nothing."""
-    hostname: NotRequired[str]
-    """Default: a random name."""
-    labels: NotRequired[Dict[str, str]]
-    """Up to 20 labels of your own. Keys are lower-case."""
-    max_price_usd: NotRequired[float]
-    """The highest total price to accept."""
-    os: NotRequired[str]
-    """The code of an image."""
-    region: NotRequired[str]
-    """The code of a bastion. Default: the first with stock."""
-    root_password: NotRequired[str]
-    """12 to 72 characters. Default: a random one if there is no SSH key."""
     service_code: str
     """The code of a VPS or dedicated tier."""
+    region: NotRequired[str]
+    """The code of a bastion. Default: the first with stock."""
+    os: NotRequired[str]
+    """The code of an image."""
+    hostname: NotRequired[str]
+    """Default: a random name."""
     ssh_key_ids: NotRequired[List[str]]
     """Keys of the account. Default: all of them."""
+    root_password: NotRequired[str]
+    """12 to 72 characters. Default: a random one if there is no SSH key."""
     user_data: NotRequired[str]
     """cloud-init user data."""
+    labels: NotRequired[Dict[str, str]]
+    """Up to 20 labels of your own. Keys are lower-case."""
+    auto_renew: NotRequired[bool]
+    """Renews itself. Default: true, or false with a spending limit."""
+    max_price_usd: NotRequired[float]
+    """The highest total price to accept."""
+    dry_run: NotRequired[bool]
+    """Quotes the order, and orders nothing."""
 
 
 class OrderedServerReverseDns(TypedDict):
@@ -1235,9 +1235,9 @@ class OrderedServer(TypedDict):
 
     order_number: str
     """The id of the server."""
-    kind: Union[Literal["dedicated", "vps"], str]
+    kind: Union[Literal["vps", "dedicated"], str]
     """A virtual server, or a whole machine."""
-    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    status: Union[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"], str]
     """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
     """The name that the machine got."""
@@ -1317,7 +1317,7 @@ class ListServersArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    status: NotRequired[List[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"]]]
+    status: NotRequired[List[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"]]]
     """Only servers with one of these statuses."""
     region: NotRequired[List[str]]
     """Only servers at these bastions."""
@@ -1352,9 +1352,9 @@ class Server(TypedDict):
 
     order_number: str
     """The id of the server."""
-    kind: Union[Literal["dedicated", "vps"], str]
+    kind: Union[Literal["vps", "dedicated"], str]
     """A virtual server, or a whole machine."""
-    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    status: Union[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"], str]
     """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
     """The name that the machine got."""
@@ -1405,7 +1405,7 @@ class GetServerArguments(TypedDict):
 
     order_number: str
     """The order number of the server."""
-    wait_for: NotRequired[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"]]
+    wait_for: NotRequired[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"]]
     """Answers when the server has this status, or another stable one."""
     timeout: NotRequired[int]
     """The longest wait, in seconds."""
@@ -1423,30 +1423,30 @@ class UpdateServerArguments(TypedDict):
 
     order_number: str
     """The order number of the server."""
-    action: NotRequired[Literal["reboot", "rebuild", "reset"]]
-    """Reset cuts the power. Rebuild erases the disk, and installs an image."""
-    auto_renew: NotRequired[bool]
-    """Whether the balance pays the next month."""
-    delete_protection: NotRequired[bool]
-    """Whether the service refuses to delete the server."""
     hostname: NotRequired[str]
     """The machine takes the new name at its next rebuild."""
     labels: NotRequired[Dict[str, str]]
     """Replaces all labels. Keys are lower-case."""
-    os: NotRequired[str]
-    """With a rebuild: the image. Default: the present one."""
-    power_state: NotRequired[Literal["off", "on"]]
-    """Starts or stops the server. No effect if it is so already."""
+    auto_renew: NotRequired[bool]
+    """Whether the balance pays the next month."""
+    delete_protection: NotRequired[bool]
+    """Whether the service refuses to delete the server."""
     reverse_dns: NotRequired[List[UpdateServerArgumentsReverseDns]]
     """Replaces all names of the addresses of the server."""
-    root_password: NotRequired[str]
-    """With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key."""
+    power_state: NotRequired[Literal["on", "off"]]
+    """Starts or stops the server. No effect if it is so already."""
+    action: NotRequired[Literal["reboot", "reset", "rebuild"]]
+    """Reset cuts the power. Rebuild erases the disk, and installs an image."""
     service_code: NotRequired[str]
     """Resizes a stopped VPS to a larger tier. The difference for the rest of the month is charged."""
+    os: NotRequired[str]
+    """With a rebuild: the image. Default: the present one."""
     ssh_key_ids: NotRequired[List[str]]
     """With a rebuild: the keys. Default: the present ones."""
     user_data: NotRequired[str]
     """With a rebuild: cloud-init user data. Default: none."""
+    root_password: NotRequired[str]
+    """With a rebuild: 12 to 72 characters. Default: a random one if there is no SSH key."""
 
 
 class UpdateServerAnswerReverseDns(TypedDict):
@@ -1466,9 +1466,9 @@ class UpdateServerAnswerFailure(TypedDict):
 class UpdateServerAnswer(TypedDict):
     order_number: str
     """The id of the server."""
-    kind: Union[Literal["dedicated", "vps"], str]
+    kind: Union[Literal["vps", "dedicated"], str]
     """A virtual server, or a whole machine."""
-    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    status: Union[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"], str]
     """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
     """The name that the machine got."""
@@ -1542,9 +1542,9 @@ class DeleteServerAnswerFailure(TypedDict):
 class DeleteServerAnswer(TypedDict):
     order_number: str
     """The id of the server."""
-    kind: Union[Literal["dedicated", "vps"], str]
+    kind: Union[Literal["vps", "dedicated"], str]
     """A virtual server, or a whole machine."""
-    status: Union[Literal["deleted", "deleting", "failed", "pending", "provisioning", "rebooting", "rebuilding", "resizing", "running", "starting", "stopped", "stopping", "suspended"], str]
+    status: Union[Literal["pending", "provisioning", "running", "starting", "stopping", "stopped", "rebooting", "rebuilding", "resizing", "suspended", "failed", "deleting", "deleted"], str]
     """Lasting: running, stopped, suspended (unpaid or by the operator), failed (refunded), deleted. Passing: pending (paid, not begun), provisioning, starting, stopping, rebooting, rebuilding, resizing, deleting."""
     hostname: str
     """The name that the machine got."""
@@ -1601,7 +1601,7 @@ class GetServerMetricsArguments(TypedDict):
     """The first time. Default: an hour before the last."""
     to: NotRequired[str]
     """The last time. Default: now."""
-    step: NotRequired[Literal["hour", "minute"]]
+    step: NotRequired[Literal["minute", "hour"]]
     """Minutes are kept for a day, hours for 60 days. Default: minutes, if from is within a day."""
 
 
@@ -1627,7 +1627,7 @@ GetServerMetricsAnswer = TypedDict(
     {
         "from": 'str',
         "to": 'str',
-        "step": 'Union[Literal["hour", "minute"], str]',
+        "step": 'Union[Literal["minute", "hour"], str]',
         "slow": 'bool',
         "points": 'List[MetricPoint]',
     },
@@ -1637,10 +1637,10 @@ GetServerMetricsAnswer = TypedDict(
 class AddSshKeyArguments(TypedDict):
     """The arguments of AddSshKey."""
 
-    name: NotRequired[str]
-    """Default: the comment of the key."""
     public_key: str
     """The content of the .pub file, never the private key."""
+    name: NotRequired[str]
+    """Default: the comment of the key."""
     totp_code: NotRequired[str]
     """The code for step_up_required."""
 
@@ -1705,7 +1705,7 @@ class Canary(TypedDict):
 
     version: str
     """A counter. 0 before the first canary."""
-    status: Union[Literal["expired", "triggered", "valid"], str]
+    status: Union[Literal["valid", "expired", "triggered"], str]
     """The state now."""
     issued_at: str
     """When the operator published it."""
@@ -1828,7 +1828,7 @@ class GetStatusAnswerComponents(TypedDict):
 
 
 class IncidentUpdates(TypedDict):
-    status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    status: Union[Literal["investigating", "identified", "monitoring", "resolved", "scheduled", "in_progress", "completed"], str]
     """The state of the incident after this report."""
     body: str
     """The report, in words."""
@@ -1843,9 +1843,9 @@ class Incident(TypedDict):
     """The id of the incident."""
     name: str
     """The incident in a few words."""
-    status: Union[Literal["completed", "identified", "investigating", "in_progress", "monitoring", "resolved", "scheduled"], str]
+    status: Union[Literal["investigating", "identified", "monitoring", "resolved", "scheduled", "in_progress", "completed"], str]
     """The state after the latest report."""
-    impact: Union[Literal["critical", "maintenance", "major", "minor", "none"], str]
+    impact: Union[Literal["none", "minor", "major", "critical", "maintenance"], str]
     """How much customers notice."""
     components: List[str]
     """The ids of components."""
@@ -1875,14 +1875,14 @@ class GetStatusAnswer(TypedDict):
 class CreateWebhookArguments(TypedDict):
     """The arguments of CreateWebhook."""
 
-    description: NotRequired[str]
-    """A note for people."""
-    event_filter: NotRequired[Union[str, List[str]]]
-    """*, groups such as server.*, or names such as topup.confirmed."""
-    totp_code: NotRequired[str]
-    """The code for step_up_required."""
     url: str
     """An https URL at a public address."""
+    event_filter: NotRequired[Union[str, List[str]]]
+    """*, groups such as server.*, or names such as topup.confirmed."""
+    description: NotRequired[str]
+    """A note for people."""
+    totp_code: NotRequired[str]
+    """The code for step_up_required."""
 
 
 class WebhookDelivery(TypedDict):
@@ -1894,7 +1894,7 @@ class WebhookDelivery(TypedDict):
     """The webhook-id of the message, the same at every attempt."""
     event_type: str
     """Such as server.running."""
-    status: Union[Literal["delivering", "failed", "pending", "retrying", "succeeded"], str]
+    status: Union[Literal["pending", "delivering", "retrying", "succeeded", "failed"], str]
     """retrying: the receiver refused it, or was away."""
     attempts: int
     """Attempts that have ended."""
@@ -1919,7 +1919,7 @@ class CreateWebhookAnswer(TypedDict):
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     """The note that its owner gave it."""
-    status: Union[Literal["disabled", "enabled"], str]
+    status: Union[Literal["enabled", "disabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
@@ -1953,7 +1953,7 @@ class Webhook(TypedDict):
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     """The note that its owner gave it."""
-    status: Union[Literal["disabled", "enabled"], str]
+    status: Union[Literal["enabled", "disabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
@@ -2017,7 +2017,7 @@ class RotateWebhookSecretAnswer(TypedDict):
     """The events that it receives: *, groups such as server.*, or names, with commas."""
     description: Union[str, None]
     """The note that its owner gave it."""
-    status: Union[Literal["disabled", "enabled"], str]
+    status: Union[Literal["enabled", "disabled"], str]
     """The service disables it after ten failed deliveries in a row."""
     disabled_reason: Union[str, None]
     """endpoint_gone, retries_exhausted, expired, creator_revoked or secret_revoked; null while it is enabled."""
@@ -2055,7 +2055,7 @@ class ListWebhookDeliveriesArguments(TypedDict):
     """Entries of a page."""
     cursor: NotRequired[str]
     """The previous next_cursor."""
-    status: NotRequired[List[Literal["delivering", "failed", "pending", "retrying", "succeeded"]]]
+    status: NotRequired[List[Literal["pending", "delivering", "retrying", "succeeded", "failed"]]]
     """Only deliveries in these states."""
 
 

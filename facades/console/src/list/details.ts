@@ -3,9 +3,9 @@ import { effect, signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import type { ComponentChildren } from 'preact';
 import { changes, graphql, may, type Row } from '../api.ts';
-import { openForm } from '../form.ts';
+import { openForm } from '../form/form.ts';
 import { Guard } from '../guard.ts';
-import { inWords, memberOf, rootField } from '../model.ts';
+import { inWords, memberOf, rootField, titleOf } from '../model.ts';
 import { paced } from '../pace.ts';
 import { type Action, nameOf, type Page } from '../pages/page.ts';
 import { go, place } from '../place.ts';
@@ -27,18 +27,8 @@ let openRow = '';
 /** Reads the parts of the open row, whenever another row opens or the service changes. */
 export function followRow(pages: readonly Page[]): () => void {
   const readOpen = async () => {
-    const { path, search } = place.peek();
-    const [page, id] = [pages.find((one) => one.path === path), search.get('row')];
-    if (!page || !id) return;
-    const isOpen = () => place.peek().path === path && place.peek().search.get('row') === id;
-    if (page.details) {
-      const parts = await one(page.details.field, 'id', page.details.fields, id);
-      if (isOpen()) read.value = { id, parts };
-    }
-    const isListed = listed.peek()?.rows.some((row) => nameOf(page, row) === id) ?? true;
-    if (!page.one || isListed) return;
-    const row = await one(page.one, page.key, page.fields, id);
-    if (isOpen()) single.value = { page, row };
+    const page = pages.find(({ path }) => path === place.peek().path);
+    if (page) await readRow(page);
   };
   const again = paced(readOpen, () => REST_MS);
   return effect(() => {
@@ -49,6 +39,21 @@ export function followRow(pages: readonly Page[]): () => void {
     if (isNew) void readOpen().catch(() => {});
     else if (changes.value) again();
   });
+}
+
+/** Reads the parts of the open row, and the row itself if its list has not read it. @throws Refusal */
+async function readRow(page: Page): Promise<void> {
+  const id = place.peek().search.get('row');
+  if (!id) return;
+  const isOpen = () => place.peek().path === page.path && place.peek().search.get('row') === id;
+  if (page.details) {
+    const parts = await one(page.details.field, 'id', page.details.fields, id);
+    if (isOpen()) read.value = { id, parts };
+  }
+  const isListed = listed.peek()?.rows.some((row) => nameOf(page, row) === id) ?? true;
+  if (!page.one || isListed) return;
+  const row = await one(page.one, page.key, page.fields, id);
+  if (isOpen()) single.value = { page, row };
 }
 
 /** Reads one thing by its key. @throws Refusal */
@@ -75,11 +80,11 @@ export function Details({ page, row }: { page: Page; row: Row }) {
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
     <header><h2>${name}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
-    <${Buttons} actions=${fitting} row=${row} name=${name} done=${() => readAll(page)} />
+    <${Buttons} actions=${fitting} row=${row} name=${name} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
     <dl>${Object.keys(row).map((field) => {
       const link = row[field] === name ? undefined : linkTo(field, row[field]);
       const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;
-      return html`<div><dt>${inWords(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
+      return html`<div><dt>${titleOf(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
     })}</dl>
     ${page.details && html`<${Parts} id=${name} field=${page.details.field} />`}
   </aside>`;

@@ -22,6 +22,8 @@ export function ListPage({ page }: { page: Page }) {
   const { rows, next, problem } = listed.value ?? { rows: [], next: null, problem: undefined };
   const others = single.value?.page === page ? [single.value.row] : [];
   const chosen = [...rows, ...others].find((row) => nameOf(page, row) === place.value.search.get('row'));
+  // After a fault, the console does not know whether there are rows.
+  const words = listed.value ? !problem && withCode(page.empty) : 'Reading …';
   return html`
     <header class="head">
       <h1>${page.title}</h1>
@@ -33,14 +35,21 @@ export function ListPage({ page }: { page: Page }) {
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     ${page.plot && html`<${Plot} plot=${page.plot} rows=${rows} />`}
     <div class=${chosen ? 'split' : ''}>
-      <${Rows} page=${page} rows=${rows} isRead=${listed.value !== undefined} chosen=${chosen} />
+      <${Rows} page=${page} rows=${rows} chosen=${chosen} words=${words} />
       ${chosen && html`<${Details} page=${page} row=${chosen} />`}
     </div>
     ${next && html`<button class="more" onClick=${() => readMore(page)}>Show more</button>`}`;
 }
 
-function Rows({ page, rows, isRead, chosen }: { page: Page; rows: Row[]; isRead: boolean; chosen?: Row }) {
-  if (!rows.length) return html`<p class="empty">${isRead ? withCode(page.empty) : 'Reading …'}</p>`;
+interface RowsProps {
+  page: Page;
+  rows: Row[];
+  chosen?: Row;
+  /** The words in the place of no rows. */
+  words: unknown;
+}
+function Rows({ page, rows, chosen, words }: RowsProps) {
+  if (!rows.length) return html`<p class="empty">${words}</p>`;
   const [first, last] = shownRows.value;
   return html`
     <div class="grid" role="grid" aria-label=${page.title} aria-rowcount=${rows.length + 1}>

@@ -1,10 +1,11 @@
 /** The rows of the open page. After a change it reads the parts again that the window shows, and the beginning for new rows. */
 import { effect, signal } from '@preact/signals';
-import { changes, graphql, Refusal, type Row } from '../api.ts';
-import { isRequired, rootField, type TypeRef, written } from '../model.ts';
+import { changes, graphql, type Row } from '../api.ts';
+import { inWords, isRequired, rootField, type TypeRef, written } from '../model.ts';
 import { paced } from '../pace.ts';
 import { nameOf, type Page } from '../pages/page.ts';
 import { place } from '../place.ts';
+import { Refusal } from '../refusal.ts';
 import { readValue } from '../values.ts';
 
 /** Rows that one cursor begins. The service returns 50 of them in one answer. */
@@ -151,7 +152,8 @@ async function answerOf(page: Page, cursor: string | null): Promise<Answer> {
   const selection = isPage ? `data { ${page.fields} } nextCursor` : page.fields;
   const query = `query${variables && `(${variables})`} { ${page.list}${args && `(${args})`} { ${selection} } }`;
   const answer = (await graphql(query, given))[page.list];
-  if (!isPage) return { rows: answer as Row[], change, next: null };
+  // A page of one thing is a list of one row.
+  if (!isPage) return { rows: [answer].flat() as Row[], change, next: null };
   const { data, nextCursor } = answer as { data: Row[]; nextCursor: string | null };
   return { rows: data, change, next: nextCursor };
 }
@@ -168,7 +170,7 @@ function filtersOf(page: Page): Row {
     try {
       return [name, readValue(argument, text)];
     } catch (error) {
-      throw new Refusal((error as Error).message, 'filter');
+      throw new Refusal('', 'filter', [{ field: inWords(name), message: (error as Error).message }]);
     }
   });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));

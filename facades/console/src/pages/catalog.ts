@@ -46,8 +46,14 @@ export const CATALOG: readonly Page[] = [
     ],
     rowActions: [
       { mutation: 'setPrice', label: 'Set the price', of: seen },
-      { mutation: 'repriceServers', label: 'Reprice its servers', of: seen, destroys: true },
-      { mutation: 'withdrawReprice', label: 'Withdraw the announced price', of: ({ code }) => ({ code }) },
+      {
+        ...{ mutation: 'repriceServers', label: 'Reprice its servers', of: seen, destroys: true },
+        tells: 'servers promised',
+      },
+      {
+        ...{ mutation: 'withdrawReprice', label: 'Withdraw an announced price', tells: 'servers promised' },
+        of: ({ code }) => ({ code }),
+      },
       {
         mutation: 'updateTier',
         label: 'Change',

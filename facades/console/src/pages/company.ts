@@ -2,6 +2,8 @@
 import type { Row } from '../api.ts';
 import { byId, not, type Page } from './page.ts';
 
+/** The page on which an invited person begins. */
+const invitation = ({ code }: Row): string => `#invitation?code=${encodeURIComponent(String(code))}`;
 const hasToken = ({ state, expiresAt }: Row): boolean => state === 'ACTIVE' && expiresAt !== null;
 
 export const COMPANY: readonly Page[] = [
@@ -17,7 +19,7 @@ export const COMPANY: readonly Page[] = [
     ],
     actions: [
       {
-        ...{ mutation: 'inviteOperator', label: 'Invite a person' },
+        ...{ mutation: 'inviteOperator', label: 'Invite a person', link: invitation },
         shows: 'code operator { name role invitationExpiresAt }',
       },
       { mutation: 'addOperator', label: 'Add a tool', shows: 'token operator { name role expiresAt }' },
@@ -29,7 +31,7 @@ export const COMPANY: readonly Page[] = [
       },
       {
         ...{ mutation: 'renewInvitation', label: 'Invite again', of: byId, when: not('state', 'ENDED') },
-        ...{ shows: 'code operator { name role invitationExpiresAt }', destroys: true },
+        ...{ shows: 'code operator { name role invitationExpiresAt }', destroys: true, link: invitation },
       },
       {
         ...{ mutation: 'renewOperatorToken', label: 'Renew the token', of: byId, when: hasToken },
@@ -37,7 +39,8 @@ export const COMPANY: readonly Page[] = [
       },
       { mutation: 'endOperator', label: 'End', of: byId, when: not('state', 'ENDED'), destroys: true },
     ],
-    empty: 'Only the token in DATA_DIR works. Invite each person, and give each tool a token of its own.',
+    empty:
+      'You are the only operator, by the token of the first owner. Invite each person, and give each tool a token.',
   },
   {
     ...{ path: 'sessions', group: 'Company', title: 'Sessions', list: 'operatorSessions', key: 'id' },

@@ -1,9 +1,19 @@
 /** The pages about customers and their servers. */
-import type { Row } from '../api.ts';
+import type { graphql, Row } from '../api.ts';
+import { usd } from '../values.ts';
+import { payoutInWords } from './money.ts';
 import { byId, is, not, type Page } from './page.ts';
 
 /** Whether the operator should still read a message. */
 const isUnread = (row: Row): boolean => row.from === 'CUSTOMER' && !row.readAt;
+
+/** The number of accounts that a message to many reaches. */
+async function recipients({ accountId, region, all }: Row, _: Row, ask: typeof graphql): Promise<string> {
+  if (accountId || (!region && !all)) return '';
+  const query = 'query ($region: Code) { messageRecipients(region: $region) }';
+  const { messageRecipients } = await ask(query, { region });
+  return `This writes to ${Number(messageRecipients).toLocaleString('en')} accounts.`;
+}
 
 const LIMITS = `apiKeys servers sshKeys webhooks agentEntries agentChangesPerHour pendingTopups unpaidTopupsPerDay
   openPayments sessions oauthClients`;
@@ -66,7 +76,10 @@ export const CUSTOMERS: readonly Page[] = [
       { field: 'openCases', title: 'Open cases', as: 'number' },
     ],
     rowActions: [
-      { mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
+      {
+        ...{ mutation: 'suspendAccount', label: 'Suspend', of: byId, when: is('suspendedAt', null), destroys: true },
+        first: () => ({ servers: 'OFF' }),
+      },
       {
         ...{ mutation: 'suspendAccount', label: 'Turn its servers off', destroys: true },
         of: ({ id }) => ({ id, servers: 'OFF' }),
@@ -80,8 +93,17 @@ export const CUSTOMERS: readonly Page[] = [
         of: (row) => ({ id: row.id, input: ownLimits(row), seen: ownLimits(row) }),
       },
       { mutation: 'addNote', label: 'Add a note', of: ({ id }) => ({ accountId: id }) },
-      { mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
-      { mutation: 'requestPayout', label: 'Request a payout', of: ({ id }) => ({ accountId: id }) },
+      {
+        ...{ mutation: 'adjustBalance', label: 'Adjust the balance', of: ({ id }) => ({ accountId: id }) },
+        asks: ({ amountUsd }, { email, id }) => {
+          const amount = Number(amountUsd);
+          return `This ${amount < 0 ? 'takes' : 'gives'} ${usd(Math.abs(amount))} ${amount < 0 ? 'from' : 'to'} ${email ?? id}.`;
+        },
+      },
+      {
+        ...{ mutation: 'requestPayout', label: 'Request a payout', of: ({ id }) => ({ accountId: id }) },
+        asks: payoutInWords,
+      },
       {
         ...{
           mutation: 'resetPassword',
@@ -96,8 +118,14 @@ export const CUSTOMERS: readonly Page[] = [
         ...{ mutation: 'resetSecondFactor', label: 'Turn the second factor off', of: byId, destroys: true },
         when: is('totpEnabled', true),
       },
-      { mutation: 'closeAccount', label: 'Close', of: byId, destroys: true },
-      { mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
+      {
+        ...{ mutation: 'closeAccount', label: 'Close', of: byId, destroys: true },
+        tells: 'serversDeleted refundedUsd',
+      },
+      {
+        ...{ mutation: 'revokeCredentials', label: 'End all credentials', of: byId, destroys: true },
+        tells: 'sessionsRevoked apiKeysRevoked oauthClientsDeleted webhookSecretsReplaced',
+      },
     ],
     empty:
       'No account fits. Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
@@ -129,7 +157,7 @@ export const CUSTOMERS: readonly Page[] = [
       { field: 'accountId', title: 'Account', as: 'code', wide: true },
       { field: 'createdAt', title: 'Age', as: 'age' },
     ],
-    actions: [{ mutation: 'sendMessage', label: 'Write a message' }],
+    actions: [{ mutation: 'sendMessage', label: 'Write a message', asks: recipients }],
     rowActions: [
       {
         ...{ mutation: 'sendMessage', label: 'Answer' },
@@ -160,7 +188,19 @@ export const CUSTOMERS: readonly Page[] = [
       { field: 'verified', title: 'Verified', wide: true },
       { field: 'updatedAt', title: 'Changed', wide: true },
     ],
-    rowActions: [{ mutation: 'hideAgent', label: 'Hide', of: byId, when: is('status', 'LISTED') }],
+    rowActions: [{ mutation: 'hideAgent', label: 'Hide', of: byId }],
     empty: 'No agent has published an entry.',
+  },
+  {
+    ...{ path: 'hidden-agents', group: 'Customers', title: 'Hidden agents', list: 'hiddenAgents', key: 'slug' },
+    fields: 'id slug name description url status createdAt updatedAt',
+    columns: [
+      { field: 'name', title: 'Name' },
+      { field: 'slug', title: 'Slug', as: 'code' },
+      { field: 'url', title: 'Address', wide: true },
+      { field: 'updatedAt', title: 'Changed', wide: true },
+    ],
+    rowActions: [{ mutation: 'showAgent', label: 'List again', of: byId }],
+    empty: 'You have hidden no agent. The directory lists an entry as its owner publishes it.',
   },
 ];

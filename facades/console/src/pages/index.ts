@@ -5,5 +5,6 @@ import { CUSTOMERS } from './customers.ts';
 import { MACHINES } from './machines.ts';
 import { MONEY } from './money.ts';
 import type { Page } from './page.ts';
+import { PUBLIC } from './public.ts';
 
-export const PAGES: readonly Page[] = [...CUSTOMERS, ...MONEY, ...MACHINES, ...CATALOG, ...COMPANY];
+export const PAGES: readonly Page[] = [...CUSTOMERS, ...MONEY, ...MACHINES, ...CATALOG, ...PUBLIC, ...COMPANY];

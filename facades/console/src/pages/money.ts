@@ -1,11 +1,16 @@
 /** The pages about money. */
 import type { Row } from '../api.ts';
+import { usd } from '../values.ts';
 import { byId, is, type Page } from './page.ts';
 
 /** The service refuses a decision about a payment that has another state meanwhile. */
 const asSeen = ({ id, status }: Row): Row => ({ id, status });
 const isLost = ({ status, missingSince }: Row): boolean =>
   status === 'UNMATCHED' || status === 'REVERSED' || missingSince !== null;
+
+/** A payout before it leaves the hands of the operator. */
+export const payoutInWords = ({ amountUsd, coin, address, accountId }: Row): string =>
+  `This takes ${usd(Number(amountUsd))} from ${accountId}, and sends it as ${coin} to ${address}.`;
 
 const series = (title: string, field: string) => ({ title, value: (row: Row) => Number(row[field]) });
 /** The amount of a row if it is of one of the kinds. */
@@ -53,7 +58,7 @@ export const MONEY: readonly Page[] = [
       { field: 'address', title: 'Address', as: 'code', wide: true },
       { field: 'createdAt', title: 'Age', as: 'age' },
     ],
-    actions: [{ mutation: 'requestPayout', label: 'Request a payout' }],
+    actions: [{ mutation: 'requestPayout', label: 'Request a payout', asks: payoutInWords }],
     rowActions: [
       { mutation: 'cancelPayout', label: 'Cancel', of: byId, when: is('status', 'REQUESTED', 'EXPORTED') },
       { mutation: 'finishPayout', label: 'Finish', of: byId, when: is('status', 'BROADCAST') },

@@ -1,5 +1,5 @@
 /** A page of the console, as data: a list of the schema with the mutations that act on its rows. */
-import type { Row } from '../api.ts';
+import type { graphql, Row } from '../api.ts';
 
 /** A mutation as a button. The form asks for every argument that `of` does not give. */
 export interface Action {
@@ -19,8 +19,14 @@ export interface Action {
   suggest?: Record<string, string>;
   /** The person must type the name of the row, because the action destroys something. */
   destroys?: boolean;
+  /** Returns the act in words, which the person confirms, from the values of the form. Empty: the form goes at once. */
+  asks?: (values: Row, row: Row, ask: typeof graphql) => Promise<string> | string;
   /** The fields of the answer to show once, such as a token. */
   shows?: string;
+  /** The address of a page that takes the answer, relative to the console. */
+  link?: (answer: Row) => string;
+  /** The fields of the answer that tell the outcome. */
+  tells?: string;
 }
 
 export interface Column {
@@ -45,7 +51,7 @@ export interface Plot {
 
 export interface Page {
   path: string;
-  group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Company';
+  group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Public' | 'Company';
   title: string;
   /** The root field of the list. */
   list: string;

@@ -1,6 +1,6 @@
 /** The names that a form offers for an argument, such as the regions that there are. */
 import { signal } from '@preact/signals';
-import { graphql, may } from './api.ts';
+import { graphql, may } from '../api.ts';
 
 /** The query that gives the names, by the argument. */
 const NAMES: Record<string, string> = {

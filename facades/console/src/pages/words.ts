@@ -1,0 +1,15 @@
+/** Sentences of the service in the words of the console. */
+import { PAGES } from './index.ts';
+
+/** The words of the buttons and pages, by the fields of GraphQL that the service names. */
+const WORDS = new Map([
+  ...PAGES.flatMap(({ actions = [], rowActions = [] }) => [...actions, ...rowActions])
+    .toReversed()
+    .map(({ mutation, label }) => [mutation, label] as const),
+  ...PAGES.map(({ list, title }) => [list, title] as const),
+]);
+/** A sentence, with the buttons and pages of the console in the place of fields of GraphQL. */
+export const forConsole = (text: string): string =>
+  text.replace(/\b(call )?([a-z]+[A-Z]\w+)\b/g, (all, call, field) =>
+    WORDS.has(field) ? `${call ? 'press ' : ''}“${WORDS.get(field)}”` : all,
+  );
