@@ -69,11 +69,20 @@ const beginSql = (session: string) => `(select created_at from session as first 
 export const LIST_OPEN_SESSIONS = statement(Session.columns)`
   select ${columnsOf(Session)} from session
     where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`;
+/** The changes of how an account logs in. The event of each has its name after `account.`. */
+export const LOGIN_CHANGES = [
+  'password_changed',
+  'password_reset',
+  'recovered',
+  'totp_enabled',
+  'totp_disabled',
+  'totp_reset',
+] as const;
 /** A change of the login since the sessions began whose access tokens have the digests $1. */
 export const FIND_LOGIN_CHANGE = statement({ id: column.key() })`
   select event.id from session join event on event.account_id = session.account_id and subject = session.account_id
     where access_digest = any($1) and event.created_at > session.created_at
-      and type in ('account.password_changed', 'account.totp_enabled', 'account.totp_disabled') limit 1`;
+      and type in (${LOGIN_CHANGES.map((change) => `'account.${change}'`).join(', ')}) limit 1`;
 /** The open sessions of the account $1, those first that were unused for longest. */
 export const FIND_OPEN_SESSIONS = statement({ id: column.key(), source: column.text(), isLogin: column.boolean() })`
   select id, source, ${isLoginSql('session')} as is_login from session where account_id = $1 and ${IS_OPEN} order by greatest(created_at, last_used_at), id`;

@@ -17,7 +17,7 @@ entity('recovery_challenge', {
   accountId: nullable(column.text()),
   /** The email, by which the throttle counts. */
   name: column.text(),
-  /** The digest of the answer. */
+  /** The digest of the key and the answer. */
   digest: column.bytes(),
   tries: defaulting(column.int(), 0),
   expiresAt: column.timestamp(),
@@ -26,16 +26,16 @@ entity('recovery_challenge', {
 /** Keeps the digests $2 of new codes of the account $1. */
 export const ADD_RECOVERY_CODES = statement({})`
   insert into recovery_code (account_id, digest) select $1, unnest($2::bytea[])`;
-/** Whether the code with the digest $2 belongs to the account $1. */
+/** The account with the email $1 and the code with the digest $2. One statement, so its time tells no stranger of the email. */
 export const FIND_RECOVERY_CODE = statement({ accountId: column.text() })`
-  select account_id from recovery_code where digest = $2 and account_id = $1`;
+  select account_id from recovery_code join account on account.id = account_id where digest = $2 and email = $1`;
 /** Uses the code with the digest $2 of the account $1 up. Nothing: it was used before. */
 export const USE_RECOVERY_CODE = statement({ accountId: column.text() })`
   delete from recovery_code where digest = $2 and account_id = $1 returning account_id`;
 /** Deletes the codes of the account $1. */
 export const DELETE_RECOVERY_CODES = statement({})`delete from recovery_code where account_id = $1`;
 
-/** Keeps the challenge $1 of the account $2 (null: of none) for $5 seconds. $3 its email, $4 the digest of its answer. */
+/** Keeps the challenge $1 of the account $2 (null: of none) for $5 seconds. $3 its email, $4 the digest of its key and answer. */
 export const ADD_CHALLENGE = statement({})`
   insert into recovery_challenge (id, account_id, name, digest, expires_at)
   values ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
@@ -51,9 +51,6 @@ export const COUNT_TRY = statement({ tries: column.int() })`
   update recovery_challenge set tries = tries + 1 where id = $1 and expires_at > now() and tries < $2 returning tries`;
 /** Ends the challenge $1. Nothing: it was answered before. */
 export const END_CHALLENGE = statement({ id: column.key() })`delete from recovery_challenge where id = $1 returning id`;
-
-/** Ends all challenges of the account $1, because its key, email or password is another one now. */
-export const END_CHALLENGES = statement({})`delete from recovery_challenge where account_id = $1`;
 
 const DELETE_ENDED = statement({})`delete from recovery_challenge where expires_at < now()`;
 /** Deletes the challenges that have ended. */

@@ -74,7 +74,7 @@ export const COUNT_RECENT_ENTRIES = statement({ entries: column.int() })`
 export const SECONDS_TO_AN_HOUR_OLD = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry
   where account_id = $1 and action = $2 and actor_type <> 'system' order by action desc, id desc offset $3::int - 1 limit 1`;
-/** The same for sessions from OAuth clients whose sources are like $2, or from no client (null). $4 is the bound of the ids. */
+/** The same for sessions whose sources are like $2, or of no client (null). $4 is the bound of the ids. */
 export const SECONDS_TO_AN_HOUR_OLD_SESSION = statement({ seconds: column.real() })`
   select extract(epoch from created_at + interval '1 hour' - now())::float8 as seconds from audit_entry
   where account_id = $1 and action = 'session.created' and id >= $4 and coalesce(actor_name, '') like coalesce($2::text, '%')

@@ -18,6 +18,8 @@ export const IpAddress = entity('address', {
   /** The order that holds it; null: free, or resting until `freeAt`. */
   heldBy: nullable(column.text()),
   freeAt: nullable(column.timestamp()),
+  /** The account whose machine had it last. */
+  restsFor: nullable(column.text()),
   /** The operator's network that it belongs to; null for addresses of simulated machines. */
   poolId: nullable(column.text()),
 });
@@ -121,7 +123,7 @@ const lockFreeAddress = (family: Family) =>
 export const LOCK_FREE_ADDRESS = { IPV4: lockFreeAddress('IPV4'), IPV6: lockFreeAddress('IPV6') };
 
 /** Frees the addresses of an order, and ends their use. $1 order number, $2 the seconds that they rest. */
-export const RELEASE_ADDRESSES = statement({})`
+export const RELEASE_ADDRESSES = statement({ restsFor: nullable(column.text()) })`
   with held as (select address from address where held_by = $1 order by address for update),
     used as (
       select address, held_from from address_use
@@ -129,8 +131,18 @@ export const RELEASE_ADDRESSES = statement({})`
     ended as (
       update address_use set held_until = now() from used
       where order_number = $1 and address_use.address = used.address and address_use.held_from = used.held_from)
-  update address set held_by = null, free_at = now() + $2 * interval '1 second' from held
-  where address.address = held.address`;
+  update address set held_by = null, free_at = now() + $2 * interval '1 second',
+    rests_for = (select account_id from server where order_number = $1)
+  from held where address.address = held.address returning rests_for`;
+/** Ends the rest of the addresses of the account $1 beyond the $2 that rest last, in each family. */
+export const END_RESTS = statement({})`
+  with beyond as (
+    select address from (values ('IPV4'), ('IPV6')) families (name) cross join lateral (
+      select address from address
+      where rests_for = $1 and held_by is null and free_at > now() and family = families.name
+      order by free_at desc offset $2::int for update skip locked) resting
+  )
+  update address set free_at = now() from beyond where address.address = beyond.address`;
 
 /** Selects the uses of an address at a time, as `used`. A machine has all addresses of its /64. */
 export const usedAtSql = (address: string, at: string): string => `

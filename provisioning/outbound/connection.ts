@@ -2,6 +2,7 @@
  * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. Otherwise a receiver could keep this
  * process busy. Ways are interim answers, records of TLS without end, and certificates that OpenSSL checks for seconds.
  */
+import { constants } from 'node:crypto';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { DEFAULT_CIPHERS, connect as secure } from 'node:tls';
@@ -38,6 +39,8 @@ export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number
   const socket = secure({
     ...{ socket: counted, host: name, servername: isIP(name) ? '' : name },
     ...{ ALPNProtocols: ['http/1.1'], ciphers: CIPHERS, minVersion: 'TLSv1.2' },
+    // A second handshake could have certificates that take OpenSSL a second.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   });
   return socket.once('secureConnect', () => {
     counted.bytesMax = bodyBytesMax + OVERHEAD_BYTES_MAX;

@@ -50,6 +50,8 @@ export class RefusedUrl extends Error {
 const isDenied = networkCheck([...DENIED_IPV4, ...DENIED_IPV6]);
 const isGlobal6 = networkCheck([GLOBAL_IPV6]);
 
+const ADDRESSES_MAX = 16;
+
 export class AddressRules {
   readonly #allows: ReturnType<typeof networkCheck>;
   readonly #excludes: ReturnType<typeof networkCheck>;
@@ -90,11 +92,13 @@ export class AddressRules {
   }
 
   /**
-   * Checks the addresses of a URL's host. One refused address refuses the URL: the connection may use any of them.
+   * Checks the first addresses of a URL's host, because a name can have thousands. One refused address refuses the URL. The
+   * connection uses the first one.
    * @throws RefusedUrl
    */
-  checkAddresses(url: URL, addresses: readonly string[]): void {
+  checkAddresses(url: URL, all: readonly string[]): void {
     const name = hostOf(url);
+    const addresses = all.slice(0, ADDRESSES_MAX);
     const inside = addresses.length > 0 && addresses.every((address) => this.allowed(address));
     const special = !isIP(name) && (!name.includes('.') || SPECIAL_NAME.test(name));
     if (!inside && (special || !addresses.every((address) => this.permitted(address))))

@@ -1,6 +1,5 @@
 /** Changes the email, the PGP key, the recovery codes, and the days of balance.low of an account. */
 import { Account } from '../../entities/accounts/account.ts';
-import { END_CHALLENGES } from '../../entities/accounts/recovery.ts';
 import { update } from '../../entities/database/table.ts';
 import { constraintOf, type Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
@@ -41,7 +40,6 @@ export async function updateAccount(context: Context, change: AccountChange): Pr
   const isOfLogin = changesLogin(change);
   if (isOfLogin && !currentPassword) throw invalid('current_password', 'current_password is required for this change.');
   const before = isOfLogin ? await requirePassword(context, currentPassword!) : await findAccount(context);
-  // The check of a key costs much, so it comes after that of the password.
   const key = pgpPublicKey ? await readPgpKey(pgpPublicKey) : undefined;
   const set = {
     ...(email && { email }),
@@ -74,8 +72,6 @@ async function write(
   const isOfLogin = changesLogin(change);
   if (isOfLogin && account.totpEnabled) await useSecondFactor(context, tx, id, change.totpCode);
   if (Object.keys(set).length) await update(tx, Account, { id }, set);
-  // A challenge of the key before would open the account.
-  if (isOfLogin) await END_CHALLENGES.all(tx, [id]);
   const recoveryCodes = change.recoveryCodes ? await replaceRecoveryCodes(tx, id) : null;
   const changed = [
     ...(set.email ? ['email'] : []),

@@ -168,6 +168,19 @@ describe('A costly receiver', () => {
     expect(await get(await listening(createTlsServer(chain(40))))).toBe('unreachable');
   });
 
+  it('begins TLS once, because the chain of another handshake can be long', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const again = Promise.withResolvers<Error | null>();
+    const server = createTlsServer({ ...CONTROLLER, maxVersion: 'TLSv1.2' }, (socket) => {
+      socket.on('error', again.resolve);
+      socket.once('data', () => socket.renegotiate({}, again.resolve));
+    });
+    const answer = get(await listening(server));
+    expect(await again.promise).toBeInstanceOf(Error);
+    expect(await answer).toBe('unreachable');
+  });
+
   it('chooses no group for the exchange of keys', async () => {
     const hello = Promise.withResolvers<Buffer>();
     const port = await listening(

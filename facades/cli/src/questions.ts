@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { UsageError } from './failure.ts';
 import { isInteractive } from './session.ts';
+import { harmless } from './terminal.ts';
 
 /**
  * Asks for a line.
@@ -24,7 +25,7 @@ export function ask(question: string, flag: string, { isSecret = false } = {}): 
       lines.close();
       reject(new UsageError('Nothing was done.'));
     });
-    lines.question(question, (answer) => {
+    lines.question(harmless(question), (answer) => {
       lines.close();
       if (isSecret) process.stderr.write('\n');
       resolve(answer.trim());

@@ -83,6 +83,7 @@ export class Transport {
     body: object | undefined,
     { isKeyed = method !== 'GET', signal, payment, ...given }: CallOptions & { isKeyed?: boolean } = {},
   ): Promise<unknown> {
+    if (!path.startsWith('/')) throw new TypeError('The path begins with /v1.');
     const idempotencyKey = isKeyed ? (given.idempotencyKey ?? crypto.randomUUID()) : undefined;
     const headers: Record<string, string> = { accept: 'application/json' };
     if (this.#options.apiKey) headers.authorization = `Bearer ${this.#options.apiKey}`;
@@ -141,8 +142,9 @@ export class Transport {
     const { required } = (error.cause ?? {}) as { required?: string };
     if (error.status !== 402 || !required || !this.#options.pay || headers['payment-signature']) return false;
     const signature = await this.#options.pay({ header: required, body: error.body });
-    if (signature) headers['payment-signature'] = signature;
-    return signature !== undefined;
+    if (!signature) return false;
+    headers['payment-signature'] = signature;
+    return true;
   }
 }
 

@@ -1,13 +1,16 @@
 /** Claims capacity for a server that was ordered before, and releases the capacity of one whose machine is gone. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { CLAIM_CAPACITY, CLEAR_CAPACITY, type Room } from '../../../entities/servers/capacity.ts';
-import { LOCK_FREE_ADDRESS, RELEASE_ADDRESSES } from '../../../entities/servers/ip-address.ts';
+import { END_RESTS, LOCK_FREE_ADDRESS, RELEASE_ADDRESSES } from '../../../entities/servers/ip-address.ts';
 import { LOCK_FREE_PLACE, RELEASE_PLACES } from '../../../entities/servers/place.ts';
 import { RELEASE_HOSTS } from '../../../entities/servers/placement.ts';
 import { lockHosts, type Machine } from './allocate.ts';
 
 /** Seconds that an address rests after its machine ran, so that old connections do not reach the next machine. */
 const REST_SECONDS = 900;
+
+/** One account could make and delete machines until each address of a region rests. So only so many of its addresses rest. */
+const RESTING_MAX = 25;
 
 /** Claims capacity, and waits for other claims of the last of something. */
 export async function reserveCapacity(tx: Transaction, machine: Machine): Promise<Room | undefined> {
@@ -38,5 +41,6 @@ export async function releaseCapacity(tx: Transaction, orderNumber: string): Pro
   const { ran } = (await CLEAR_CAPACITY.first(tx, [orderNumber])) ?? { ran: true };
   await RELEASE_PLACES.all(tx, [orderNumber, null]);
   await RELEASE_HOSTS.all(tx, [orderNumber]);
-  await RELEASE_ADDRESSES.all(tx, [orderNumber, ran ? REST_SECONDS : 0]);
+  const released = await RELEASE_ADDRESSES.first(tx, [orderNumber, ran ? REST_SECONDS : 0]);
+  if (ran && released) await END_RESTS.all(tx, [released.restsFor, RESTING_MAX]);
 }

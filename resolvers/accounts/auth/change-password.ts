@@ -1,6 +1,6 @@
 /** Checks and changes the password of an account. */
 import { Account } from '../../../entities/accounts/account.ts';
-import { DELETE_RECOVERY_CODES, END_CHALLENGES } from '../../../entities/accounts/recovery.ts';
+import { DELETE_RECOVERY_CODES } from '../../../entities/accounts/recovery.ts';
 import { Totp } from '../../../entities/accounts/totp.ts';
 import { remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -66,7 +66,6 @@ export async function changePassword(context: Context, change: PasswordChange): 
         if (revoke === 'SESSIONS') return { sessionsRevoked };
         // A thief of the password may have made or read the codes, and set a PGP key.
         await DELETE_RECOVERY_CODES.all(tx, [accountId]);
-        await END_CHALLENGES.all(tx, [accountId]);
         await update(tx, Account, { id: accountId }, { pgpPublicKey: null, pgpFingerprint: null });
         const revoked = await revokeEverything(context, tx, accountId);
         return { ...revoked, sessionsRevoked: sessionsRevoked + revoked.sessionsRevoked };

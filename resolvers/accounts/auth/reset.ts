@@ -1,6 +1,6 @@
 /** Gives the owner of an account a new way in, for the operator. The proof of the owner stays as a note. */
 import { Account } from '../../../entities/accounts/account.ts';
-import { DELETE_RECOVERY_CODES, END_CHALLENGES } from '../../../entities/accounts/recovery.ts';
+import { DELETE_RECOVERY_CODES } from '../../../entities/accounts/recovery.ts';
 import { Totp } from '../../../entities/accounts/totp.ts';
 import { find, remove, update } from '../../../entities/database/table.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -40,7 +40,6 @@ export async function resetPassword(context: Context, id: string, proof: string)
     await writeNote(tx, context, id, `Password reset. Proof: ${proof}`);
     if (!account.totpEnabled) await remove(tx, Totp, { accountId: id });
     await DELETE_RECOVERY_CODES.all(tx, [id]);
-    await END_CHALLENGES.all(tx, [id]);
     await update(tx, Account, { id }, { passwordHash, pgpPublicKey: null, pgpFingerprint: null });
     return { password, sessionsRevoked: await recordLoginChange(context, tx, id, 'password_reset') };
   });

@@ -88,7 +88,9 @@ async function refuseHaste(
 ): Promise<void> {
   const most = limits.unpaidSessionsPerHour;
   const client = isLogin ? source : 'oauth:%';
-  const counted = [accountId, isOfClient(source) ? client : null, most, idFloor('aud', Date.now() - HASTE_MS)];
+  // A thief of the password logs in, but recovers nothing. So logins keep the owner from no recovery.
+  const group = source === 'recovery' ? source : isOfClient(source) ? client : null;
+  const counted = [accountId, group, most, idFloor('aud', Date.now() - HASTE_MS)];
   const seconds = (await SECONDS_TO_AN_HOUR_OLD_SESSION.first(tx, counted))?.seconds ?? 0;
   if (seconds <= 0 || (await IS_ACTIVE_PAYER.first(tx, [accountId]))!.active) return;
   const detail = `An account that never paid or is suspended opens ${most} sessions in an hour. Use one of them, pay, or wait.`;

@@ -3,6 +3,7 @@ import {
   END_SESSIONS,
   FIND_OPEN_SESSIONS,
   LIST_OPEN_SESSIONS,
+  type LOGIN_CHANGES,
   MAY_END_SESSION,
   type Session,
 } from '../../../entities/accounts/credential.ts';
@@ -51,14 +52,7 @@ async function refuseNewerLogin(tx: Transaction, { viewer }: Context, accountId:
   );
 }
 
-/** A change of how the account logs in; its event has the same name. */
-type LoginChange =
-  | 'password_changed'
-  | 'password_reset'
-  | 'recovered'
-  | 'totp_enabled'
-  | 'totp_disabled'
-  | 'totp_reset';
+type LoginChange = (typeof LOGIN_CHANGES)[number];
 
 /**
  * Records a change of how the account logs in. Ends the pending logins and all other sessions of the account, but no API

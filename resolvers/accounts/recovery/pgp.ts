@@ -1,10 +1,7 @@
-/** PGP keys of accounts: the check of a new one, and challenges that only its owner can read. */
+/** PGP keys of accounts: the reading of a new one, and challenges that only its owner can read. */
 import { randomBytes } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
-import type { Key } from 'openpgp';
+import type { Key, SignaturePacket, Subkey } from 'openpgp';
 import { ApiError } from '../../../entities/errors.ts';
-import { unavailable } from '../../errors.ts';
-import type { Checked } from './pgp-check.ts';
 
 /** The library is large, so that only its first use loads it. */
 const library = () => import('openpgp');
@@ -17,65 +14,103 @@ export interface PgpKey {
   fingerprint: string;
 }
 
-const FIELD = 'pgp_public_key';
 type Code = 'invalid_public_key' | 'private_key_rejected' | 'key_too_weak';
-const refusal = (code: Code, message: string) =>
-  new ApiError(code, message, { errors: [{ field: FIELD, code, message }] });
+function refusal(code: Code, words: string): ApiError {
+  const message = `pgp_public_key ${words}`;
+  return new ApiError(code, message, { errors: [{ field: 'pgp_public_key', code, message }] });
+}
+const PRIVATE = 'is a private key. Send the output of gpg --armor --export, and replace this key.';
 
-type Fault = Extract<Checked, { fault: string }>['fault'];
-const REFUSALS: Readonly<Record<Fault, readonly [code: Code, message: string]>> = {
-  unreadable: ['invalid_public_key', 'pgp_public_key is no armored PGP key. Send the output of gpg --armor --export.'],
-  private: ['private_key_rejected', 'pgp_public_key is a private key. Send only the public one.'],
-  costly: [
-    'invalid_public_key',
-    'pgp_public_key is neither RSA of 8192 bits at most, nor of Curve25519 or a NIST curve.',
-  ],
-  weak: ['key_too_weak', 'pgp_public_key is too weak to encrypt. Use 2048 bits or more.'],
-  useless: [
-    'invalid_public_key',
-    'pgp_public_key cannot encrypt: it has expired, is revoked, or has no key for encryption.',
-  ],
-  slow: [
-    'invalid_public_key',
-    'pgp_public_key takes too long to check. Send the output of gpg --armor --export-options export-minimal --export.',
-  ],
-};
-
-/** Reads an armored public key. @throws ApiError invalid_public_key, private_key_rejected, key_too_weak or unavailable */
+/** Reads an armored public key. @throws ApiError invalid_public_key, private_key_rejected or key_too_weak */
 export async function readPgpKey(text: string): Promise<PgpKey> {
-  if (text.includes('PRIVATE KEY'))
-    throw refusal(
-      'private_key_rejected',
-      'pgp_public_key is a private key. Send the output of gpg --armor --export, and replace this key.',
+  if (text.includes('PRIVATE KEY')) throw refusal('private_key_rejected', PRIVATE);
+  const { readKey, PacketList, PublicKey } = await library();
+  const key = await readKey({ armoredKey: text }).catch(() => undefined);
+  if (!key) throw refusal('invalid_public_key', 'is no armored PGP key. Send the output of gpg --armor --export.');
+  if (key.isPrivate()) throw refusal('private_key_rejected', PRIVATE);
+  if (!key.getKeys().every(isCheap))
+    throw refusal('invalid_public_key', 'is neither RSA of 8192 bits at most, nor of Curve25519 or a NIST curve.');
+  if (!key.getKeys().every(isStrong)) throw refusal('key_too_weak', 'is too weak to encrypt. Use 2048 bits or more.');
+  const part = await encryptingPart(key);
+  if (!part) throw useless();
+  const packets = new PacketList<Key['keyPacket'] | Subkey['keyPacket']>();
+  packets.push(key.keyPacket);
+  if (part !== key) packets.push(part.keyPacket);
+  const armored = new PublicKey(packets as never).armor();
+  // The numbers of a key may make no sense, such as a point beside its curve.
+  await encryptTo(armored, 'a try').catch(() => {
+    throw useless();
+  });
+  return { armored, fingerprint: key.getFingerprint().toUpperCase() };
+}
+const useless = () =>
+  refusal(
+    'invalid_public_key',
+    'cannot encrypt: it has expired, is revoked, or has no key for encryption. Send the output of gpg --armor --export.',
+  );
+
+const [RSA_BITS_MIN, RSA_BITS_MAX, EXPONENT_BYTES_MAX] = [2048, 8192, 4];
+const CURVES: ReadonlySet<string> = new Set([
+  ...['curve25519Legacy', 'ed25519Legacy', 'nistP256', 'nistP384', 'nistP521'],
+]);
+const OF_CURVE25519: ReadonlySet<string> = new Set(['ed25519', 'x25519']);
+
+/** Whether the runtime computes quickly with the key. */
+function isCheap({ keyPacket }: Key | Subkey): boolean {
+  const { algorithm, bits, curve } = keyPacket.getAlgorithmInfo();
+  if (bits === undefined) return OF_CURVE25519.has(algorithm) || CURVES.has(curve ?? '');
+  const { e } = (keyPacket as unknown as { publicParams: { e?: Uint8Array } }).publicParams;
+  return algorithm.startsWith('rsa') && bits <= RSA_BITS_MAX && e !== undefined && e.length <= EXPONENT_BYTES_MAX;
+}
+const isStrong = ({ keyPacket }: Key | Subkey): boolean =>
+  (keyPacket.getAlgorithmInfo().bits ?? RSA_BITS_MIN) >= RSA_BITS_MIN;
+
+/**
+ * A crafted key can have many wrong signatures, each of which takes 10 ms. So the service verifies few of them, and only those
+ * that bind a part for encryption. The owner sends the key, so the other statements need no proof.
+ */
+const VERIFIED_MAX = 3;
+
+/** The newest part of a key that encrypts: a bound subkey, or the primary key. Undefined: no part does. */
+async function encryptingPart(key: Key): Promise<Key | Subkey | undefined> {
+  const { enums } = await library();
+  const primary = key.keyPacket;
+  const certifications = key.users.flatMap((user) => user.selfCertifications);
+  const own = newest(certifications);
+  if (key.revocationSignatures.length || !isValid(primary, own)) return undefined;
+  const bound = key.subkeys
+    .filter(({ revocationSignatures }) => !revocationSignatures.length)
+    .flatMap((part) => part.bindingSignatures.map((binding) => ({ part, binding })))
+    .filter(({ part, binding }) => encrypts(part, binding) && isValid(part.keyPacket, binding))
+    .toSorted((one, other) => Number(other.part.keyPacket.created) - Number(one.part.keyPacket.created))
+    .slice(0, VERIFIED_MAX);
+  for (const { part, binding } of bound) {
+    const signed = { key: primary, bind: part.keyPacket };
+    const isRight = await binding.verify(primary, enums.signature.subkeyBinding, signed).then(
+      () => true,
+      () => false,
     );
-  const checked = await inTurn(() => check(text));
-  if ('fault' in checked) throw refusal(...REFUSALS[checked.fault]);
-  return checked;
+    if (isRight) return part;
+  }
+  return encrypts(key, own) ? key : undefined;
 }
 
-/** The start of the thread takes a second on a slow machine. */
-const CHECK_MS_MAX = 3_000;
-const WAITING_MAX = 8;
-let waiting = 0;
-let last: Promise<unknown> = Promise.resolve();
+const newest = (signatures: SignaturePacket[]): SignaturePacket | undefined =>
+  signatures.toSorted((one, other) => Number(other.created) - Number(one.created))[0];
 
-/** Checks one key at a time, so that many slow ones use one processor at most. @throws ApiError unavailable */
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (waiting >= WAITING_MAX) throw unavailable();
-  waiting++;
-  const turn = last.then(work, work).finally(() => waiting--);
-  last = turn.catch(() => undefined);
-  return turn;
+/** Whether a part has not expired by its signature. */
+function isValid({ created }: { created: Date }, signature: SignaturePacket | undefined): boolean {
+  const seconds = signature?.keyNeverExpires ? undefined : signature?.keyExpirationTime;
+  return !seconds || created.getTime() + seconds * 1000 > Date.now();
 }
 
-function check(text: string): Promise<Checked> {
-  const thread = new Worker(new URL('./pgp-check.ts', import.meta.url), { workerData: text });
-  return new Promise<Checked>((resolve, reject) => {
-    const timer = setTimeout(() => resolve({ fault: 'slow' }), CHECK_MS_MAX);
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.once('exit', () => clearTimeout(timer));
-  }).finally(() => thread.terminate());
+const ENCRYPTS = /^(rsa|ecdh|x25519)/;
+/** The flags of a key that encrypts communication or storage (RFC 9580, section 5.2.3.29). */
+const FOR_ENCRYPTION = 0x04 | 0x08;
+/** Whether the part encrypts, by its algorithm and the flags of its signature. */
+function encrypts({ keyPacket }: Key | Subkey, signature: SignaturePacket | undefined): boolean {
+  const flags = signature?.keyFlags?.[0];
+  return ENCRYPTS.test(keyPacket.getAlgorithmInfo().algorithm) && Boolean(flags && flags & FOR_ENCRYPTION);
 }
 
 /** A key without an owner, so that an unknown email gets a challenge, too. */
@@ -84,8 +119,6 @@ const ownerlessKey = () =>
   (ownerless ??= library()
     .then(({ generateKey }) => generateKey({ type: 'curve25519', userIDs: [{ name: 'ownerless' }], format: 'object' }))
     .then(({ publicKey }) => publicKey));
-
-const ENCRYPTS = /^(rsa|ecdh|x25519)/;
 
 /**
  * Encrypts a text to the armored key, or to the key without an owner (RFC 9580, section 5.1). It verifies no signature,

@@ -71,9 +71,12 @@ async function challenge(context: Context, email: string): Promise<Recovered> {
   const encryptedChallenge = await encryptTo(key, answer);
   const challengeId = newId('chl');
   const accountId = key === null ? null : account!.id;
-  await ADD_CHALLENGE.all(context.db, [challengeId, accountId, email, digest(answer), CHALLENGE_SECONDS]);
+  await ADD_CHALLENGE.all(context.db, [challengeId, accountId, email, answerDigest(key, answer), CHALLENGE_SECONDS]);
   return { challengeId, encryptedChallenge, expiresIn: CHALLENGE_SECONDS };
 }
+
+/** The digest of an answer, which is right for one key alone. The account may get another key while it is on its way. */
+const answerDigest = (key: string | null, answer: string): Buffer => digest(`${key} ${answer}`);
 
 async function answerChallenge(
   context: Context,
@@ -86,14 +89,16 @@ async function answerChallenge(
   refuseWeakPassword(newPassword, known.name, 'new_password');
   return context.logins.uncounted({ name: known.name, address: context.address }, async () => {
     if (!(await COUNT_TRY.first(context.db, [id, TRIES_MAX]))) throw ended();
-    const isRight = timingSafeEqual(digest(response.trim()), known.digest);
-    if (!isRight || !known.accountId) throw new ApiError('invalid_login', 'The challenge_response is wrong.');
+    const isRight = ({ pgpPublicKey }: Account) =>
+      pgpPublicKey !== null && timingSafeEqual(answerDigest(pgpPublicKey, response.trim()), known.digest);
+    const asked = known.accountId ? await find(context.db, Account, { id: known.accountId }) : undefined;
+    if (!asked || !isRight(asked)) throw new ApiError('invalid_login', 'The challenge_response is wrong.');
     const passwordHash = await hashPassword(newPassword, context.address);
     return context.db.transaction(async (tx) => {
       if (!(await END_CHALLENGE.first(tx, [id]))) throw ended();
-      const account = await lockedAccount(tx, known.accountId!);
-      // The owner, who knows the password, has changed the email meanwhile.
-      if (account.email !== known.name || !account.pgpPublicKey) throw ended();
+      const account = await lockedAccount(tx, asked.id);
+      // The owner, who knows the password, has changed the email or the key meanwhile.
+      if (account.email !== known.name || !isRight(account)) throw ended();
       await remove(tx, Totp, { accountId: account.id });
       return { tokens: await admit(context, tx, account.id, { passwordHash, totpEnabled: false }, 'pgp') };
     });
@@ -113,15 +118,15 @@ async function recoverByCode(
   const codeDigest = digest(normalised(recoveryCode));
   const wrong = () => new ApiError('invalid_login', 'The email or the recovery_code is wrong, or the code was used.');
   const login = { name: email, address: context.address };
-  const account = await context.logins.uncounted(login, async () => {
-    const found = await find(context.db, Account, { email });
-    if (!found || !(await FIND_RECOVERY_CODE.first(context.db, [found.id, codeDigest]))) throw wrong();
+  const { accountId } = await context.logins.uncounted(login, async () => {
+    const found = await FIND_RECOVERY_CODE.first(context.db, [email, codeDigest]);
+    if (!found) throw wrong();
     return found;
   });
   const passwordHash = await hashPassword(newPassword, context.address);
   const run = () =>
     context.db.transaction(async (tx) => {
-      const { id, email: name, totpEnabled } = await lockedAccount(tx, account.id);
+      const { id, email: name, totpEnabled } = await lockedAccount(tx, accountId);
       if (totpEnabled) await useSecondFactor(context, tx, id, totpCode);
       else await remove(tx, Totp, { accountId: id });
       // A wrong second factor above keeps the code.

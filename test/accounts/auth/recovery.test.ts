@@ -192,3 +192,27 @@ describe('A recovery code', () => {
     expect((await recover({ ...body, recovery_code: recovery_codes[0] })).body.code).toBe('invalid_login');
   });
 });
+
+it('A registration repeats neither tokens nor recovery codes after a recovery', async () => {
+  const person = { email: 'repeated@example.org', password: 'a heron on the roof', recovery_codes: true };
+  const key = { 'idempotency-key': 'first-registration' };
+  const register = () => anonymous('POST', '/v1/auth/register', person, key);
+  const [recovery_code] = (await register()).body.recovery_codes;
+  expect((await register()).body.recovery_codes).toContain(recovery_code);
+  const done = await recover({ email: person.email, recovery_code, new_password: NEW });
+  expect(done.status).toBe(200);
+  const { status, body } = await register();
+  expect([status, body.code, body.recovery_codes]).toEqual([422, 'idempotency_key_reused', undefined]);
+});
+
+it('A recovery opens a session also after a thief of the password has opened all that an hour allows', async () => {
+  const hasty = await startFreehold({ FEATURES: 'account-update,recovery', RATE_LIMIT_UNPAID_PER_HOUR: '5' });
+  const account = await hasty.newAccount();
+  const { body } = await change(account, { recovery_codes: true });
+  const { email, password } = account;
+  const logIn = () => hasty.anonymous('POST', '/v1/auth/login', { email, password });
+  await eventually(async () => (await logIn()).status === 429);
+  const [recovery_code] = body.recovery_codes;
+  const { status } = await hasty.anonymous('POST', RECOVER, { email, recovery_code, new_password: NEW });
+  expect(status).toBe(200);
+});

@@ -81,6 +81,32 @@ it('The command line sends the key of a profile to no other service', async () =
   expect(seen.map(({ authorization }) => authorization)).toEqual([undefined, 'Bearer svc_test_other']);
 });
 
+it('The command line asks no question that commands a terminal', async () => {
+  const { url } = await hostileService();
+  const command = `'${process.execPath}' '${PROGRAM}' server delete web`;
+  // `script` gives the program a terminal.
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env.PATH, HOME: home, FREEHOLD_URL: url, FREEHOLD_TOKEN: 'token' },
+  });
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+    if (text.includes('to confirm: ')) child.stdin.end('no\r');
+  });
+  await new Promise((resolve) => child.on('close', resolve));
+  expect(text).toContain('to confirm: ');
+  for (const command of ['\u001b]', '\u009b', '\u202e']) expect(text).not.toContain(command);
+});
+
+it('The command line logs out at the service of the profile, although the environment names another', async () => {
+  const [own, other] = [await hostileService(), await hostileService()];
+  const config = join(home, 'logout.toml');
+  writeFileSync(config, `current = "a"\n[profiles.a]\nurl = "${own.url}"\ntoken = "svc_live_own"\nkey_id = "key_1"\n`);
+  await run(['logout'], { FREEHOLD_CONFIG: config, FREEHOLD_URL: other.url, FREEHOLD_TOKEN: 'svc_test_other' });
+  expect(other.seen).toEqual([]);
+  expect(own.seen).toEqual([{ path: '/v1/auth/api-keys/key_1', authorization: 'Bearer svc_live_own' }]);
+});
+
 it('The command line follows no service to another address', async () => {
   const other = await hostileService();
   const { url } = await hostileService(`${other.url}/v1/servers`);

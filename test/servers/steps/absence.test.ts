@@ -79,6 +79,26 @@ describe.concurrent('A server that is deleted keeps its addresses, its place and
   }
 });
 
+it.concurrent('Only 25 addresses of a family rest for one account, those of its latest machines', async ({
+  onTestFinished,
+}) => {
+  const { shop, orderNumber } = await openFaulty(onTestFinished);
+  await finish(shop, orderNumber, 'RUNNING');
+  const had = await addressesOf(shop);
+  await shop.db.query(
+    `update address set rests_for = $1, free_at = now() + interval '5 minutes'
+     where region_code = 'ams' and held_by is null and family = 'IPV4'`,
+    [shop.context.viewer!.accountId],
+  );
+  await deleteServer(shop.context, orderNumber);
+  await finish(shop, orderNumber, 'DELETED');
+  const resting = await shop.db.query<{ address: string }>(
+    `select address from address where free_at > now() and family = 'IPV4' and region_code = 'ams'`,
+  );
+  expect(resting).toHaveLength(25);
+  expect(resting.map(({ address }) => address)).toContain(had.find((address) => !address.includes(':')));
+});
+
 it.concurrent('An order with an unknown machine is refunded at its deadline, and keeps its capacity until the absence is confirmed', async ({
   onTestFinished,
 }) => {

@@ -4,7 +4,7 @@ import { Freehold, FreeholdError } from '../../../client/src/index.ts';
 import { UsageError } from '../failure.ts';
 import { fileOf, profileName, readProfiles, requireUnused, writeProfiles } from '../profile.ts';
 import { ask, readInput } from '../questions.ts';
-import { type Globals, sessionOf } from '../session.ts';
+import type { Globals } from '../session.ts';
 import { say, write } from '../terminal.ts';
 
 interface LoginOptions extends Globals {
@@ -58,7 +58,9 @@ export const logout = () =>
       const all = readProfiles(process.env);
       const kept = all.profiles[name];
       if (!kept) throw new UsageError(`There is no profile ${name}.`);
-      if (kept.key_id) await sessionOf(command).freehold.apiKeys.revoke(kept.key_id).catch(ignoreEnded);
+      // The environment may name another service or another key.
+      const freehold = new Freehold({ url: kept.url, apiKey: kept.token });
+      if (kept.key_id) await freehold.apiKeys.revoke(kept.key_id).catch(ignoreEnded);
       delete all.profiles[name];
       writeProfiles(process.env, all);
       say(`The profile ${name} is gone, and its key works no more.`);

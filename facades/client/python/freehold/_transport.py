@@ -76,6 +76,8 @@ class Transport:
 
     def send(self, method: str, path: str, body: Optional[Mapping[str, Any]], is_keyed: bool) -> Any:
         """Sends any call. path: from /v1 on."""
+        if not path.startswith("/"):
+            raise TypeError("The path begins with /v1.")
         options = self._options
         key = (options.idempotency_key or str(uuid.uuid4())) if is_keyed else None
         headers = {"accept": "application/json", "user-agent": "freehold-python"}
@@ -133,7 +135,7 @@ class Transport:
 def _error_of(status: int, headers: Message, content: bytes, key: Optional[str]) -> FreeholdError:
     body = _parsed(content)
     after = headers.get("retry-after") or ""
-    members: Dict[str, Any] = {"retry_after": int(after)} if after.isdigit() else {}
+    members: Dict[str, Any] = {"retry_after": int(after)} if re.fullmatch("[0-9]{1,6}", after) else {}
     if "payment-required" in headers:
         members["payment_required"] = headers["payment-required"]
     if 300 <= status < 400:

@@ -1,6 +1,6 @@
-/** PGP keys whose check would keep the process busy (RFC 9580). */
+/** PGP keys that somebody has crafted: slow, forged or useless ones (RFC 9580). */
 import { createHash } from 'node:crypto';
-import { generateKey, PacketList, PublicKey, SignaturePacket } from 'openpgp';
+import { config, enums, generateKey, PacketList, PublicKey, SignaturePacket } from 'openpgp';
 
 const u16 = (n: number) => Buffer.from([n >> 8, n & 255]);
 const u32 = (n: number) => Buffer.from([n >>> 24, (n >> 16) & 255, (n >> 8) & 255, n & 255]);
@@ -46,4 +46,26 @@ export async function forgedKey(type: 'curve25519' | 'curve448', signatures: num
   const all = new PacketList<(typeof packets)[number]>();
   all.push(...packets, ...forged);
   return new PublicKey(all).armor();
+}
+
+/** A key that binds a subkey whose number encrypts nothing: the point zero of Curve25519. */
+export async function uselessKey(): Promise<string> {
+  const { privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name: 'nobody' }], format: 'object' });
+  const key = privateKey.toPublic();
+  const part = key.subkeys[0]!;
+  // The types of the library lack these members.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  const packet = part.keyPacket as any;
+  packet.publicParams.A = new Uint8Array(32);
+  packet.fingerprint = null;
+  await packet.computeFingerprintAndKeyID();
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  const binding = new SignaturePacket() as any;
+  const { algorithm } = privateKey.keyPacket;
+  Object.assign(binding, { signatureType: enums.signature.subkeyBinding, publicKeyAlgorithm: algorithm, version: 4 });
+  Object.assign(binding, { hashAlgorithm: enums.hash.sha512, keyFlags: [12] });
+  const signed = { key: key.keyPacket, bind: packet };
+  await binding.sign(privateKey.keyPacket, signed, new Date(Date.now() - 1000), false, config);
+  part.bindingSignatures = [binding];
+  return key.armor();
 }
