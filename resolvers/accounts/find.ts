@@ -8,8 +8,9 @@ import { invalid } from '../errors.ts';
 const FOUND_MAX = 50;
 
 /**
- * Finds accounts by an id, an email, an order number or the address of a server. The id of a transaction, an address of a
- * payment, and the beginning of an API key serve, too. Without a search, the newest accounts come.
+ * Finds accounts by an id, an order number, an email, or the beginning or domain of one. A host name or address of a server
+ * serves, too. So do a transaction, an address of a payment, and the beginning of an API key. Without a search, the newest
+ * accounts come.
  * @param at the time at which the server had the address; null: now
  * @throws ApiError validation_failed for a time without an address
  */

@@ -138,12 +138,12 @@ builder.queryFields((t) => ({
   accounts: t.field({
     type: [AccountType],
     scope: 'operator',
-    description: 'The accounts that fit a search, newest first, at most 50.',
+    description: 'The accounts that fit a search, exactly first, then newest first, at most 50.',
     args: {
       search: t.arg({
         type: 'Line',
         description:
-          'An id, an email, an order number, or the address of a server. Also a transaction, an address of a payment, or the first 13 characters of an API key. Default: all accounts.',
+          'An email or its beginning, an id, an order number, a host name, or the address of a server. Also a domain such as @example.org, a transaction, or an address of a payment. An email needs its first 3 characters, and an API key its first 13. Default: all accounts.',
       }),
       at: t.arg({ type: 'DateTime', description: 'Of an address: when a server had it. Default: now.' }),
     },

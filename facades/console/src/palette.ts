@@ -1,29 +1,34 @@
-/** The palette: type some letters of a page or an action, and go there by Enter. */
+/** The palette: type some letters of a page, an action or a thing, and go there by Enter. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
 import { may } from './api.ts';
 import { openForm } from './form/form.ts';
 import type { Page } from './pages/page.ts';
 import { go } from './place.ts';
+import { type Command, hits, look } from './search.ts';
 
 const isOpen = signal(false);
 const typed = signal('');
-const chosen = signal(0);
+/** The name of the command that the arrows chose. Hits that arrive later move it, and choose no other one. Empty: the first. */
+const chosen = signal('');
+/** The pages and actions that leave room for hits and searches. */
+const PLACES_MAX = 8;
 
+const type = (text: string) => {
+  typed.value = text;
+  chosen.value = '';
+  look(text.trim());
+};
 export function togglePalette(): void {
-  typed.value = '';
-  chosen.value = 0;
+  type('');
   isOpen.value = !isOpen.value;
 }
 const close = () => {
+  type('');
   isOpen.value = false;
 };
 
-interface Command {
-  label: string;
-  hint: string;
-  run: () => void;
-}
+const nameOf = ({ label, hint }: Command): string => `${label} ${hint}`;
 
 /** An order number, an address or an id leads to the list that knows it. */
 function searches(text: string): Command[] {
@@ -66,40 +71,44 @@ const fits = (text: string, letters: string): boolean => {
 /** Whether the text has the letters side by side. Such a command comes first. */
 const has = (text: string, letters: string): boolean => text.toLowerCase().includes(letters.toLowerCase());
 
+/** The list may be longer than the window. */
+const show = (element: Element | null) => element?.scrollIntoView({ block: 'nearest' });
+
+const WORDS = 'Page, action, email, host name or id';
+
 export function Palette({ pages }: { pages: readonly Page[] }) {
   if (!isOpen.value) return null;
   const text = typed.value.trim();
   const found = commands(pages).filter(({ label }) => fits(label, text));
   const [near, far] = [true, false].map((isNear) => found.filter(({ label }) => has(label, text) === isNear));
-  const listed = [...near!, ...far!, ...searches(text)].slice(0, 12);
+  const listed = [...[...near!, ...far!].slice(0, PLACES_MAX), ...hits.value, ...searches(text)];
+  const names = listed.map(nameOf);
+  const at = Math.max(0, names.indexOf(chosen.value));
   const run = (command: Command | undefined) => {
     close();
     command?.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) chosen.value = (chosen.value + step + listed.length) % listed.length;
-    else if (event.key === 'Enter') run(listed[chosen.value]);
+    if (step) chosen.value = names.at((at + step) % names.length)!;
+    else if (event.key === 'Enter') run(listed[at]);
     else return;
     event.preventDefault();
   };
-  const onInput = (event: Event) => {
-    typed.value = (event.target as HTMLInputElement).value;
-    chosen.value = 0;
-  };
+  const onInput = (event: Event) => type((event.target as HTMLInputElement).value);
   return html`<dialog class="palette" aria-label="Commands" onClose=${close} ref=${(
     element: HTMLDialogElement | null,
   ) => {
     if (element && !element.open) element.showModal();
   }}>
-    <input role="combobox" aria-label="Page, action, host name or id" aria-expanded="true" aria-controls="commands"
-      aria-activedescendant="command-${chosen.value}" placeholder="Page, action, host name or id"
+    <input role="combobox" aria-label=${WORDS} aria-expanded="true" aria-controls="commands"
+      aria-activedescendant="command-${at}" placeholder=${WORDS}
       onInput=${onInput} onKeyDown=${onKeyDown} autofocus />
     <ul id="commands" role="listbox" aria-label="Commands">${listed.map(
       (
         command,
         i,
-      ) => html`<li id="command-${i}" role="option" aria-selected=${i === chosen.value} onClick=${() => run(command)}>
+      ) => html`<li id="command-${i}" role="option" aria-selected=${i === at} ref=${i === at && show} onClick=${() => run(command)}>
         ${command.label}<span class="hint">${command.hint}</span></li>`,
     )}</ul>
   </dialog>`;

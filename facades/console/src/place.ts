@@ -18,6 +18,17 @@ addEventListener('hashchange', () => {
 
 /** Goes to a page. Empty values leave the address. */
 export function go(path: string, search: Record<string, string> = {}): void {
+  location.hash = written(path, search);
+}
+
+/** Goes to a page in the place of the present one. The history of the browser gets no entry. */
+export function replace(path: string, search: Record<string, string>): void {
+  history.replaceState(null, '', `#${written(path, search)}`);
+  // The browser tells of no change here.
+  place.value = read();
+}
+
+function written(path: string, search: Record<string, string>): string {
   const kept = new URLSearchParams(Object.entries(search).filter(([, value]) => value));
-  location.hash = kept.size ? `${path}?${kept}` : path;
+  return kept.size ? `${path}?${kept}` : path;
 }

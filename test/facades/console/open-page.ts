@@ -60,3 +60,9 @@ export const visitPath = (page: Page, path: string): Promise<void> =>
   page.evaluate((hash) => {
     location.hash = hash;
   }, path);
+
+/** Stops the clock of the open console. Its timers wait for `page.clock.runFor`, however busy the machine is. */
+export async function stopClock(page: Page): Promise<void> {
+  await page.clock.install();
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000);
+}

@@ -128,7 +128,7 @@ export const CUSTOMERS: readonly Page[] = [
       },
     ],
     empty:
-      'No account fits. Search by an email, an order number, an address, a transaction, or the beginning of an API key.',
+      'No account fits. Search by an email or its beginning, `@example.org`, a host name, an order number or an address. A transaction or the beginning of an API key serves, too.',
   },
   {
     ...{ path: 'cases', group: 'Customers', title: 'Abuse', list: 'cases', key: 'id', filters: ['state', 'accountId'] },
