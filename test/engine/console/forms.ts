@@ -10,16 +10,22 @@ export async function submit(place: Page | Locator, button: string, values: Reco
   const form = page.getByRole('dialog');
   for (const [label, value] of Object.entries(values)) {
     const field = form.getByLabel(new RegExp(`^${label}( \\(UTC\\))?( optional)?$`));
+    const others = form.locator('details:not([open]) > summary');
+    if (!(await field.isVisible()) && (await others.count())) await others.click();
     const isChoice = (await field.evaluate(({ tagName }) => tagName)) === 'SELECT';
     await (isChoice ? field.selectOption({ label: value }) : field.fill(value));
   }
   const confirmation = form.getByLabel(/^Type .* to confirm/);
   if (await confirmation.count()) await confirmation.fill(await form.locator('label code').innerText());
   await form.getByRole('button', { name: button, exact: true }).click();
+  const closed = form.waitFor({ state: 'detached' });
+  const question = form.getByRole('button', { name: 'Yes, do it' });
   // The words of a refusal say more than a form that does not close.
-  await Promise.race([form.waitFor({ state: 'detached' }), form.getByRole('alert').waitFor()]).catch(() => {});
-  expect(await form.getByRole('alert').allInnerTexts()).toEqual([]);
-  await form.waitFor({ state: 'detached' });
+  await Promise.race([closed, question.waitFor(), form.locator('.problem').first().waitFor()]).catch(() => {});
+  if (await question.isVisible()) await question.click();
+  await Promise.race([closed, form.locator('.problem').first().waitFor()]).catch(() => {});
+  expect(await form.locator('.problem').allInnerTexts()).toEqual([]);
+  await closed;
 }
 
 /** Opens the row of a list that has a cell with these words. @returns its details */

@@ -121,7 +121,7 @@ export function FormDialog() {
 }
 
 /** Optional fields beyond this many wait behind a line, if the form has fields that it needs. */
-const OPTIONAL_MAX = 4;
+const OPTIONAL_MAX = 8;
 function Questions({ form }: { form: Form }) {
   const { action, name, asked } = form;
   const onSubmit = (event: SubmitEvent) => {
@@ -144,7 +144,7 @@ function Questions({ form }: { form: Form }) {
     ${
       needed.length && optional.length > OPTIONAL_MAX
         ? html`<details class="more-fields" open=${isWrong || undefined}>
-            <summary>${optional.length} optional fields</summary>${fields(optional)}</details>`
+            <summary>${optional.length} optional fields: ${optional.map(({ argument }) => inWords(argument.name)).join(', ')}</summary>${fields(optional)}</details>`
         : fields(optional)
     }
     ${
