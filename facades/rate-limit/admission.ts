@@ -53,12 +53,12 @@ export function admission(authenticate: Authenticate, rateLimits: RateLimits | u
 }
 
 /** Refuses a caller above a limit. Counts nothing, so it may come before any work. @throws ApiError rate_limited */
-export type RefuseEarly = (request: FastifyRequest, reply: FastifyReply) => void;
+export type RefuseEarly = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 export const earlyRefusal =
   (rateLimits: RateLimits | undefined): RefuseEarly =>
-  (request, reply) => {
-    const denied = rateLimits?.denied(request.viewer, request.ip);
+  async (request, reply) => {
+    const denied = await rateLimits?.denied(request.viewer, request.ip);
     if (!denied) return;
     reply.headers(rateHeaders(denied));
     refuseDenied(denied);

@@ -10,6 +10,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { atTurnOf, callsCountAs, freeSiteOf, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
+import { Denials } from './denials.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
 import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
@@ -81,7 +82,6 @@ const NETWORKS_OF_SITE = 20;
 const UNPAID_OF_NETWORK = 4;
 /** Larger than any count. */
 const UNLIMITED = 2 ** 31 - 1;
-const DENIED_MAX = 10_000;
 /** Pause after a failure of the shared store. This process counts alone meanwhile. */
 const ALONE_MS = 1_000;
 
@@ -92,8 +92,7 @@ export class RateLimits {
   readonly #isPayer: RateLimitOptions['isPayer'];
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
-  /** Full limits by name. The limiter refuses their callers again without a count, so that hammering costs nothing. */
-  readonly #denied = new Map<string, Standing>();
+  readonly #denials = new Denials();
   #aloneUntil = 0;
   #addressKey: { hour: number; key: Buffer } | undefined;
 
@@ -133,11 +132,12 @@ export class RateLimits {
 
   async #take(limits: readonly Limit[], count = (all: readonly Limit[]) => this.#count(all)): Promise<Standing> {
     if (!limits.length) return { windows: [], deniedUntil: undefined };
-    const denied = this.#deniedOf(limits);
+    const denied = await this.#denials.of(limits);
     if (denied) return denied;
     const taken = await count(limits);
     const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
-    for (const [i, standing] of standings.entries()) if (standing.deniedUntil) this.#deny(limits[i]!.name, standing);
+    for (const [i, standing] of standings.entries())
+      if (standing.deniedUntil) this.#denials.add(limits[i]!.name, standing);
     const deniedUntil = Math.max(0, ...standings.map((standing) => standing.deniedUntil ?? 0)) || undefined;
     return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
   }
@@ -146,19 +146,9 @@ export class RateLimits {
    * The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. The
    * call may turn out to be urgent.
    */
-  denied(viewer: Viewer | null, address: string): Standing | undefined {
-    const denied = this.#denied.size ? this.#deniedOf(this.#limits(viewer, address)) : undefined;
-    return denied && hasUrgent(viewer) ? this.#deniedOf(this.#urgentLimitsOf(viewer)) : denied;
-  }
-
-  #deniedOf(limits: readonly Limit[]): Standing | undefined {
-    for (const { name } of limits) {
-      const denied = this.#denied.get(name);
-      if (!denied) continue;
-      if (denied.deniedUntil! > Date.now()) return denied;
-      this.#denied.delete(name);
-    }
-    return undefined;
+  async denied(viewer: Viewer | null, address: string): Promise<Standing | undefined> {
+    const denied = this.#denials.size ? await this.#denials.of(this.#limits(viewer, address)) : undefined;
+    return denied && hasUrgent(viewer) ? this.#denials.of(this.#urgentLimitsOf(viewer)) : denied;
   }
 
   #limits(viewer: Viewer | null, address: string, { kind = '' }: Call = {}): Limit[] {
@@ -238,11 +228,6 @@ export class RateLimits {
         ...(site === network ? [] : [limit(of(site), UNPAID_OF_NETWORK * NETWORKS_OF_SITE, `${UNPAID}_site`)]),
       ];
     };
-  }
-
-  #deny(name: string, standing: Standing): void {
-    if (this.#denied.size >= DENIED_MAX) this.#denied.delete(this.#denied.keys().next().value!);
-    this.#denied.set(name, standing);
   }
 
   async #count(limits: readonly Limit[]): Promise<Taken[]> {

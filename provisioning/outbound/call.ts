@@ -98,9 +98,9 @@ function exchange(
         connection: 'close',
       },
     });
-    // Without a listener, Node closes the connection and sends no event.
+    // Without a listener, Node closes the connection and sends no event. The next bytes may be no TLS.
     request.on('upgrade', (_, socket) => {
-      socket.destroy();
+      socket.on('error', () => {}).destroy();
       fail(new Error('The server changed the protocol.'));
     });
     // No answer may hold a call beyond its limit.

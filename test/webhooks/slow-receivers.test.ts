@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -149,6 +149,42 @@ describe('A costly receiver', () => {
     const port = await listening(server);
     expect(await Promise.race([get(port, scheme), sleep((TIMEOUT_SECONDS + 3) * 1000)])).toBe('unreachable');
   });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'ends no process when it changes the protocol and breaks %s in one segment',
+    async (maxVersion) => {
+      vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+      onTestFinished(() => void vi.unstubAllEnvs());
+      const faults: unknown[] = [];
+      const note = (fault: unknown) => void faults.push(fault);
+      process.prependListener('uncaughtException', note);
+      onTestFinished(() => void process.off('uncaughtException', note));
+      let isDue = false;
+      const behind = createTlsServer({ ...CONTROLLER, maxVersion }, (socket) =>
+        socket
+          .on('error', () => {})
+          .once('data', () => {
+            isDue = true;
+            socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
+          }),
+      );
+      const port = await listening(behind);
+      // Bytes that are no TLS follow the answer.
+      const server = createServer((near) => {
+        const far = connect(port, COSTLY_HOST);
+        far.on('data', (data) => near.write(isDue ? Buffer.concat([data, Buffer.alloc(100, 'c')]) : data));
+        near.on('data', (data) => far.write(data));
+        for (const [one, other] of [
+          [near, far],
+          [far, near],
+        ] as const)
+          one.on('error', () => {}).on('close', () => other.destroy());
+      });
+      expect(await get(await listening(server))).toBe('unreachable');
+      await sleep(100);
+      expect(faults).toEqual([]);
+    },
+  );
 
   it('counts as one that answered when its answer is long', async () => {
     const answer: RequestListener = (_, response) => response.end('x'.repeat(2 ** 20));

@@ -25,7 +25,8 @@ const PRIVATE = 'is a private key. Send the output of gpg --armor --export, and 
 export async function readPgpKey(text: string): Promise<PgpKey> {
   if (text.includes('PRIVATE KEY')) throw refusal('private_key_rejected', PRIVATE);
   const { readKey, PacketList, PublicKey } = await library();
-  const key = await readKey({ armoredKey: text }).catch(() => undefined);
+  const binaryKey = await bytesOf(text);
+  const key = binaryKey && (await readKey({ binaryKey }).catch(() => undefined));
   if (!key) throw refusal('invalid_public_key', 'is no armored PGP key. Send the output of gpg --armor --export.');
   if (key.isPrivate()) throw refusal('private_key_rejected', PRIVATE);
   if (!key.getKeys().every(isCheap))
@@ -43,6 +44,32 @@ export async function readPgpKey(text: string): Promise<PgpKey> {
   });
   return { armored, fingerprint: key.getFingerprint().toUpperCase() };
 }
+
+/** The library takes as long for a packet of two bytes as for a usual one. */
+const PACKETS_MAX = 100;
+/** The bytes of an armored key. Undefined: it has none, or no list of few packets (RFC 9580, section 4.2). */
+async function bytesOf(text: string): Promise<Uint8Array | undefined> {
+  const { unarmor } = await library();
+  const armor = await unarmor(text).catch(() => undefined);
+  if (!(armor?.data instanceof Uint8Array)) return undefined;
+  let rest = Buffer.from(armor.data);
+  for (let packets = 0; rest.length; packets++) {
+    const length = lengthOf(rest);
+    if (length === undefined || packets >= PACKETS_MAX) return undefined;
+    rest = rest.subarray(length);
+  }
+  return armor.data;
+}
+/** The length of the first packet with its header. Undefined: the header tells no length. */
+function lengthOf(packets: Buffer): number | undefined {
+  const [head = 0, first = 0, second = 0] = packets;
+  const long = (at: number) => (packets.length < at + 4 ? undefined : at + 4 + packets.readUInt32BE(at));
+  if (!(head & 0x40)) return [2 + first, 3 + first * 256 + second, long(1), undefined][head & 3];
+  if (first < 192) return 2 + first;
+  if (first < 224) return 3 + (first - 192) * 256 + second + 192;
+  return first === 255 ? long(2) : undefined;
+}
+
 const useless = () =>
   refusal(
     'invalid_public_key',

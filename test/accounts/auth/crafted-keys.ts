@@ -1,6 +1,6 @@
 /** PGP keys that somebody has crafted: slow, forged or useless ones (RFC 9580). */
 import { createHash } from 'node:crypto';
-import { config, enums, generateKey, PacketList, PublicKey, SignaturePacket } from 'openpgp';
+import { armor, config, enums, generateKey, PacketList, PublicKey, SignaturePacket } from 'openpgp';
 
 const u16 = (n: number) => Buffer.from([n >> 8, n & 255]);
 const u32 = (n: number) => Buffer.from([n >>> 24, (n >> 16) & 255, (n >> 8) & 255, n & 255]);
@@ -68,4 +68,11 @@ export async function uselessKey(): Promise<string> {
   await binding.sign(privateKey.keyPacket, signed, new Date(Date.now() - 1000), false, config);
   part.bindingSignatures = [binding];
   return key.armor();
+}
+
+/** A usual key, with so many empty packets behind it. */
+export async function longKey(packets: number): Promise<string> {
+  const { publicKey } = await generateKey({ type: 'curve25519', userIDs: [{ name: 'a' }], format: 'object' });
+  const empty = Buffer.concat(Array.from({ length: packets }, () => Buffer.from([0xc0 | 40, 0])));
+  return armor(enums.armor.publicKey, Buffer.concat([publicKey.write(), empty])) as string;
 }

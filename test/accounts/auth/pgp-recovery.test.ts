@@ -7,7 +7,7 @@ import { generateKey, PublicKey } from 'openpgp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
-import { forgedKey, slowKey, uselessKey } from './crafted-keys.ts';
+import { forgedKey, longKey, slowKey, uselessKey } from './crafted-keys.ts';
 
 const { anonymous, newAccount, db } = await startFreehold({ FEATURES: 'account-update,recovery' });
 const NEW = 'a new heron on the roof';
@@ -125,6 +125,13 @@ describe.skipIf(!hasGpg())('A recovery by PGP', () => {
   it('refuses a key whose numbers encrypt nothing', async () => {
     const account = await newAccount();
     const { status, body } = await change(account, { pgp_public_key: await uselessKey() });
+    expect([status, body.code]).toEqual([422, 'invalid_public_key']);
+  });
+
+  it('refuses a key of many packets, which take long to read', async () => {
+    const account = await newAccount();
+    expect((await change(account, { pgp_public_key: await longKey(90) })).status).toBe(200);
+    const { status, body } = await change(account, { pgp_public_key: await longKey(5_000) });
     expect([status, body.code]).toEqual([422, 'invalid_public_key']);
   });
 

@@ -79,7 +79,7 @@ describe('The list of tools', () => {
     expect(shapeOf('list_servers')).toMatch(/^data\[\] \(Server: order_number, kind, .*failure \(code, message\),/);
     expect(shapeOf('get_server')).toBe('Server');
     expect(shapeOf('cancel_server')).toBe('Server, refunded_usd');
-    expect(shapeOf('get_catalog_item')).toBe('Bastion or DedicatedTier or OsImage or VpsTier');
+    expect(shapeOf('get_catalog_item')).toBe('VpsTier or DedicatedTier or Bastion or OsImage');
     const titles = [...JSON.stringify(tools).matchAll(/([A-Z]\w+): \w+,/g)].map(([, title]) => title);
     expect(titles.length).toBe(new Set(titles).size);
   });

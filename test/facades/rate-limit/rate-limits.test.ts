@@ -55,6 +55,21 @@ describe('A credential', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('0');
   });
 
+  it('waits for each refusal after a hundred, but another caller does not', async () => {
+    const rest = restClient(limited.publicUrl, await newKey());
+    const other = restClient(limited.publicUrl, await newKey());
+    const msOf = async (client: RestClient) => {
+      const startedAt = performance.now();
+      const { status } = await client('GET', '/v1/account');
+      return { status, ms: performance.now() - startedAt };
+    };
+    await statuses(12 + 100, () => rest('GET', '/v1/account'));
+    const [late, prompt] = await Promise.all([msOf(rest), msOf(other)]);
+    expect([late.status, prompt.status]).toEqual([429, 200]);
+    expect(late.ms).toBeGreaterThanOrEqual(990);
+    expect(prompt.ms).toBeLessThan(late.ms);
+  });
+
   it('gets the state of both windows in every response, also in errors', async () => {
     const rest = restClient(limited.publicUrl, await newKey());
     const calls = [

@@ -36,9 +36,9 @@ function exchangeOf(login: Login | undefined): Exchange {
       const [ask, agent] = [url.protocol === 'https:' ? httpsRequest : httpRequest, agents[url.protocol as 'http:']];
       const request = ask(url, { method: 'POST', agent, headers, signal }, resolve);
       const isStale = (fault: NodeJS.ErrnoException) => request.reusedSocket && fault.code === 'ECONNRESET';
-      // Without a listener, Node closes the connection and sends no event.
+      // Without a listener, Node closes the connection and sends no event. The next bytes may be no TLS.
       request.on('upgrade', (_, socket) => {
-        socket.destroy();
+        socket.on('error', () => {}).destroy();
         reject(new Error('The server changed the protocol.'));
       });
       request.on('error', (fault) => (isStale(fault) ? resolve(undefined) : reject(fault))).end(body);

@@ -212,9 +212,9 @@ function exchange(url: URL, { certificate, ...options }: Request, body: object |
         reject(error);
       }
     });
-    // Without a listener, Node closes the connection and sends no event.
+    // Without a listener, Node closes the connection and sends no event. The next bytes may be no TLS.
     request.on('upgrade', (_, socket) => {
-      socket.destroy();
+      socket.on('error', () => {}).destroy();
       reject(new Error('The server changed the protocol.'));
     });
     request.on('error', reject);

@@ -121,9 +121,9 @@ export function send(
       }),
     );
     request.on('timeout', () => request.destroy(new Error('The endpoint sends nothing.')));
-    // Without a listener, Node closes the connection and sends no event.
+    // Without a listener, Node closes the connection and sends no event. The next bytes may be no TLS.
     request.on('upgrade', (_, socket) => {
-      socket.destroy();
+      socket.on('error', () => {}).destroy();
       fail(new Error('The server changed the protocol.'));
     });
     request.on('error', fail).on('close', () => clearTimeout(patience));
