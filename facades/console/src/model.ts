@@ -72,8 +72,11 @@ export const ruleOf = (type: TypeRef): string => {
   const { name } = innermost(type);
   return PLAIN.has(name!) ? '' : (types.get(name!)?.description ?? '');
 };
-/** The types whose descriptions explain GraphQL, and not the value. */
-const PLAIN: ReadonlySet<string> = new Set(['Boolean', 'Int', 'Float', 'String', 'ID']);
+/** The types whose descriptions tell people nothing more. */
+const PLAIN: ReadonlySet<string> = new Set([
+  ...['Boolean', 'Int', 'Float', 'String', 'ID'],
+  ...['Line', 'Code', 'Usd', 'DateTime', 'Date'],
+]);
 
 /** `expiresAt` as people read it: `Expires at`. */
 export const inWords = (name: string): string => {

@@ -118,8 +118,8 @@ export function Today() {
     ${open?.length === 0 && html`<p class="calm">Nothing needs you.</p>`}
     <ul class="matters">${open?.map((matter) => html`<${Line} matter=${matter} key=${`${matter.kind} ${matter.subject}`} />`)}</ul>
     ${open?.length === MATTERS_MAX && html`<p class="empty">More may wait: the page of each kind has all of them.</p>`}
-    ${progress.value && html`<${FirstSteps} lists=${progress.value} />`}
-    <${LatestOrders} servers=${orders.value} />`;
+    <${LatestOrders} servers=${orders.value} />
+    ${progress.value && html`<${FirstSteps} lists=${progress.value} />`}`;
 }
 
 function Line({ matter: { kind, subject, since, severity, nextStep } }: { matter: Matter }) {

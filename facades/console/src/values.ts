@@ -101,11 +101,13 @@ export function shown(name: string, value: unknown, type: TypeRef | undefined): 
   if (typeof value === 'string') return type && innermost(type).name === 'DateTime' ? inUtc(value) : value;
   if (Array.isArray(value)) return value.length ? value.map((one) => shown(name, one, type)).join(', ') : '–';
   const members = Object.entries(value as object).filter(([, member]) => member !== null);
+  if (!members.length) return '–';
   return members
     .map(([member, inner]) => `${titleOf(member)} ${shown(member, inner, memberOf(type, member))}`)
     .join(' · ');
 }
-const inUtc = (time: string): string => TIME.format(new Date(time)).replace(',', '');
+/** A time as pages show it, in UTC. */
+export const inUtc = (time: string): string => TIME.format(new Date(time)).replace(',', '');
 
 /** A thing by its name or its id, as a cell of a list shows it. Other values are in full. */
 export function brief(name: string, value: unknown, type: TypeRef | undefined): string {

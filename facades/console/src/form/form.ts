@@ -77,6 +77,7 @@ async function submit(form: Form, element: HTMLFormElement): Promise<void> {
     if (asks && isOpen()) {
       question.value = asks;
       problem.value = NONE;
+      requestAnimationFrame(() => element.querySelector('.question')?.scrollIntoView({ block: 'center' }));
     }
     if (asks) return;
     const given = await sendOnce(form, values);
@@ -115,7 +116,7 @@ export function FormDialog() {
     if (element && !element.open) element.showModal();
   }} onClose=${close}>
     <h2 id="form-title">${action.label}${name && html` <code>${name}</code>`}</h2>
-    <p class="about">${description}</p>
+    <p class="about">${forConsole(description)}</p>
     ${answer.value ? html`<${Answer} type=${type} link=${action.link?.(answer.value)} />` : html`<${Questions} form=${form} />`}
   </dialog>`;
 }
