@@ -12,6 +12,8 @@ import { type AddressRules, hostOf } from './public-address.ts';
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
 /** The bytes beside the body of an answer: TLS, interim answers and headers. One read of a socket brings up to 64 KB. */
 const OVERHEAD_BYTES_MAX = HANDSHAKE_BYTES_MAX + 2 * 64 * 1024;
+/** The records of TLS in a connection. A usual answer has ten. Small ones can ask for work again and again, such as for new keys. */
+const RECORDS_MAX = 100;
 /** Without DHE, in which the receiver chooses the size of the numbers, and without RSA as key exchange. */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
 
@@ -35,6 +37,7 @@ export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number
   const counted = new CountedConnection(raw);
   counted.bytesMax = isSecure ? HANDSHAKE_BYTES_MAX : bodyBytesMax + OVERHEAD_BYTES_MAX;
   if (!isSecure) return counted;
+  counted.records = new RecordCount();
   const name = host.replace(/\.$/, '');
   const socket = secure({
     ...{ socket: counted, host: name, servername: isIP(name) ? '' : name },
@@ -50,6 +53,7 @@ export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number
 /** Ends when the other side has sent too many bytes. */
 class CountedConnection extends Duplex {
   bytesMax = 0;
+  records: RecordCount | undefined;
   #bytes = 0;
   readonly #raw: Socket;
 
@@ -59,7 +63,9 @@ class CountedConnection extends Duplex {
     raw
       .on('data', (chunk: Buffer) => {
         this.#bytes += chunk.length;
-        if (this.#bytes > this.bytesMax) this.destroy(new Error('The receiver sends too much.'));
+        const records = this.records?.add(chunk) ?? 0;
+        if (this.#bytes > this.bytesMax || records > RECORDS_MAX)
+          this.destroy(new Error('The receiver sends too much.'));
         else if (!this.push(chunk)) raw.pause();
       })
       .on('end', () => this.push(null))
@@ -87,5 +93,34 @@ class CountedConnection extends Duplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#raw.destroy();
     done(error);
+  }
+}
+
+/** The bytes of the header of a record: its type, its version, and the length of the rest (RFC 8446, section 5.1). */
+const HEADER_BYTES = 5;
+
+/** Counts the records of TLS in a stream of bytes. */
+class RecordCount {
+  #records = 0;
+  /** The bytes of the present header that have come, and those of its record that have not. */
+  #header: number[] = [];
+  #left = 0;
+
+  /** @returns how many records have begun so far */
+  add(chunk: Buffer): number {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#left) {
+        const skipped = Math.min(this.#left, chunk.length - at);
+        this.#left -= skipped;
+        at += skipped;
+        continue;
+      }
+      this.#header.push(chunk[at++]!);
+      if (this.#header.length < HEADER_BYTES) continue;
+      this.#left = this.#header[3]! * 256 + this.#header[4]!;
+      this.#header = [];
+      if (++this.#records > RECORDS_MAX) break;
+    }
+    return this.#records;
   }
 }

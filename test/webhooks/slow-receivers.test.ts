@@ -186,6 +186,23 @@ describe('A costly receiver', () => {
     },
   );
 
+  it('loses its connection when it sends many small records of TLS, each of which can ask for new keys', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const sending = (letters: number) =>
+      createTlsServer(CONTROLLER, (socket) => {
+        socket.setNoDelay().on('error', () => {});
+        socket.once('data', async () => {
+          for (const letter of `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(letters)}\r\ncontent-length: 0\r\n\r\n`) {
+            socket.write(letter);
+            await new Promise((resume) => setImmediate(resume));
+          }
+        });
+      });
+    expect(await get(await listening(sending(20)))).toMatchObject({ status: 200 });
+    expect(await get(await listening(sending(200)))).toBe('unreachable');
+  });
+
   it('counts as one that answered when its answer is long', async () => {
     const answer: RequestListener = (_, response) => response.end('x'.repeat(2 ** 20));
     const chain = { ...CONTROLLER, cert: CONTROLLER.cert.repeat(5) };
