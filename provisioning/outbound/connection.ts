@@ -12,7 +12,7 @@ import { type AddressRules, hostOf } from './public-address.ts';
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
 /** The bytes beside the body of an answer: TLS, interim answers and headers. One read of a socket brings up to 64 KB. */
 const OVERHEAD_BYTES_MAX = HANDSHAKE_BYTES_MAX + 2 * 64 * 1024;
-/** The records of TLS in a connection. A usual answer has ten. Small ones can ask for work again and again, such as for new keys. */
+/** The records of TLS in a connection. A usual answer has ten. Small ones can ask for new keys again and again. */
 const RECORDS_MAX = 100;
 /** Without DHE, in which the receiver chooses the size of the numbers, and without RSA as key exchange. */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
@@ -96,7 +96,7 @@ class CountedConnection extends Duplex {
   }
 }
 
-/** The bytes of the header of a record: its type, its version, and the length of the rest (RFC 8446, section 5.1). */
+/** The header of a record: its type, its version, and the length of the rest (RFC 8446, section 5.1). */
 const HEADER_BYTES = 5;
 
 /** Counts the records of TLS in a stream of bytes. */
