@@ -23,6 +23,8 @@ const problem = signal(NONE);
 /** The act in words, which the person confirms by a second press. */
 const question = signal('');
 const isSending = signal(false);
+/** Counts what the person types. A question about older values asks nothing. */
+let edits = 0;
 const answer = signal<Row | undefined>(undefined);
 /** The outcome of the last form, for some seconds. */
 const notice = signal('');
@@ -73,8 +75,9 @@ async function submit(form: Form, element: HTMLFormElement): Promise<void> {
   try {
     if (action.destroys && name && data.get('confirmation') !== name) throw new Error(`Type ${name} to confirm.`);
     const values = readForm(form, data);
+    const before = edits;
     const asks = question.value ? '' : await action.asks?.(values, row, graphql);
-    if (asks && isOpen()) {
+    if (asks && isOpen() && edits === before) {
       question.value = asks;
       problem.value = NONE;
       requestAnimationFrame(() => element.querySelector('.question')?.scrollIntoView({ block: 'center' }));
@@ -130,6 +133,7 @@ function Questions({ form }: { form: Form }) {
     void submit(form, event.target as HTMLFormElement);
   };
   const onInput = () => {
+    edits++;
     question.value = '';
   };
   const visible = asked.filter(({ given }) => given === undefined);
