@@ -2,12 +2,15 @@
 import { createHash, createPublicKey } from 'node:crypto';
 
 const KEY_BYTES = 32;
+/** A key as JWK has a hundred characters. A card of a stranger may have texts that take long to read. */
+const CHARACTERS_MAX = 1_000;
 
 /** Returns the 32 bytes of a key, or undefined if the value is no Ed25519 key. */
 export function ed25519Key(given: unknown): Buffer | undefined {
+  if (typeof given === 'string' && given.length > CHARACTERS_MAX) return undefined;
   try {
     const jwk = typeof given === 'string' && given.trim().startsWith('{') ? JSON.parse(given) : given;
-    const x = typeof jwk === 'string' ? Buffer.from(jwk.replace(/=+$/, ''), 'base64').toString('base64url') : xOf(jwk);
+    const x = typeof jwk === 'string' ? Buffer.from(jwk, 'base64').toString('base64url') : xOf(jwk);
     if (!x) return undefined;
     const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
     const bytes = Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url');

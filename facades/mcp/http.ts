@@ -16,7 +16,7 @@ import { JSON_TYPE } from '../http/headers.ts';
 import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
 import { earlyRefusal, type RefuseEarly, readmission } from '../rate-limit/admission.ts';
-import { rateHeaders, refuseDenied } from '../rate-limit/rate-headers.ts';
+import { rateHeaders, refuseCaller } from '../rate-limit/rate-headers.ts';
 import type { Call, RateLimits } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
 import type { Secrets } from './confirm.ts';
@@ -181,7 +181,7 @@ class Counter {
       const counted = isSender && this.#countedEarly.delete(request);
       const standing = await this.#rateLimits.take(viewer, request.ip, { ...this.#callOf(message), counted });
       if (!reply.sent && standing.windows.length) reply.headers(rateHeaders(standing));
-      refuseDenied(standing);
+      await refuseCaller(standing);
     };
   }
 

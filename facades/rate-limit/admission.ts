@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type Viewer } from '../../schema/index.ts';
 import type { CredentialUse } from '../compile/operation.ts';
 import type { Authenticate } from '../compile/run.ts';
-import { rateHeaders, refuseDenied } from './rate-headers.ts';
+import { rateHeaders, refuseCaller } from './rate-headers.ts';
 import type { Call, RateLimits } from './rate-limit.ts';
 
 /** Admits a request: checks its credential, counts it, and adds the viewer. */
@@ -58,10 +58,10 @@ export type RefuseEarly = (request: FastifyRequest, reply: FastifyReply) => Prom
 export const earlyRefusal =
   (rateLimits: RateLimits | undefined): RefuseEarly =>
   async (request, reply) => {
-    const denied = await rateLimits?.denied(request.viewer, request.ip);
+    const denied = rateLimits?.denied(request.viewer, request.ip);
     if (!denied) return;
     reply.headers(rateHeaders(denied));
-    refuseDenied(denied);
+    await refuseCaller(denied);
   };
 
 export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -84,11 +84,11 @@ export const pageAdmission =
     if (!rateLimits) return;
     const standing = await rateLimits.takePage(request.ip);
     reply.headers(rateHeaders(standing));
-    refuseDenied(standing);
+    await refuseCaller(standing);
   };
 
 async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply, call?: Call): Promise<void> {
   const standing = await rateLimits.take(request.viewer, request.ip, call);
   reply.headers(rateHeaders(standing));
-  refuseDenied(standing);
+  await refuseCaller(standing);
 }

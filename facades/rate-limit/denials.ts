@@ -1,12 +1,10 @@
 /** Remembers full limits, so that the limiter refuses their callers again without a count. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Standing } from './rate-headers.ts';
 import { WINDOW_SECONDS } from './window.ts';
 
 const DENIED_MAX = 10_000;
-/** A caller who goes on gets so many refusals at once in a minute. Each further one waits, so that a flood becomes slow. */
+/** A caller who goes on gets so many refusals at once in a minute. Each further one comes late, so that a flood becomes slow. */
 const QUICK_REFUSALS = 100;
-const REFUSAL_MS = 1_000;
 
 /** A limit that was full. */
 interface Denial {
@@ -24,14 +22,13 @@ export class Denials {
     return this.#denials.size;
   }
 
-  /** The state of the first limit that is full. It comes late if the caller has gone on for long. */
-  async of(limits: readonly { name: string }[]): Promise<Standing | undefined> {
+  /** The state of the first limit that is full. */
+  of(limits: readonly { name: string }[]): Standing | undefined {
     const now = Date.now();
     for (const { name } of limits) {
       const denial = this.#denials.get(name);
       if (!denial || denial.standing.deniedUntil! <= now) continue;
-      if (++denial.refusals > QUICK_REFUSALS) await sleep(REFUSAL_MS);
-      return denial.standing;
+      return { ...denial.standing, isLate: ++denial.refusals > QUICK_REFUSALS };
     }
     return undefined;
   }

@@ -1,4 +1,5 @@
 /** The limits of a caller, as answers tell them: in headers, or by a refusal. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../schema/index.ts';
 
 interface Window {
@@ -17,6 +18,8 @@ export interface Standing {
   windows: Window[];
   /** After a refusal: the time of the next allowed call, in milliseconds since the epoch. */
   deniedUntil: number | undefined;
+  /** Whether the refusal should come late, because the caller has gone on for long. */
+  isLate?: boolean;
 }
 
 /** The name of the limits of accounts that never paid or are suspended. */
@@ -52,4 +55,12 @@ export function refuseDenied({ windows, deniedUntil }: Standing): void {
   throw new ApiError('rate_limited', `The limit "${name}" allows ${quota} requests in ${seconds} seconds.${way}`, {
     retryAfter: secondsUntil(deniedUntil, Date.now()),
   });
+}
+
+const LATE_MS = 1_000;
+
+/** Refuses the caller of a request above a limit, late if it has gone on for long. @throws ApiError rate_limited */
+export async function refuseCaller(standing: Standing): Promise<void> {
+  if (standing.isLate) await sleep(LATE_MS);
+  refuseDenied(standing);
 }

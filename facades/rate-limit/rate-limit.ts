@@ -132,7 +132,7 @@ export class RateLimits {
 
   async #take(limits: readonly Limit[], count = (all: readonly Limit[]) => this.#count(all)): Promise<Standing> {
     if (!limits.length) return { windows: [], deniedUntil: undefined };
-    const denied = await this.#denials.of(limits);
+    const denied = this.#denials.of(limits);
     if (denied) return denied;
     const taken = await count(limits);
     const standings = limits.map((limit, i) => standingOf(taken[i]!, limit));
@@ -146,8 +146,8 @@ export class RateLimits {
    * The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. The
    * call may turn out to be urgent.
    */
-  async denied(viewer: Viewer | null, address: string): Promise<Standing | undefined> {
-    const denied = this.#denials.size ? await this.#denials.of(this.#limits(viewer, address)) : undefined;
+  denied(viewer: Viewer | null, address: string): Standing | undefined {
+    const denied = this.#denials.size ? this.#denials.of(this.#limits(viewer, address)) : undefined;
     return denied && hasUrgent(viewer) ? this.#denials.of(this.#urgentLimitsOf(viewer)) : denied;
   }
 

@@ -37,7 +37,7 @@ export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number
   const counted = new CountedConnection(raw);
   counted.bytesMax = isSecure ? HANDSHAKE_BYTES_MAX : bodyBytesMax + OVERHEAD_BYTES_MAX;
   if (!isSecure) return counted;
-  counted.records = new RecordCount();
+  counted.records = new Records();
   const name = host.replace(/\.$/, '');
   const socket = secure({
     ...{ socket: counted, host: name, servername: isIP(name) ? '' : name },
@@ -53,7 +53,7 @@ export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number
 /** Ends when the other side has sent too many bytes. */
 class CountedConnection extends Duplex {
   bytesMax = 0;
-  records: RecordCount | undefined;
+  records: Records | undefined;
   #bytes = 0;
   readonly #raw: Socket;
 
@@ -63,8 +63,7 @@ class CountedConnection extends Duplex {
     raw
       .on('data', (chunk: Buffer) => {
         this.#bytes += chunk.length;
-        const records = this.records?.add(chunk) ?? 0;
-        if (this.#bytes > this.bytesMax || records > RECORDS_MAX)
+        if (this.#bytes > this.bytesMax || this.records?.allow(chunk) === false)
           this.destroy(new Error('The receiver sends too much.'));
         else if (!this.push(chunk)) raw.pause();
       })
@@ -98,16 +97,24 @@ class CountedConnection extends Duplex {
 
 /** The header of a record: its type, its version, and the length of the rest (RFC 8446, section 5.1). */
 const HEADER_BYTES = 5;
+const [CHANGE_CIPHER_SPEC, HANDSHAKE] = [20, 22];
+/** The last record of a handshake: the Finished of TLS 1.2, or the ServerHello of TLS 1.3 after a retry. */
+const LAST_BYTES_MAX = 2048;
 
-/** Counts the records of TLS in a stream of bytes. */
-class RecordCount {
-  #records = 0;
-  /** The bytes of the present header that have come, and those of its record that have not. */
+/**
+ * Looks at the records of TLS in a stream of bytes, before OpenSSL does. In TLS 1.2, a record of 16 KB after the handshake could
+ * ask 4,000 times for another one.
+ */
+class Records {
+  #count = 0;
   #header: number[] = [];
+  /** The bytes of the present record that have not come. */
   #left = 0;
+  #hasChanged = false;
+  #hasLast = false;
 
-  /** @returns how many records have begun so far */
-  add(chunk: Buffer): number {
+  /** Whether OpenSSL may read the bytes. */
+  allow(chunk: Buffer): boolean {
     for (let at = 0; at < chunk.length; ) {
       if (this.#left) {
         const skipped = Math.min(this.#left, chunk.length - at);
@@ -117,10 +124,19 @@ class RecordCount {
       }
       this.#header.push(chunk[at++]!);
       if (this.#header.length < HEADER_BYTES) continue;
-      this.#left = this.#header[3]! * 256 + this.#header[4]!;
+      const [type, , , high, low] = this.#header as [number, number, number, number, number];
       this.#header = [];
-      if (++this.#records > RECORDS_MAX) break;
+      this.#left = high * 256 + low;
+      if (!this.#allowOne(type, this.#left)) return false;
     }
-    return this.#records;
+    return true;
+  }
+
+  #allowOne(type: number, bytes: number): boolean {
+    if (type === CHANGE_CIPHER_SPEC) this.#hasChanged = true;
+    if (type !== HANDSHAKE || !this.#hasChanged) return ++this.#count <= RECORDS_MAX;
+    if (this.#hasLast || bytes > LAST_BYTES_MAX) return false;
+    this.#hasLast = true;
+    return true;
   }
 }

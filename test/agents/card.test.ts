@@ -170,4 +170,10 @@ describe('An entry', async () => {
     expect(await verified(await entry())).toBe(false);
     expect(ed25519Key(other.toString('base64'))).toEqual(other);
   });
+
+  it('looks for no key in a long text, which a stranger may send', () => {
+    const key = newKey().x;
+    expect(ed25519Key(key)).toBeInstanceOf(Buffer);
+    expect(ed25519Key(key + '='.repeat(1_000))).toBeUndefined();
+  });
 });

@@ -143,10 +143,10 @@ export const MISTAKES: readonly Mistake[] = [
   ['RevokeApiKey', { key_id: 'backup' }, 'key_id', '{ListApiKeys}'],
   ['GetCatalogItem', { code: 'vps1' }, 'code', '{GetCatalog}'],
   ...['restart', 'stopped', 'shutdown'].map(
-    (state): Mistake => ['UpdateServer', { order_number: '{server}', power_state: state }, 'power_state', 'off, on'],
+    (state): Mistake => ['UpdateServer', { order_number: '{server}', power_state: state }, 'power_state', 'on, off'],
   ),
   ...['start', 'stop', 'reinstall'].map(
-    (action): Mistake => ['UpdateServer', { order_number: '{server}', action }, 'action', 'reboot, rebuild, reset'],
+    (action): Mistake => ['UpdateServer', { order_number: '{server}', action }, 'action', 'reboot, reset, rebuild'],
   ),
   ['UpdateServer', { order_number: '{server}', status: 'off' }, 'status', 'Did you mean power_state?'],
   ['UpdateServer', { order_number: '{server}', service_code: 'vps2' }, 'service_code', 'Did you mean vps-2?'],

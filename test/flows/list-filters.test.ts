@@ -51,7 +51,7 @@ describe('A filter of a list', () => {
   it('says which values exist, and what was sent', async () => {
     const { status, body } = await account.rest('GET', '/v1/billing/topups?status=pending,paid');
     expect([status, body.code, body.errors[0].field]).toEqual([400, 'invalid_query', 'status']);
-    expect(body.detail).toContain('cancelled, confirmed');
+    expect(body.detail).toContain('expired, cancelled');
   });
 
   it('shows expired keys once beside active ones', async () => {

@@ -87,6 +87,8 @@ export function Palette({ pages }: { pages: readonly Page[] }) {
   const run = (command: Command | undefined) => {
     close();
     command?.run();
+    // Otherwise the focus is nowhere. A form takes it.
+    if (!document.querySelector('dialog.form')) document.getElementById('main')?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

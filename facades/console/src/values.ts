@@ -13,6 +13,9 @@ import {
 } from './model.ts';
 import { LONG, NUMBERS } from './scalars.ts';
 
+/** Types that take a day. The ends of ranges also take a time, which few people need. */
+const DAYS: ReadonlySet<string> = new Set(['Date', 'RangeStart', 'RangeEnd']);
+
 export type Shape = 'choice' | 'yes or no' | 'number' | 'text' | 'lines' | 'list' | 'json' | 'group' | 'time' | 'day';
 /** The type of the input for a shape, if it is no text. Times are in UTC. */
 export const INPUTS: Partial<Record<Shape, string>> = { time: 'datetime-local', day: 'date' };
@@ -27,7 +30,7 @@ export function shapeOf(type: TypeRef): Shape {
   if (name === 'JSON' || name === 'Labels' || name === 'PeeringDocument') return 'json';
   if (NUMBERS.has(name!)) return 'number';
   if (name === 'DateTime') return 'time';
-  if (name === 'Date') return 'day';
+  if (DAYS.has(name!)) return 'day';
   return LONG.has(name!) ? 'lines' : 'text';
 }
 
@@ -43,8 +46,8 @@ export function readValue({ type }: Argument, text: string): unknown {
     throw new Error('Fill this in.');
   }
   if (shape === 'number') {
-    const number = Number(text.trim());
-    if (!Number.isFinite(number)) throw new Error('Type a number.');
+    const number = Number(text.replace(/[$\s]/g, ''));
+    if (!Number.isFinite(number)) throw new Error('Type a number, such as 4.50.');
     return number;
   }
   if (shape === 'yes or no') return text === 'true';

@@ -48,7 +48,7 @@ describe.runIf(hasChromium)('The palette of the console', () => {
     await page.keyboard.type('ADA@');
     await hit(page, /^ada@lovelace.example\s*account$/).waitFor();
     await page.keyboard.press('Enter');
-    await details(page, body.account.id);
+    await details(page, 'ada@lovelace.example');
     expect(await page.evaluate(() => location.hash)).toBe(`#accounts?search=${body.account.id}&row=${body.account.id}`);
   });
 

@@ -22,6 +22,7 @@ describe.runIf(hasChromium)('An operator', () => {
     await form.getByLabel('api', { exact: true }).check();
     await form.getByLabel('Body').fill('We are looking.');
     await form.getByRole('button', { name: 'Report an incident' }).click();
+    await form.getByRole('button', { name: 'Yes, do it' }).click();
     await page.getByRole('gridcell', { name: 'Power in Zurich' }).click();
     const [incident] = (await anonymous('GET', '/v1/transparency/status')).body.incidents;
     expect(incident).toMatchObject({ name: 'Power in Zurich', components: ['api'] });

@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
+import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { hasRedis, startRedis } from '../../setup/redis.ts';
@@ -235,4 +236,15 @@ describe('The count of an hour', () => {
     onTestFinished(() => redis.disconnect());
     expect(await redis.ttl('freehold:rate:net:one')).toBeGreaterThan(3_600);
   });
+});
+
+it('A full limit makes no count wait, because the alarms of all accounts count one after the other', async () => {
+  const account = { keyPerMinute: 1, keyPerHour: 1, accountPerMinute: 1, accountPerHour: 1 };
+  const quotas = { ...account, publicPerMinute: 3, pagesPerMinute: 3, onionPerMinute: 3, unpaidPerHour: 1 };
+  const limits = new RateLimits({ quotas, secret: Buffer.alloc(32), isPayer: async () => false, onError: () => {} });
+  const startedAt = performance.now();
+  let late = 0;
+  for (let i = 0; i < 150; i++) if ((await limits.takeChange('acct_1', '192.0.2.1', 'refusal')).isLate) late++;
+  expect(late).toBe(49);
+  expect(performance.now() - startedAt).toBeLessThan(900);
 });

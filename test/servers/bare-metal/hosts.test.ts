@@ -57,7 +57,7 @@ describe('A bare-metal host', () => {
     expect(await inventory('b1')).toMatchObject([{ mac: '52:54:00:ab:00:02', boot: 'MEDIUM' }]);
     const changes = await audited('host.updated', 'b1');
     expect(changes.slice(-3)).toEqual(
-      [['bmc'], ['bootNetworkIsolated', 'disks', 'mac'], ['bmc']].map((updated) => ({ updated })),
+      [['bmc'], ['mac', 'disks', 'bootNetworkIsolated'], ['bmc']].map((updated) => ({ updated })),
     );
     expect(JSON.stringify(changes)).not.toContain('other');
   });

@@ -110,6 +110,11 @@ function tell({ action: { label, mutation, tells } }: Form, given: Row): void {
 }
 export const Notice = () => html`<p class="notice" role="status">${notice.value}</p>`;
 
+/** An answer that the service gives only once closes by its button alone. */
+function keepAnswer(event: Event): void {
+  if (answer.value) event.preventDefault();
+}
+
 export function FormDialog() {
   const form = opened.value;
   if (!form) return null;
@@ -117,7 +122,7 @@ export function FormDialog() {
   const { description, type } = rootField(action.mutation);
   return html`<dialog class="form" aria-labelledby="form-title" ref=${(element: HTMLDialogElement | null) => {
     if (element && !element.open) element.showModal();
-  }} onClose=${close}>
+  }} onClose=${close} onCancel=${keepAnswer}>
     <h2 id="form-title">${action.label}${name && html` <code>${name}</code>`}</h2>
     <p class="about">${forConsole(description)}</p>
     ${answer.value ? html`<${Answer} type=${type} link=${action.link?.(answer.value)} />` : html`<${Questions} form=${form} />`}

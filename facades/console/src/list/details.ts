@@ -77,10 +77,11 @@ function Parts({ id, field }: { id: string; field: string }) {
 export function Details({ page, row }: { page: Page; row: Row }) {
   const fitting = (page.rowActions ?? []).filter(({ when }) => !when || when(row));
   const name = nameOf(page, row);
+  const called = String((page.called && row[page.called]) || name);
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
-    <header><h2>${name}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
-    <${Buttons} actions=${fitting} row=${row} name=${name} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
+    <header><h2>${called}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
+    <${Buttons} actions=${fitting} row=${row} name=${called} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
     <dl>${Object.keys(row).map((field) => {
       const link = row[field] === name ? undefined : linkTo(field, row[field]);
       const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;

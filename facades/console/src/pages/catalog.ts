@@ -45,7 +45,10 @@ export const CATALOG: readonly Page[] = [
       { mutation: 'addDedicatedTier', label: 'Add a tier of dedicated servers' },
     ],
     rowActions: [
-      { mutation: 'setPrice', label: 'Set the price', of: seen },
+      {
+        ...{ mutation: 'setPrice', label: 'Set the price', of: seen },
+        first: ({ priceMonthUsd, setupFeeUsd }) => ({ priceMonthUsd, setupFeeUsd }),
+      },
       {
         ...{ mutation: 'repriceServers', label: 'Reprice its servers', of: seen, destroys: true },
         tells: 'servers promised',

@@ -56,7 +56,7 @@ export const CUSTOMERS: readonly Page[] = [
     empty: 'No server yet. Customers order over REST or MCP, and their servers appear here at once.',
   },
   {
-    ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id' },
+    ...{ path: 'accounts', group: 'Customers', title: 'Accounts', list: 'accounts', key: 'id', called: 'email' },
     filters: ['search', 'at'],
     fields: `id kind email totpEnabled createdAt suspendedAt suspendedFor serversOff openCases ownLimits {
       ${LIMITS} }`,
@@ -66,7 +66,7 @@ export const CUSTOMERS: readonly Page[] = [
         notes { createdAt author text } cases { state address at deadline result }
         servers { orderNumber status hostname serviceCode region ipv4 paidUntil }
         payments { seenAt status coin creditedUsd } messages { createdAt from subject readAt }
-        events { createdAt type subject }`,
+        events { createdAt type subject data }`,
     },
     columns: [
       { field: 'email', title: 'Email' },
@@ -83,7 +83,7 @@ export const CUSTOMERS: readonly Page[] = [
       {
         ...{ mutation: 'suspendAccount', label: 'Turn its servers off', destroys: true },
         of: ({ id }) => ({ id, servers: 'OFF' }),
-        when: not('suspendedAt', null),
+        when: (row) => row.suspendedAt !== null && !row.serversOff,
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },

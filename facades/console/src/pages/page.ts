@@ -67,6 +67,8 @@ export interface Page {
   one?: string;
   /** The fields that name a row. No two rows of the list have the same values in all of them. */
   key: string;
+  /** The field by which people know a row, if it has a value. It is unique, as the key. Default: the key. */
+  called?: string;
   actions?: Action[];
   rowActions?: Action[];
   /** The words for an empty list, with the next act. */

@@ -24,6 +24,7 @@ export const PUBLIC: readonly Page[] = [
     actions: [
       {
         ...{ mutation: 'publishIncident', label: 'Report an incident' },
+        asks: () => 'Everybody will read this at once, on the page of the status.',
         suggest: { components: 'serviceStatus { components { id } }' },
       },
     ],
