@@ -226,7 +226,7 @@ describe('A costly receiver', () => {
     onTestFinished(() => void vi.unstubAllEnvs());
     const again = Promise.withResolvers<Error | null>();
     const server = createTlsServer({ ...CONTROLLER, maxVersion: 'TLSv1.2' }, (socket) => {
-      socket.on('error', again.resolve);
+      socket.on('error', again.resolve).on('close', () => again.resolve(new Error('It was closed.')));
       socket.once('data', () => socket.renegotiate({}, again.resolve));
     });
     const answer = get(await listening(server));
