@@ -64,7 +64,7 @@ export function Login({ enter, problem }: { enter: Enter; problem: string }) {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Record<string, string>;
-    void enter(() => send(given));
+    void enter(() => send(given)).then(focusFirst);
   };
   return html`<main class="login">
     <form onSubmit=${onSubmit} key=${way.value}>
@@ -89,7 +89,11 @@ function choose(one: Way, enter: Enter): void {
   invitation.value = undefined;
   accepted.value = undefined;
   // The words about another way go.
-  void enter(async () => {});
+  void enter(async () => {}).then(focusFirst);
+}
+/** The button that had the focus is gone. */
+function focusFirst(): void {
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('.login input')?.focus());
 }
 
 const PASSWORD = (autocomplete: string) => html`<label for="password">Password</label>

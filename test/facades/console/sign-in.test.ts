@@ -76,6 +76,19 @@ describe.runIf(hasChromium)('A person', () => {
     await page.getByText('Ana Lee · owner').waitFor();
   });
 
+  it('types into the first field of each way at once', async () => {
+    const page = await visit();
+    for (const [way, field] of [
+      ['Use a token', 'Your operator token'],
+      ['Accept an invitation', 'Code of the invitation'],
+      ['Sign in', 'Name'],
+    ] as const) {
+      await page.getByRole('button', { name: way, exact: true }).click();
+      const isFocused = () => page.getByLabel(field).evaluate((element) => element === document.activeElement);
+      await expect.poll(isFocused).toBe(true);
+    }
+  });
+
   it('is signed out after half an hour without a key or a pointer', async () => {
     const INVITE = 'mutation { inviteOperator(input: { name: "Bo", role: READ_ONLY }) { code } }';
     const { code } = (await operator(INVITE)).data.inviteOperator;
