@@ -138,7 +138,7 @@ builder.queryFields((t) => ({
   accounts: t.field({
     type: [AccountType],
     scope: 'operator',
-    description: 'The accounts that fit a search, exactly first, then newest first, at most 50.',
+    description: 'The accounts that fit a search, at most 50: exact hits first, and newer ones before older ones.',
     args: {
       search: t.arg({
         type: 'Line',

@@ -74,6 +74,9 @@ describe('The operator', () => {
   it('sends a message to the customers of a bastion, and to no others', async () => {
     const [here, there] = [await withServer('ams'), await withServer('zrh')];
     const stranger = await newAccount();
+    const COUNT = '{ ams: messageRecipients(region: "ams") kef: messageRecipients(region: "kef") }';
+    const counted = (await operator(COUNT)).data;
+    expect([counted.ams > 0, counted.kef]).toEqual([true, 0]);
     await send({ region: 'ams' });
     await eventually(async () => (await inbox(here.account)).length);
     expect([await inbox(there.account), await inbox(stranger)]).toEqual([[], []]);

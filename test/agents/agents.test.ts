@@ -58,8 +58,11 @@ describe('The directory of agents', () => {
     expect((await graphql(SHOW, { id })).errors[0].extensions.code).toBe('insufficient_scope');
     for (let i = 0; i < 2; i++) expect((await operator(HIDE, { id })).data.hideAgent).toEqual({ status: 'HIDDEN' });
     expect(await slugs('?q=hidden-one')).toEqual([]);
+    const hidden = async () => (await operator('{ hiddenAgents { data { slug } } }')).data.hiddenAgents.data;
+    expect(await hidden()).toEqual([{ slug: 'hidden-one' }]);
     for (const listed of [true, false]) expect((await publish({ listed })).status).toBe('hidden');
     expect((await operator(SHOW, { id })).data.showAgent).toEqual({ status: 'LISTED' });
+    expect(await hidden()).toEqual([]);
     expect(await slugs('?q=hidden-one&limit=9')).toEqual(['hidden-one']);
     const { body } = await rest('GET', '/v1/account/audit-log?action=agent.updated');
     const acts = body.data.filter(({ actor }: { actor: { type: string } }) => actor.type === 'operator');

@@ -241,6 +241,13 @@ describe('The status', () => {
       input: { status: 'RESOLVED', body: 'Power is back.' },
     });
     expect(resolved.data.updateIncident.updates).toHaveLength(2);
+    const LISTED = `query ($open: Boolean, $cursor: Cursor) {
+      incidents(open: $open, cursor: $cursor, limit: 1) { data { name } nextCursor } }`;
+    const listed = async (given: object) => (await operator(LISTED, given)).data.incidents;
+    expect((await listed({ open: true })).data).toEqual([]);
+    const first = await listed({ open: false });
+    expect(first.data).toEqual([{ name: 'Power' }]);
+    expect((await listed({ open: false, cursor: first.nextCursor })).data).toHaveLength(1);
     expect(await status()).toMatchObject({ indicator: 'none', incidents: [] });
     expect(
       (await operator(UPDATE, { id: 'inc_nothing', input: { status: 'RESOLVED', body: 'x' } })).errors[0].extensions

@@ -87,8 +87,10 @@ export function Palette({ pages }: { pages: readonly Page[] }) {
   const run = (command: Command | undefined) => {
     close();
     command?.run();
-    // Otherwise the focus is nowhere. A form takes it.
-    if (!document.querySelector('dialog.form')) document.getElementById('main')?.focus();
+    // The dialog is gone by then, and the focus would be nowhere. A form has taken it.
+    requestAnimationFrame(() => {
+      if (document.activeElement === document.body) document.getElementById('main')?.focus();
+    });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

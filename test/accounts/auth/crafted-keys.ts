@@ -50,7 +50,7 @@ export async function forgedKey(type: 'curve25519' | 'curve448', signatures: num
 
 /** A key that binds a subkey whose number encrypts nothing: the point zero of Curve25519. */
 export async function uselessKey(): Promise<string> {
-  const { privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name: 'nobody' }], format: 'object' });
+  const { privateKey } = await generateKey({ type: 'curve25519', userIDs: [{ name: 'useless' }], format: 'object' });
   const key = privateKey.toPublic();
   const part = key.subkeys[0]!;
   // The types of the library lack these members.

@@ -161,6 +161,19 @@ describe.runIf(hasChromium)('A form of the console', () => {
     expect(await db.query('select from message')).toEqual([]);
   });
 
+  it('counts the recipients also where it began with one account', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await page.getByRole('button', { name: 'Write a message' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Subject').fill('Maintenance');
+    await form.getByLabel('Body').fill('Tonight.');
+    await form.getByLabel('Account ID').fill('');
+    await form.getByLabel(/^All/).selectOption('yes');
+    await form.getByRole('button', { name: 'Write a message' }).click();
+    await form.getByText(/^This writes to \d+ accounts\.$/).waitFor();
+  });
+
   it('shows the words against a value at its field', async () => {
     const page = await openPage(operatorToken, 'cases');
     await page.getByRole('button', { name: 'Open a case' }).click();
@@ -190,6 +203,8 @@ describe.runIf(hasChromium)('A form of the console', () => {
     await page.getByLabel('Role').selectOption('SUPPORT');
     await page.getByRole('dialog').getByRole('button', { name: 'Add a tool' }).click();
     await page.getByText(/^svc_op_/).waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.getByText(/^svc_op_/).count()).toBe(1);
     await operator(`mutation { endOperator(id: "${leaver.id}") { state } }`);
     await visitPath(page, 'audit');
     await page.getByLabel('Name').waitFor();

@@ -93,6 +93,20 @@ it.each(
   expect(asks || !/^set/.test(mutation)).toBe(true);
 });
 
+it.each(
+  PAGES.flatMap(({ path, actions = [], rowActions = [] }) =>
+    [...actions, ...rowActions].flatMap(({ mutation, shows, tells }) => {
+      const selection = shows ?? tells;
+      return selection ? [[mutation, path, selection] as const] : [];
+    }),
+  ),
+)('The answer to %s on the page %s has the fields that it shows', (mutation, _, selection) => {
+  const type = getNamedType(mutations[mutation]!.type);
+  const document = parse(`fragment Shown on ${type} { ${selection} }`);
+  const faults = validate(schema, document).filter(({ message }) => !message.includes('is never used'));
+  expect(faults).toEqual([]);
+});
+
 function unknownArguments({ mutation, of, first }: Action): string[] {
   const field = mutations[mutation] as GraphQLField<unknown, unknown> | undefined;
   if (!field) return [`There is no mutation ${mutation}.`];

@@ -49,6 +49,7 @@ describe.runIf(hasChromium)('The palette of the console', () => {
     await hit(page, /^ada@lovelace.example\s*account$/).waitFor();
     await page.keyboard.press('Enter');
     await details(page, 'ada@lovelace.example');
+    expect(await page.evaluate(() => document.activeElement!.id)).toBe('main');
     expect(await page.evaluate(() => location.hash)).toBe(`#accounts?search=${body.account.id}&row=${body.account.id}`);
   });
 

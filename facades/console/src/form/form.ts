@@ -67,13 +67,13 @@ const argumentOf = (field: string): string =>
 
 /** Sends the form, or asks the person about its outcome first. */
 async function submit(form: Form, element: HTMLFormElement): Promise<void> {
-  const { action, name, row = {}, done } = form;
+  const { action, name, called = name, row = {}, done } = form;
   const data = new FormData(element);
   // The person may have closed the form meanwhile, and opened another one.
   const isOpen = () => opened.value === form;
   isSending.value = true;
   try {
-    if (action.destroys && name && data.get('confirmation') !== name) throw new Error(`Type ${name} to confirm.`);
+    if (action.destroys && called && data.get('confirmation') !== called) throw new Error(`Type ${called} to confirm.`);
     const values = readForm(form, data);
     const before = edits;
     const asks = question.value ? '' : await action.asks?.(values, row, graphql);
@@ -118,12 +118,12 @@ function keepAnswer(event: Event): void {
 export function FormDialog() {
   const form = opened.value;
   if (!form) return null;
-  const { action, name } = form;
+  const { action, name, called = name } = form;
   const { description, type } = rootField(action.mutation);
   return html`<dialog class="form" aria-labelledby="form-title" ref=${(element: HTMLDialogElement | null) => {
     if (element && !element.open) element.showModal();
   }} onClose=${close} onCancel=${keepAnswer}>
-    <h2 id="form-title">${action.label}${name && html` <code>${name}</code>`}</h2>
+    <h2 id="form-title">${action.label}${called && html` <code>${called}</code>`}</h2>
     <p class="about">${forConsole(description)}</p>
     ${answer.value ? html`<${Answer} type=${type} link=${action.link?.(answer.value)} />` : html`<${Questions} form=${form} />`}
   </dialog>`;
@@ -132,7 +132,7 @@ export function FormDialog() {
 /** Optional fields beyond this many wait behind a line, if the form has fields that it needs. */
 const OPTIONAL_MAX = 8;
 function Questions({ form }: { form: Form }) {
-  const { action, name, asked } = form;
+  const { action, name, called = name, asked } = form;
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     void submit(form, event.target as HTMLFormElement);
@@ -159,8 +159,8 @@ function Questions({ form }: { form: Form }) {
     }
     ${
       action.destroys &&
-      name &&
-      html`<label>Type <code>${name}</code> to confirm
+      called &&
+      html`<label>Type <code>${called}</code> to confirm
       <input name="confirmation" autocomplete="off" required /></label>`
     }
     ${problem.value.words && html`<p class="problem" role="alert">${problem.value.words}</p>`}

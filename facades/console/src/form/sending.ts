@@ -8,8 +8,10 @@ import { readValue, shapeOf } from '../values.ts';
 export interface Opened {
   action: Action;
   row?: Row | undefined;
-  /** The name of the row, which a person types before something is destroyed. */
+  /** The name of the row. */
   name?: string | undefined;
+  /** The words by which people know the row. A person types them before something is destroyed. Default: its name. */
+  called?: string | undefined;
   done: () => unknown;
 }
 /** A form that stands open. A render changes nothing of it. */

@@ -81,7 +81,7 @@ export function Details({ page, row }: { page: Page; row: Row }) {
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
     <header><h2>${called}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
-    <${Buttons} actions=${fitting} row=${row} name=${called} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
+    <${Buttons} actions=${fitting} row=${row} name=${name} called=${called} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
     <dl>${Object.keys(row).map((field) => {
       const link = row[field] === name ? undefined : linkTo(field, row[field]);
       const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;
@@ -95,15 +95,16 @@ interface ButtonsProps {
   actions: Action[];
   row?: Row;
   name?: string;
+  called?: string;
   done: () => unknown;
   children?: ComponentChildren;
 }
-export function Buttons({ actions, row, name, done, children }: ButtonsProps) {
+export function Buttons({ actions, row, name, called, done, children }: ButtonsProps) {
   const allowed = actions.filter(({ mutation }) => may(mutation));
   return html`<div class="buttons">${allowed.map(
     (
       action,
-    ) => html`<button class=${action.destroys ? 'danger' : ''} onClick=${() => openForm({ action, row, name, done })}>
+    ) => html`<button class=${action.destroys ? 'danger' : ''} onClick=${() => openForm({ action, row, name, called, done })}>
       ${action.label}
     </button>`,
   )}${children}</div>`;

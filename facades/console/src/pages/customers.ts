@@ -86,7 +86,10 @@ export const CUSTOMERS: readonly Page[] = [
         when: (row) => row.suspendedAt !== null && !row.serversOff,
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
-      { mutation: 'sendMessage', label: 'Write a message', of: ({ id }) => ({ input: { accountId: id } }) },
+      {
+        ...{ mutation: 'sendMessage', label: 'Write a message', asks: recipients },
+        of: ({ id }) => ({ input: { accountId: id } }),
+      },
       {
         mutation: 'setAccountLimits',
         label: 'Set its limits',
@@ -160,7 +163,7 @@ export const CUSTOMERS: readonly Page[] = [
     actions: [{ mutation: 'sendMessage', label: 'Write a message', asks: recipients }],
     rowActions: [
       {
-        ...{ mutation: 'sendMessage', label: 'Answer' },
+        ...{ mutation: 'sendMessage', label: 'Answer', asks: recipients },
         of: ({ accountId, subject }) => ({ input: { accountId, subject } }),
       },
       {

@@ -9,8 +9,8 @@ const isLost = ({ status, missingSince }: Row): boolean =>
   status === 'UNMATCHED' || status === 'REVERSED' || missingSince !== null;
 
 /** A payout before it leaves the hands of the operator. */
-export const payoutInWords = ({ amountUsd, coin, address, accountId }: Row): string =>
-  `This takes ${usd(Number(amountUsd))} from ${accountId}, and sends it as ${coin} to ${address}.`;
+export const payoutInWords = ({ amountUsd, coin, address, accountId }: Row, { email }: Row): string =>
+  `This takes ${usd(Number(amountUsd))} from ${email ?? accountId}, and sends it as ${coin} to ${address}.`;
 
 const series = (title: string, field: string) => ({ title, value: (row: Row) => Number(row[field]) });
 /** The amount of a row if it is of one of the kinds. */

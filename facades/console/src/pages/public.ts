@@ -1,12 +1,13 @@
 /** The pages about publications: incidents, the warrant canary and the peering. */
 import type { Row } from '../api.ts';
+import { valuesOf } from '../model.ts';
 import { not, type Page } from './page.ts';
 
-/** The codes of a canary. Their order is that of the schema. */
-const CODES = ['CEASE', 'DURESS', 'GAG', 'RAID', 'SEIZE', 'SUBP', 'TRAP', 'WAR', 'XCRED', 'XOPERS'];
 /** A canary with a missing code is an alarm that everybody sees. */
 function alarm({ codes }: Row): string {
-  const missing = CODES.filter((code) => !(codes as string[]).includes(code));
+  const missing = valuesOf({ kind: 'ENUM', name: 'CanaryCode', ofType: null })!.filter(
+    (code) => !(codes as string[]).includes(code),
+  );
   return missing.length ? `Everybody will read that these events have happened: ${missing.join(', ')}.` : '';
 }
 
