@@ -76,7 +76,7 @@ async function keysOf({ url }: Agent, outbound: Outbound, aborted: AbortSignal):
   } as const;
   const answer = await call(request, outbound);
   if (typeof answer === 'string' || answer.status !== 200 || !answer.complete) return undefined;
-  return namedKeys(answer.body.toString('utf8'));
+  return namedKeys(Buffer.from(answer.body).toString('utf8'));
 }
 
 /** Writes the verification. An entry that changed meanwhile keeps its own, and its task runs again. */

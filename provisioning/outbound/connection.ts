@@ -1,12 +1,12 @@
 /**
- * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. Otherwise a receiver could keep this
- * process busy. Ways are interim answers, records of TLS without end, and certificates that OpenSSL checks for seconds.
+ * A connection to a customer's URL. It counts each byte of the receiver, also those of TLS. Otherwise a receiver could keep the
+ * thread of all outbound calls busy. Ways are interim answers, records of TLS without end, and certificates that OpenSSL
+ * checks for seconds.
  */
-import { constants } from 'node:crypto';
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { DEFAULT_CIPHERS, connect as secure } from 'node:tls';
-import { type AddressRules, hostOf } from './public-address.ts';
+import { hostOf } from './public-address.ts';
 
 /** The bytes of a receiver until its certificate is checked. Usual chains of certificates have two to six kilobytes. */
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
@@ -18,32 +18,19 @@ const RECORDS_MAX = 100;
 const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
 
 /**
- * Connects to the first address that the lookup finds. A second address would tell customers whether the port of the first one
- * is closed or silent.
+ * Connects to an address for a URL.
  * @param bodyBytesMax how many bytes of an answer the caller reads
  */
-export function connectTo(url: URL, lookup: LookupFunction, bodyBytesMax: number, rules: AddressRules): Duplex {
-  const [host, isSecure] = [hostOf(url), url.protocol === 'https:'];
-  const port = Number(url.port || (isSecure ? 443 : 80));
-  const raw = connect({ host, port, lookup, autoSelectFamily: false });
-  // The rules hold for the connected address, too, before it gets a byte.
-  raw.once('connect', () => {
-    try {
-      rules.checkAddresses(url, [raw.remoteAddress ?? '']);
-    } catch (error) {
-      raw.destroy(error as Error);
-    }
-  });
-  const counted = new CountedConnection(raw);
+export function connectTo(url: URL, address: string, bodyBytesMax: number): Duplex {
+  const isSecure = url.protocol === 'https:';
+  const counted = new CountedConnection(connect(Number(url.port || (isSecure ? 443 : 80)), address));
   counted.bytesMax = isSecure ? HANDSHAKE_BYTES_MAX : bodyBytesMax + OVERHEAD_BYTES_MAX;
   if (!isSecure) return counted;
   counted.records = new Records();
-  const name = host.replace(/\.$/, '');
+  const host = hostOf(url);
   const socket = secure({
-    ...{ socket: counted, host: name, servername: isIP(name) ? '' : name },
+    ...{ socket: counted, host, servername: isIP(host) ? '' : host },
     ...{ ALPNProtocols: ['http/1.1'], ciphers: CIPHERS, minVersion: 'TLSv1.2' },
-    // A second handshake could have certificates that take OpenSSL a second.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   });
   return socket.once('secureConnect', () => {
     counted.bytesMax = bodyBytesMax + OVERHEAD_BYTES_MAX;
