@@ -7,6 +7,7 @@ import { statement } from './database/statement.ts';
 import { columnsOf, entity, nullable, type RowOf } from './database/table.ts';
 import { OPERATOR_ACCOUNT } from './history/audit.ts';
 import type { Lifecycle } from './history/lifecycle.ts';
+import { PAYMENT_STATUSES } from './payments/payment.ts';
 
 const TRANSITIONS = {
   /** It moved at once, and counts for a day in the sum of its operator. */
@@ -21,20 +22,24 @@ const TRANSITIONS = {
 export type ProposalState = keyof typeof TRANSITIONS;
 /** The states of a sum above the limit. */
 export const PROPOSAL_STATES = ['OPEN', 'APPROVED', 'REFUSED', 'EXPIRED'] as const;
-export const PROPOSAL_KINDS = ['ADJUSTMENT', 'PAYOUT', 'RETURN'] as const;
+export const PROPOSAL_KINDS = ['ADJUSTMENT', 'PAYOUT', 'RETURN', 'WRITE_OFF'] as const;
 
 export const Proposal = entity('proposal', {
   id: column.key(),
   state: column.oneOf(...(Object.keys(TRANSITIONS) as ProposalState[])),
   kind: column.oneOf(...PROPOSAL_KINDS),
-  /** The operator's own name for it. The adjustment or the payout has the same. */
+  /** The operator's own name for it. The adjustment or the payout has the same. A decision about a payment has its own id. */
   key: column.text(),
   accountId: column.text(),
   /** Negative: taken from the account. */
   amountMicros: column.bigint(),
   reason: column.text(),
-  /** The payment that a return sends back. */
+  /** The payment that a return sends back, or that the operator writes off. */
   paymentId: nullable(column.text()),
+  /** The state of the payment that the operator saw. */
+  paymentStatus: nullable(column.oneOf(...PAYMENT_STATUSES)),
+  /** The transaction by which the operator has sent the coins of a return. Null: a payout sends them. */
+  returnTxId: nullable(column.text()),
   /** The coin and the address of a payout or a return. */
   coin: nullable(column.text()),
   address: nullable(column.text()),

@@ -5,15 +5,17 @@ import { ApiError, refuse } from '../../entities/errors.ts';
 import { newId } from '../../entities/ids.ts';
 import { usdFromMicros } from '../../entities/money.ts';
 import { adjustmentKey, lockOperator, Transfer } from '../../entities/payments/ledger.ts';
+import { Payment } from '../../entities/payments/payment.ts';
 import { Payout } from '../../entities/payments/payout.ts';
 import { Proposal, SUM_PASSED } from '../../entities/proposal.ts';
 import { requireOpen } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { recordByOperator } from '../record.ts';
 
-/** A sum that an operator wants to move. */
-export type Sum = Pick<Proposal, 'kind' | 'key' | 'accountId' | 'amountMicros' | 'reason'> &
-  Partial<Pick<Proposal, 'paymentId' | 'coin' | 'address' | 'signature' | 'source'>>;
+/** A sum that an operator wants to move. Without a key, it is a decision about a payment: one proposal for each waits. */
+export type Sum = Pick<Proposal, 'kind' | 'accountId' | 'amountMicros' | 'reason'> &
+  Partial<Pick<Proposal, 'key' | 'paymentId' | 'paymentStatus' | 'returnTxId' | 'coin' | 'address'>> &
+  Partial<Pick<Proposal, 'signature' | 'source'>>;
 
 /** A proposal waits for so many hours. */
 const PROPOSAL_HOURS = 72;
@@ -39,7 +41,12 @@ export async function withinLimit<T>(context: Context, sum: Sum, work: (tx: Tran
 
 /** Counts the sum. @returns the proposal that waits; undefined: the sum may move */
 async function countedIn(tx: Transaction, context: Context, sum: Sum, limit: bigint): Promise<Proposal | undefined> {
-  const known = await find(tx, Proposal, { kind: sum.kind, key: sum.key });
+  const { kind, key, paymentId } = sum;
+  const known = await find(
+    tx,
+    Proposal,
+    key === undefined ? { kind, paymentId: paymentId!, state: 'OPEN' } : { kind, key },
+  );
   if (known) return knownIn(known, sum);
   if (await hasMoved(tx, sum)) return undefined;
   const { credentialId: proposerId, name } = context.viewer!;
@@ -48,23 +55,31 @@ async function countedIn(tx: Transaction, context: Context, sum: Sum, limit: big
   const fits = passedMicros + magnitude <= limit;
   const id = newId('prop');
   await insert(tx, Proposal, {
-    ...{ ...sum, id, state: fits ? 'WITHIN_LIMIT' : 'OPEN', proposerId, proposerName: name ?? proposerId },
+    ...{ key: id, ...sum, id, state: fits ? 'WITHIN_LIMIT' : 'OPEN', proposerId, proposerName: name ?? proposerId },
     expiresAt: new Date(Date.now() + PROPOSAL_HOURS * 3_600_000),
   });
   if (fits) return undefined;
-  await recordProposal(tx, context, { ...sum, id }, 'OPEN');
+  await recordProposal(tx, context, { key: id, ...sum, id }, 'OPEN');
   return (await find(tx, Proposal, { id }))!;
 }
 
-/** Whether the sum moved before the company set a limit. The work then answers as it did. */
-const hasMoved = (tx: Transaction, { kind, key }: Sum): Promise<boolean> =>
-  kind === 'ADJUSTMENT' ? exists(tx, Transfer, { externalKey: adjustmentKey(key) }) : exists(tx, Payout, { key });
+/** Whether the sum moved already: before the company set a limit, or by an earlier decision. The work then answers as it did. */
+function hasMoved(tx: Transaction, { kind, key, paymentId, returnTxId }: Sum): Promise<boolean> {
+  if (key === undefined)
+    return exists(tx, Payment, {
+      id: paymentId!,
+      ...(kind === 'WRITE_OFF' ? { status: 'WRITTEN_OFF' } : { status: 'RETURNED', returnTxId: returnTxId! }),
+    });
+  return kind === 'ADJUSTMENT'
+    ? exists(tx, Transfer, { externalKey: adjustmentKey(key) })
+    : exists(tx, Payout, { key });
+}
 
 function knownIn(known: Proposal, sum: Sum): Proposal | undefined {
-  const isSame = (['accountId', 'amountMicros', 'paymentId', 'coin', 'address'] as const).every(
+  const isSame = (['accountId', 'amountMicros', 'paymentId', 'returnTxId', 'coin', 'address'] as const).every(
     (name) => known[name] === (sum[name] ?? null),
   );
-  if (!isSame) throw new ApiError('idempotency_key_reused');
+  if (!isSame && sum.key !== undefined) throw new ApiError('idempotency_key_reused');
   if (known.state === 'OPEN') return known;
   if (known.state === 'REFUSED' || known.state === 'EXPIRED')
     throw refuse(

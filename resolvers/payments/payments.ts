@@ -5,15 +5,15 @@ import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
 import type { EventType } from '../../entities/history/event.ts';
 import { isId } from '../../entities/ids.ts';
-import { FIND_TIP } from '../../entities/payments/chain.ts';
 import { isPosted, lockAccount, lockOperator } from '../../entities/payments/ledger.ts';
 import { FIND_TRANSACTION, isInBalance, Payment, type PaymentStatus } from '../../entities/payments/payment.ts';
-import { READ_PAYMENT } from '../../entities/payments/x402-authorization.ts';
 import { assignPayment, returnPayment, settleTopUps, writeOffPayment } from '../../provisioning/index.ts';
 import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
+import { isGoneByX402, requireOnChain } from './on-chain.ts';
+import { type Sum, withinLimit } from './operator-limit.ts';
 
 export { PAYMENT_STATUSES } from '../../entities/payments/payment.ts';
 
@@ -48,13 +48,14 @@ export async function assign(
   if (to == null && present.mode === 'X402')
     throw refuse('accountId', 'required', 'Name the accountId. The account that sent an authorization may not own it.');
   const accountId = to ?? present.accountId;
-  const assigned = await decide(context, id, 'assigned', { accountId, reason }, async (tx, payment) => {
+  const { work } = await prepared(context, present, 'assigned', { accountId, reason }, async (tx, payment) => {
     if (isInBalance(payment) && payment.accountId === accountId && (await isPosted(tx, `assign:${id}`))) return false;
     requireState(payment, 'assigned', status, 'UNMATCHED');
     await assignPayment(tx, payment, accountId);
     await context.provisioning.servers.retrySuspended(tx, accountId);
     return true;
   });
+  const assigned = await context.db.transaction(work);
   // Afterwards, because the settlement locks all payments of the top-up. Repeating the mutation settles it, too.
   const { orderNumber } = assigned;
   const exchangeRates = await context.provisioning.payments.exchangeRates(context.db);
@@ -67,7 +68,7 @@ export async function assign(
  * that the operator calls FINAL. The spent part is a loss. Repeating it changes nothing. If the chain mines a removed payment
  * again, the worker credits it, or puts it into suspense again.
  * @param status the state that the operator saw
- * @throws ApiError not_found, unavailable without the chain of x402. Or validation_failed if the payment is in another state, or not
+ * @throws ApiError not_found, unavailable without the chain of x402, approval_needed above the limit of an operator. Or validation_failed if the payment is in another state, or not
  * final by x402
  */
 export async function writeOff(
@@ -76,17 +77,40 @@ export async function writeOff(
   reason: string,
   status?: Decision['status'],
 ): Promise<Payment> {
+  const { payment, work } = await preparedWriteOff(context, id, reason, status);
+  return withinLimit(context, sumOf('WRITE_OFF', payment, { reason, paymentStatus: status ?? null }), work);
+}
+
+/** Checks a write-off, also with the chain of x402. @throws ApiError as `writeOff` does */
+export async function preparedWriteOff(
+  context: Context,
+  id: string,
+  reason: string,
+  status?: Decision['status'],
+): Promise<Decided> {
   const present = await findPayment(context, id);
-  const isGone = await isGoneByX402(context, present, status);
-  return decide(context, id, 'written_off', { reason }, async (tx, payment) => {
+  const isDue = (payment: Payment) => {
     if (payment.status === 'WRITTEN_OFF') return false;
     // The chain was asked about the state before.
     if (payment.status !== present.status) throw changed(payment.status);
     requireState(payment, 'written off', status, 'REVERSED', 'UNMATCHED', ...balanceStates(payment, status));
+    return true;
+  };
+  isDue(present);
+  const isGone = await isGoneByX402(context, present, status);
+  return prepared(context, present, 'written_off', { reason }, async (tx, payment) => {
+    if (!isDue(payment)) return false;
     await writeOffPayment(tx, payment, isGone);
     return true;
   });
 }
+
+/** The sum of a decision about a payment, for the limit of the operator. */
+const sumOf = (
+  kind: 'WRITE_OFF' | 'RETURN',
+  { id, accountId, creditedMicros }: Payment,
+  given: Pick<Sum, 'reason' | 'paymentStatus' | 'returnTxId'>,
+): Sum => ({ kind, accountId, paymentId: id, amountMicros: -creditedMicros, ...given });
 
 /** The states in the balance that the operator may write off. A node may have lied about a final one, so the operator names its state. */
 const balanceStates = ({ missingSince }: Payment, seen: Decision['status']): PaymentStatus[] => [
@@ -94,44 +118,34 @@ const balanceStates = ({ missingSince }: Payment, seen: Decision['status']): Pay
   ...(missingSince === null && seen !== 'FINAL' ? [] : (['FINAL'] as const)),
 ];
 
-/** Whether the chain has removed a payment by x402 for good. No task watches it, so it must not change any more. */
-async function isGoneByX402(
-  { db, provisioning }: Context,
-  { id, mode, status }: Payment,
-  seen: Decision['status'],
-): Promise<boolean> {
-  const isFinal = status === 'FINAL' && seen === 'FINAL';
-  if (mode !== 'X402' || (status !== 'UNMATCHED' && !isFinal)) return false;
-  const signed = (await READ_PAYMENT.first(db, [id]))!;
-  const { x402 } = provisioning.payments;
-  // Without its chain the operator alone can tell.
-  if (!x402?.isOurs(signed)) return false;
-  const settlement = await x402.observe(signed).catch(silent);
-  if (settlement.state === 'dead') return true;
-  if (settlement.state === 'settled' && (await x402.isFinal(settlement.txId).catch(silent))) {
-    if (isFinal) throw refuse('id', 'wrong_state', 'The chain has the payment.');
-    return false;
-  }
-  throw refuse('id', 'not_final', 'The chain can still remove the payment. Write it off when its block is final.');
-}
-
 /**
  * Keeps that the operator sent an unmatched payment back. Repeating it changes nothing.
  * @param sent the transaction that sent the coins
  * @throws ApiError not_found, validation_failed if the payment is in another state, removed or not final, unavailable without the
  * chain
  */
-export const giveBack = (
-  context: Context,
-  id: string,
-  { status, ...sent }: Decision & { returnTxId: string },
-): Promise<Payment> =>
-  decide(context, id, 'returned', sent, async (tx, payment) => {
+export async function giveBack(context: Context, id: string, { status, ...sent }: Sent): Promise<Payment> {
+  const { payment, work } = await preparedGiveBack(context, id, { status, ...sent });
+  return withinLimit(context, sumOf('RETURN', payment, { ...sent, paymentStatus: status ?? null }), work);
+}
+
+type Sent = Decision & { returnTxId: string };
+
+/** Checks a return that the operator has sent. @throws ApiError as `giveBack` does */
+export async function preparedGiveBack(context: Context, id: string, { status, ...sent }: Sent): Promise<Decided> {
+  const isDue = (payment: Payment) => {
     if (payment.status === 'RETURNED' && payment.returnTxId === sent.returnTxId) return false;
     requireState(payment, 'returned', status, 'UNMATCHED');
+    return true;
+  };
+  const present = await findPayment(context, id);
+  isDue(present);
+  return prepared(context, present, 'returned', sent, async (tx, payment) => {
+    if (!isDue(payment)) return false;
     await returnPayment(tx, payment, sent.returnTxId);
     return true;
   });
+}
 
 /**
  * Reads a transaction from its chain, and writes its payments to addresses of top-ups. The worker settles them as any other.
@@ -156,10 +170,6 @@ export async function creditTransaction(
   return payments;
 }
 
-const silent = () => {
-  throw new ApiError('unavailable', 'The chain does not answer at the moment.', { retryAfter: 5 });
-};
-
 /** @throws ApiError validation_failed in another state than the operator saw, or in one that does not allow the decision */
 function requireState(
   { status }: Payment,
@@ -179,19 +189,27 @@ function requireState(
 const changed = (status: PaymentStatus): ApiError =>
   refuse('id', 'wrong_state', `The payment is ${status} meanwhile. Look at it again.`);
 
-/** Decides about a locked payment, and records the decision. @param work returns whether it has changed anything */
-async function decide(
+/** A checked decision about a payment, and the work that carries it out. */
+interface Decided {
+  payment: Payment;
+  work: (tx: Transaction) => Promise<Payment>;
+}
+
+/**
+ * Checks the chain, and returns the work that decides about the locked payment and records it.
+ * @param act returns whether it has changed anything
+ */
+async function prepared(
   context: Context,
-  id: string,
+  present: Payment,
   decision: 'assigned' | 'written_off' | 'returned',
   data: { accountId?: string; returnTxId?: string; reason: string },
-  work: (tx: Transaction, payment: Payment) => Promise<boolean>,
-): Promise<Payment> {
-  const present = await findPayment(context, id);
-  const { accountId, orderNumber, status } = present;
+  act: (tx: Transaction, payment: Payment) => Promise<boolean>,
+): Promise<Decided> {
+  const { id, accountId, orderNumber, status } = present;
   if (decision !== 'written_off' && status === 'UNMATCHED')
     await requireOnChain(context, present, decision === 'returned');
-  return context.db.transaction(async (tx) => {
+  const work = async (tx: Transaction) => {
     const accountIds = [...new Set([accountId, data.accountId ?? accountId])];
     // Also the operator, so that a sweep does not take the coins of a returned payment meanwhile.
     await (decision === 'returned' ? lockOperator(tx, ...accountIds) : lockAccount(tx, ...accountIds));
@@ -199,51 +217,14 @@ async function decide(
     const payment = (await lock(tx, Payment, { id }))!;
     // Another operator has just assigned it. Its new account comes before it in the order of locks.
     if (!accountIds.includes(payment.accountId)) throw changed(payment.status);
-    if (await work(tx, payment))
+    if (await act(tx, payment))
       await recordByOperator(tx, context, id, { type, data: { accountId, orderNumber, ...data } });
     return (await find(tx, Payment, { id }))!;
-  });
+  };
+  return { payment: present, work };
 }
 
 /** @throws ApiError not_found */
 async function findPayment({ db }: Context, id: string): Promise<Payment> {
   return found(isId('pay', id) && (await find(db, Payment, { id })));
-}
-
-/**
- * @param mustBeFinal whether the chain must not be able to remove it any more, because its coins go back
- * @throws ApiError validation_failed if the chain has removed the payment, or can; or if it lacks confirmations. unavailable if
- * the chain does not tell
- */
-export async function requireOnChain(
-  { db, provisioning }: Context,
-  { id, network, height, ...payment }: Payment,
-  mustBeFinal: boolean,
-): Promise<void> {
-  const removed = refuse('id', 'wrong_state', 'The chain has removed the payment.');
-  if (height !== null) {
-    if (payment.blockHash === null) throw removed;
-    // Without blocks the operator has begun the chain anew, and nothing counts confirmations.
-    const tip = await FIND_TIP.first(db, [network]);
-    const confirmations = tip && tip.height - height + 1;
-    const coin = provisioning.payments.coins().find(({ code }) => code === payment.coin);
-    if (coin && confirmations !== undefined && confirmations < coin.confirmationsRequired)
-      throw refuse(
-        'id',
-        'not_final',
-        `The payment has ${confirmations} of ${coin.confirmationsRequired} confirmations.`,
-      );
-  }
-  const signed = await READ_PAYMENT.first(db, [id]);
-  let isFinal = payment.finalAt !== null;
-  if (signed) {
-    const { x402 } = provisioning.payments;
-    if (!x402?.isOurs(signed))
-      throw new ApiError('unavailable', `The operator has configured no node of ${network}.`, { retryAfter: 5 });
-    const settlement = await x402.observe(signed).catch(silent);
-    if (settlement.state !== 'settled') throw removed;
-    if (mustBeFinal) isFinal = await x402.isFinal(settlement.txId).catch(silent);
-  }
-  if (mustBeFinal && !isFinal)
-    throw refuse('id', 'not_final', 'The chain can still remove the payment. Send it back when its block is final.');
 }

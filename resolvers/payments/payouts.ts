@@ -25,7 +25,7 @@ import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 import { findCoin } from './coins.ts';
 import { withinLimit } from './operator-limit.ts';
-import { requireOnChain } from './payments.ts';
+import { requireOnChain } from './on-chain.ts';
 
 export { PAYOUT_STATUSES } from '../../entities/payments/payout.ts';
 

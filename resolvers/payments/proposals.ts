@@ -20,6 +20,7 @@ import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { adjust } from './adjustments.ts';
 import { recordProposal } from './operator-limit.ts';
+import { preparedGiveBack, preparedWriteOff } from './payments.ts';
 import { payOut, preparedRefund, preparedReturn } from './payouts.ts';
 
 export { PROPOSAL_KINDS, PROPOSAL_STATES } from '../../entities/proposal.ts';
@@ -37,8 +38,10 @@ export const findProposals = (
 
 /** Checks a proposal anew, and returns the work that moves its sum. @throws ApiError as the proposed request does */
 async function workOf(context: Context, proposal: Proposal): Promise<(tx: Transaction) => Promise<unknown>> {
-  const { kind, amountMicros, coin, address, paymentId } = proposal;
+  const { kind, amountMicros, coin, address, paymentId, returnTxId, reason, paymentStatus: status } = proposal;
   if (kind === 'ADJUSTMENT') return (tx) => adjust(tx, context, proposal);
+  if (kind === 'WRITE_OFF') return (await preparedWriteOff(context, paymentId!, reason, status)).work;
+  if (returnTxId !== null) return (await preparedGiveBack(context, paymentId!, { status, reason, returnTxId })).work;
   const given = { ...proposal, address: address! };
   const requested =
     kind === 'PAYOUT'

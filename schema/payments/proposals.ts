@@ -13,7 +13,7 @@ import { pageArgs, pageOf } from '../pages.ts';
 
 const ProposalKind = enumType(
   'ProposalKind',
-  'ADJUSTMENT of a balance, PAYOUT from a balance, or RETURN of an unmatched payment.',
+  'ADJUSTMENT of a balance, PAYOUT from a balance, RETURN of an unmatched payment, or WRITE_OFF of a payment.',
   PROPOSAL_KINDS,
 );
 const ProposalState = enumType(
@@ -25,11 +25,17 @@ const ProposalType = objectType<Proposal>('Proposal', 'A sum above the limit of 
   id: t.exposeID('id'),
   state: t.field({ type: ProposalState, resolve: ({ state }) => state as ShownState }),
   kind: t.expose('kind', { type: ProposalKind }),
-  key: t.exposeString('key', { description: 'The name that the operator gave the adjustment or the payout.' }),
+  key: t.exposeString('key', {
+    description: 'The name that the operator gave the adjustment or the payout. Otherwise the id of the proposal.',
+  }),
   accountId: t.exposeID('accountId'),
   amountUsd: t.expose('amountMicros', { type: 'Usd', description: 'Negative: taken from the account.' }),
   reason: t.exposeString('reason'),
-  paymentId: t.exposeID('paymentId', { nullable: true, description: 'The payment that a return sends back.' }),
+  paymentId: t.exposeID('paymentId', { nullable: true, description: 'The payment of a return or a write-off.' }),
+  returnTxId: t.exposeString('returnTxId', {
+    nullable: true,
+    description: 'The transaction that sent a return already. Null: the approval requests a payout.',
+  }),
   coin: t.exposeString('coin', { nullable: true }),
   address: t.exposeString('address', { nullable: true, description: 'The address that gets the coins.' }),
   source: t.exposeString('source', {

@@ -1,6 +1,5 @@
 /** Sums above the limit of one operator wait for another one. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../entities/ids.ts';
 import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { graphqlClient } from '../setup/spawn.ts';
@@ -263,26 +262,5 @@ describe('A payout above the limit', () => {
       address: "${WALLET}", source: "nowhere", reason: "Leaves") { id } }`;
     expect(codeOf(await bea(REQUEST, { id }))).toBe('validation_failed');
     expect(await proposalOf(id)).toBeUndefined();
-  });
-
-  it('sends an unmatched payment back after the approval', async () => {
-    const [account, payment] = [await newAccount(), newId('pay')];
-    await db.query(
-      `insert into payment (id, mode, external_key, network, tx_id, position, coin, address, account_id, units, status, credited_micros, seen_at, final_at)
-        values ($1, 'CRYPTO', 'pay:bitcoin:' || $1, 'bitcoin', $1, 0, 'LTC', 'x', $2, '5000000', 'UNMATCHED', 400000000, now(), now())`,
-      [payment, account.id],
-    );
-    await db.query(
-      `insert into transfer (id, account_id, kind, debit, credit, amount_micros, external_key, description)
-        values ($1, $2, 'topup', 'gateway:bitcoin', 'suspense', 400000000, 'pay:bitcoin:' || $3, 'test')`,
-      [newId('xfr'), account.id, payment],
-    );
-    const RETURN = `mutation ($id: ID!) { requestReturn(paymentId: $id, key: "back", address: "ltc1q", reason: "Wrong coin") { status } }`;
-    expect(codeOf(await bea(RETURN, { id: payment }))).toBe('approval_needed');
-    const waiting = await proposalOf(account.id);
-    expect(waiting).toMatchObject({ kind: 'RETURN', amountUsd: -400, address: 'ltc1q' });
-    expect((await approve(operator, waiting.id)).errors).toBeUndefined();
-    expect((await bea(RETURN, { id: payment })).data.requestReturn.status).toBe('REQUESTED');
-    expect(await db.query('select status from payment where id = $1', [payment])).toEqual([{ status: 'RETURNED' }]);
   });
 });
