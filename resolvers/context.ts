@@ -1,11 +1,11 @@
 /** The caller, and the tools of a resolver. */
-
 import type { Limits, RequiredScope } from '../entities/accounts/credential.ts';
 import type { AccountLimits } from '../entities/accounts/limits.ts';
 import { onBehalfOf, onBehalfOfStranger } from '../entities/caller.ts';
 import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
-import type { Actor } from '../entities/history/audit.ts';
+import { type Actor, OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
+import { isId } from '../entities/ids.ts';
 import { networkOf, siteOf } from '../entities/networks.ts';
 import type { OperatorRole } from '../entities/operator.ts';
 import type { Vault } from '../entities/secrets.ts';
@@ -101,7 +101,9 @@ export function accountOf({ viewer }: Context): string {
 
 /** Lets only the operator ask for another account. @throws ApiError not_found */
 export function requireAccount({ viewer }: Context, asked: string | null | undefined): void {
-  if (asked && viewer?.accountId && asked !== viewer.accountId) throw new ApiError('not_found');
+  if (!asked) return;
+  const isKnown = isId('acct', asked) || asked === OPERATOR_ACCOUNT;
+  if (!isKnown || (viewer?.accountId ?? asked) !== asked) throw new ApiError('not_found');
 }
 
 /** The name under which a credential counts: the API key, the OAuth client, or the refresh family of a token. */

@@ -96,7 +96,10 @@ export async function acceptInvitation(context: Context, { code, password, totpC
   return signedIn;
 }
 
-/** Attempts count for the operator, however the caller writes the name. The name of no account has a space. */
+/**
+ * Attempts count for the operator, however the caller writes the name. Colleagues read an id, so attempts by it lock no operator out.
+ * The name of no account has a space.
+ */
 const attemptOf = ({ address }: Context, name: string): LoginAttempt => ({ name: `operator ${name}`, address });
 
 async function invitedBy(db: Queryable, code: string): Promise<Operator> {
@@ -114,7 +117,7 @@ async function invitedBy(db: Queryable, code: string): Promise<Operator> {
 export async function signIn(context: Context, given: SignIn): Promise<SignedIn> {
   const { db, logins, address } = context;
   const known = await FIND_BY_NAME.first(db, [given.name]);
-  const attempt = attemptOf(context, known?.id ?? given.name.toLowerCase());
+  const attempt = attemptOf(context, known?.id ?? `unknown ${given.name.toLowerCase()}`);
   try {
     return await logins.attempt(attempt, async () => {
       if (!(await verifyPassword(known?.passwordHash, given.password, address)) || !known) throw wrongSignIn();

@@ -63,6 +63,7 @@ export {
 export { usdFromMicros } from '../entities/money.ts';
 export { freeSiteOf, isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
+export { FIRST_OWNER } from '../resolvers/accounts/auth/credential.ts';
 export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/credential-end.ts';
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';

@@ -12,7 +12,8 @@ function cellOf(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   const text = String(value);
   const safe = FORMULA.test(text) || FORMULA.test(text.normalize('NFKC')) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  // Some languages separate cells by semicolons.
+  return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** Returns a line, with its end. */

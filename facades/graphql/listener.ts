@@ -124,6 +124,8 @@ export function internalListener(options: InternalOptions): InternalListener {
     if (lacksHost(request) || hasWrongHost(request)) return response.writeHead(400, { connection: 'close' }).end();
     const path = request.url?.split('?')[0];
     if (path === PATH) {
+      // GraphiQL runs on the origin of the console.
+      response.setHeader('content-security-policy', "frame-ancestors 'none'; connect-src 'self'");
       // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
       const look = setInterval(unread.note, LOOK_MS, response).unref();
       response.once('close', () => clearInterval(look));

@@ -15,7 +15,15 @@ import {
 import type { ServerOptions, SubscribePayload } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { WebSocket, WebSocketServer } from 'ws';
-import { ApiError, Ceiling, type Context, type CredentialEnd, schema, type Viewer } from '../../schema/index.ts';
+import {
+  ApiError,
+  Ceiling,
+  type Context,
+  type CredentialEnd,
+  FIRST_OWNER,
+  schema,
+  type Viewer,
+} from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
@@ -37,8 +45,8 @@ const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 64, maxBufferedChunks: 2
 const SOCKETS_MAX = 1_000;
 /** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
 const RESERVED = 100;
-/** More than the subscriptions of an account, each of which may have a socket. */
-const SOCKETS_OF_ACCOUNT_MAX = 64;
+/** More than the subscriptions of an account, each of which may have a socket. A named operator has as many. */
+const SOCKETS_OF_ONE_MAX = 64;
 /** The most operations of a socket that wait for their turn. */
 const OPERATIONS_WAITING_MAX = 100;
 /** The most messages of a socket in a second, and of one that has not shown its credential. */
@@ -109,21 +117,20 @@ function closeOldestStranger({ clients }: WebSocketServer): boolean {
   return false;
 }
 
-/** The places of sockets of accounts. The operator needs none. */
+/** The places of sockets. The token in DATA_DIR needs none. */
 class Places {
   readonly #all: Ceiling;
-  readonly #ofAccount = new Ceiling(SOCKETS_OF_ACCOUNT_MAX, 'too many sockets of the account');
+  readonly #ofOne = new Ceiling(SOCKETS_OF_ONE_MAX, 'too many sockets of the account');
 
   constructor(max: number) {
     this.#all = new Ceiling(max, 'too many sockets');
   }
 
   /** Takes a place until the socket closes. @throws ApiError rate_limited */
-  take({ accountId }: Viewer, socket: WebSocket): void {
-    if (!accountId) return;
-    const leave = this.#ofAccount.enter(accountId);
-    socket.once('close', leave);
-    socket.once('close', this.#all.enter('accounts'));
+  take({ accountId, credentialId }: Viewer, socket: WebSocket): void {
+    if (credentialId === FIRST_OWNER.credentialId) return;
+    socket.once('close', this.#ofOne.enter(accountId ?? credentialId));
+    if (accountId) socket.once('close', this.#all.enter('accounts'));
   }
 }
 

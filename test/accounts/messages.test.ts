@@ -141,6 +141,10 @@ describe('The operator', () => {
     expect((await inbox(account)).find(({ id }: { id: string }) => id === body.id).read_at).toEqual(expect.any(String));
   });
 
+  it.each(['\0', 'acct_', 'bogus'])('finds no messages of %j, which is no id of an account', async (accountId) => {
+    expect((await operator(LIST, { accountId })).errors[0].extensions.code).toBe('not_found');
+  });
+
   it('lists the messages of accounts that have paid apart from those of others', async () => {
     const [stranger, payer] = [await newAccount(), await newAccount()];
     await payer.fund(30);

@@ -242,3 +242,10 @@ describe('An operator who is invited again', () => {
     expect((await operator(RENEW, { id })).errors[0].message).toContain('renewInvitation');
   });
 });
+
+it('Attempts by the id of an operator, which colleagues read, do not lock that operator out', async () => {
+  const { id, secret } = await join('gil');
+  for (let n = 0; n < 10; n++) await signIn(id, '000000');
+  await forgetSteps(id);
+  expect((await signIn('gil', totpCode(secret))).data.signIn.token).toBeTruthy();
+});

@@ -9,13 +9,13 @@ import { eventually, startFreehold } from '../../setup/freehold.ts';
 
 const KIB = 1024;
 
-/** Starts a listener that takes the id of an account, or "operator", for a credential. */
+/** Starts a listener that takes the id of an account or an operator for a credential. */
 async function started(options: Partial<InternalOptions> = {}) {
   const faults: unknown[] = [];
   const { server, closeSockets } = internalListener({
     authenticate: async (authorization) => {
       const id = authorization?.slice('Bearer '.length);
-      const accountId = id === 'operator' ? null : id;
+      const accountId = id?.startsWith('acct_') ? id : null;
       return id ? ({ accountId, credentialId: id, kind: 'api_key', scopes: new Set() } as unknown as Viewer) : null;
     },
     admit: async () => {},
@@ -79,6 +79,13 @@ describe('The WebSockets of the internal listener', () => {
     for (let i = 0; i < 64; i++) expect(await admitted(port, 'acct_a')).toBeInstanceOf(WebSocket);
     expect(await admitted(port, 'acct_a')).toBe(1013);
     expect(await admitted(port, 'acct_b')).toBeInstanceOf(WebSocket);
+  });
+
+  it('are at most 64 of a named operator, so that others get some', async () => {
+    const { port } = await started();
+    for (let i = 0; i < 64; i++) expect(await admitted(port, 'opr_a')).toBeInstanceOf(WebSocket);
+    expect(await admitted(port, 'opr_a')).toBe(1013);
+    expect(await admitted(port, 'opr_b')).toBeInstanceOf(WebSocket);
   });
 
   it('are at most a thousand, and the operator still gets one', async () => {

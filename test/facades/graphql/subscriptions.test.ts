@@ -204,7 +204,9 @@ describe('GraphQL on the internal listener', () => {
   });
 
   it('serves GraphiQL without files of other hosts, and the probes', async () => {
-    const page = await (await fetch(graphqlUrl, { headers: { accept: 'text/html' } })).text();
+    const answer = await fetch(graphqlUrl, { headers: { accept: 'text/html' } });
+    expect(answer.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    const page = await answer.text();
     expect(page).toContain('graphiql');
     expect(page.match(/(?:src|href)="https?:\/\/[^"]+"/g) ?? []).toEqual([]);
     expect((await fetch(`${internalUrl}/healthz`)).status).toBe(200);

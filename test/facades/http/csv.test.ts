@@ -9,6 +9,10 @@ it.each([
   expect(csvLine([text])).toBe(`'${text}\r\n`);
 });
 
+it('A text with a semicolon stays one cell, also in languages that separate cells by it', () => {
+  expect(csvLine(['x;=1+1'])).toBe('"x;=1+1"\r\n');
+});
+
 it.each(['Top-up in BTC', ' plain', 'a=b', 'é', '', '𝟏 = 1'])('Other texts stay as they are: %j', (text) => {
   expect(csvLine([text, -1, -1n, null])).toBe(`${text},-1,-1,\r\n`);
 });
