@@ -49,6 +49,14 @@ export interface Plot {
   isInOrder?: boolean;
 }
 
+/** Things to choose a filter from, by their ids. */
+interface Choice {
+  /** The query of a list with `id`, `name` and `endedAt`. */
+  query: string;
+  /** One that the list does not have. */
+  also: { id: string; name: string };
+}
+
 export interface Page {
   path: string;
   group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Public' | 'Company';
@@ -57,6 +65,10 @@ export interface Page {
   list: string;
   /** The arguments of the root field that a person can set. */
   filters?: string[];
+  /** The values with which filters begin. The value `all` takes them away. */
+  starts?: Record<string, string>;
+  /** The names that a filter offers for its ids. */
+  choices?: Record<string, Choice>;
   /** The selection of a row. */
   fields: string;
   columns: Column[];
@@ -73,6 +85,14 @@ export interface Page {
   rowActions?: Action[];
   /** The words for an empty list, with the next act. */
   empty: string;
+}
+
+/** The value of a filter that takes the first value away. */
+export const ALL = 'all';
+/** The text of a filter, from the address or as the page begins. Empty: the filter takes all. */
+export function filterIn({ starts }: Page, name: string, search: URLSearchParams): string {
+  const text = search.get(name) ?? starts?.[name] ?? '';
+  return starts?.[name] && text === ALL ? '' : text;
 }
 
 /** The name of a row, which no other row of its page has. A field that is true stands for itself. */
