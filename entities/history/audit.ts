@@ -55,8 +55,8 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   'action desc, id desc',
 );
 /**
- * The same for several actions $6, with the range of ids $1 and $2, of times $3 and $4, and the limit $5. It reads one page of
- * each. Each kind of logs has an index by action.
+ * The same for several actions $6. $1 and $2 the range of ids, $3 and $4 the range of times, $5 limit. It reads one page of
+ * each action. Each kind of logs has an index by action.
  * @param actor the actor as a parameter; then only the index by actor and action fits
  */
 const entriesOfActions = (logs: string, actor?: string) => {
@@ -72,7 +72,7 @@ const entriesOfActions = (logs: string, actor?: string) => {
 };
 /** In the log of the account $7. */
 export const LIST_ENTRIES_OF_ACTIONS = entriesOfActions('account_id = $7');
-/** In the log of the operator, with what operators did in the logs of customers. */
+/** In the log of the operator, and the acts of operators in the logs of customers. */
 export const LIST_ENTRIES_OF_OPERATORS = entriesOfActions(
   `(account_id = '${OPERATOR_ACCOUNT}' or actor_type = 'operator')`,
 );

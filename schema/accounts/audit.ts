@@ -82,7 +82,7 @@ builder.queryFields((t) => ({
       accountId: t.arg({
         type: 'ID',
         description:
-          'For the operator: the log of this account. Absent: the own log. For the operator, it is `operator`, with what operators did in the logs of customers.',
+          'For the operator: the log of this account. Absent: the own log. For the operator, it is `operator`, and has the acts of operators on customers, too.',
       }),
       operator: t.arg({
         type: 'ID',

@@ -1,4 +1,4 @@
-/** What operators did, in all logs: by the operator, by the beginning of an action, and without plain requests. */
+/** The log of the operator has the acts of operators in all logs. It finds them by the operator and by the action. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { asSuperuser } from '../setup/database.ts';
 import { graphqlClient } from '../setup/spawn.ts';

@@ -1,4 +1,4 @@
-/** The audit log of the console begins with what changed, and finds what an operator did. */
+/** The audit log of the console begins without plain requests, and finds the acts of an operator. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';

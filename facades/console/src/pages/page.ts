@@ -53,7 +53,7 @@ export interface Plot {
 interface Choice {
   /** The query of a list with `id`, `name` and `endedAt`. */
   query: string;
-  /** One that the list does not have. */
+  /** A thing that the list does not have. */
   also: { id: string; name: string };
 }
 
