@@ -84,8 +84,8 @@ export function Details({ page, row }: { page: Page; row: Row }) {
     <${Buttons} actions=${fitting} row=${row} name=${name} called=${called} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
     <dl>${Object.keys(row).map((field) => {
       const link = row[field] === name ? undefined : linkTo(field, row[field]);
-      const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;
-      return html`<div><dt>${titleOf(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
+      const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} words=${page.words?.[field]?.values} /><//>`;
+      return html`<div><dt>${page.words?.[field]?.title ?? titleOf(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
     })}</dl>
     ${page.details && html`<${Parts} id=${name} field=${page.details.field} />`}
   </aside>`;

@@ -63,17 +63,20 @@ export function Filters({ page }: { page: Page }) {
   return html`<div class="filters">${args.map((argument) => {
     const { name, type, description } = argument;
     const isTime = shapeOf(type) === 'time';
-    return html`<label title=${description} class=${SEARCHES.has(name) ? 'search' : ''}>${inWords(name)}${isTime && ' (UTC)'}
+    return html`<label title=${description} class=${SEARCHES.has(name) ? 'search' : ''}>${page.words?.[name]?.title ?? inWords(name)}${isTime && ' (UTC)'}
       ${fieldOf(page, argument)}
     </label>`;
   })}</div>`;
 }
 
 /** The values of a type that takes few, in words. */
-const valuesIn = ({ type }: Argument): [value: string, words: string][] | undefined =>
+const valuesIn = (
+  { type }: Argument,
+  words: Record<string, string> = YES_NO,
+): [value: string, words: string][] | undefined =>
   (shapeOf(type) === 'yes or no' ? ['true', 'false'] : valuesOf(type))?.map((one) => [
     one,
-    YES_NO[one] ?? enumInWords(one),
+    words[one] ?? enumInWords(one),
   ]);
 
 function fieldOf(page: Page, argument: Argument) {
@@ -82,7 +85,7 @@ function fieldOf(page: Page, argument: Argument) {
   const value = typed(filterIn(page, name, place.value.search), shape);
   const set = (given: string) => go(page.path, searchWith(name, given));
   const all = page.starts?.[name] ? ALL : '';
-  const choices = choicesOf(page, name) ?? valuesIn(argument);
+  const choices = choicesOf(page, name) ?? valuesIn(argument, page.words?.[name]?.values);
   if (choices)
     return html`<select value=${value || all} onChange=${(event: Event) => set(textIn(event))}>
       <option value=${all}>all</option>${choices.map(([one, words]) => html`<option value=${one} selected=${one === value}>${words}</option>`)}

@@ -90,7 +90,7 @@ function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: num
   };
   return html`<div class="row" role="row" tabindex="0" aria-rowindex=${index + 2} aria-selected=${isChosen}
     onClick=${open} onKeyDown=${onKeyDown}>
-    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(page, column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} /><//></div>`)}
+    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(page, column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} words=${page.words?.[column.field]?.values} /><//></div>`)}
   </div>`;
 }
 const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previousElementSibling') =>

@@ -152,10 +152,11 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
-    filters: ['accountId', 'paid', 'unread'],
+    filters: ['from', 'accountId', 'paid', 'unread'],
+    words: { from: { title: 'Direction', values: { CUSTOMER: '↓ received', OPERATOR: '↑ sent' } } },
     fields: 'id from accountId subject body related { type id } createdAt readAt',
     columns: [
-      { field: 'from', title: 'From', as: 'state' },
+      { field: 'from', title: 'Direction', as: 'state' },
       { field: 'subject', title: 'Subject' },
       { field: 'accountId', title: 'Account', as: 'code', wide: true },
       { field: 'createdAt', title: 'Age', as: 'age' },

@@ -69,6 +69,8 @@ export interface Page {
   starts?: Record<string, string>;
   /** The names that a filter offers for its ids. */
   choices?: Record<string, Choice>;
+  /** The words for the values of a field, in its cells and in its filter. */
+  words?: Record<string, { title: string; values: Record<string, string> }>;
   /** The selection of a row. */
   fields: string;
   columns: Column[];
