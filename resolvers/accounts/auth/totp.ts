@@ -37,7 +37,7 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
 /**
  * Keeps a new seed of an account or an operator. The caller holds the lock of the account.
  * @param name shown by authenticators
- * @param seconds in which a code has to confirm the seed
+ * @param seconds the time for the code that confirms the seed
  */
 export async function beginSetup(
   { vault }: Context,
