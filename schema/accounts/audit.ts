@@ -90,7 +90,8 @@ builder.queryFields((t) => ({
       }),
       action: t.arg({
         type: ['AuditAction'],
-        description: 'Only these actions, or those that begin so: api.request, or the type of an event.',
+        description:
+          'Only these actions, or those that begin so: api.request, or the type of an event. An unknown action has no entries.',
       }),
       kind: t.arg({ type: AuditKind, description: 'Only entries of this kind.' }),
       since: t.arg({ type: 'RangeStart', description: 'Only entries of this day or time, or later.' }),

@@ -3,9 +3,10 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { totpCode } from '../../setup/totp.ts';
 import { consoleAt } from './open-page.ts';
 
-const { graphqlUrl, operatorToken } = await startFreehold();
+const { graphqlUrl, operator, operatorToken } = await startFreehold();
 const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
 
 /** Opens a link of the menu beside the page. */
@@ -15,6 +16,20 @@ async function openAside(page: Page, name: string, how: Parameters<Page['click']
     page.getByRole('navigation').getByRole('link', { name }).click(how),
   ]);
   return opened;
+}
+/** Signs a person in. @returns the token of the session */
+async function signIn(): Promise<string> {
+  const INVITE = 'mutation { inviteOperator(input: { name: "lou", role: SUPPORT }) { code } }';
+  const { code } = (await operator(INVITE)).data.inviteOperator;
+  const post = async (operationName: string, variables: object) => {
+    const body = JSON.stringify({ operationName, variables });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(new URL('/sign-in', graphqlUrl), { method: 'POST', headers, body });
+    return (await answer.json()).data[operationName];
+  };
+  const { secret } = await post('openInvitation', { code });
+  const given = { code, password: 'a heron on the roof', totpCode: totpCode(secret) };
+  return (await post('acceptInvitation', given)).token;
 }
 const loginOf = (page: Page) => page.getByRole('button', { name: 'Use a token' });
 
@@ -55,5 +70,21 @@ describe.runIf(hasChromium)('A tab', () => {
     const other = await page.context().newPage();
     await other.goto(page.url());
     await loginOf(other).waitFor();
+  });
+
+  it('ends no session that the operator uses in another tab, and ends it when no tab is in use', async () => {
+    const page = await openPage(await signIn(), 'servers');
+    await page.clock.install();
+    const opened = await openAside(page, 'Messages', { modifiers: ['Control'] });
+    await opened.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.clock.fastForward('20:00');
+    await opened.mouse.move(200, 200);
+    await page.clock.fastForward('20:00');
+    await page.clock.runFor('01:00');
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    await page.clock.fastForward('31:00');
+    await page.clock.runFor('02:00');
+    await loginOf(page).waitFor();
+    await loginOf(opened).waitFor();
   });
 });
