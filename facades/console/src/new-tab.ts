@@ -24,7 +24,7 @@ export function askForLogin(): Promise<string | undefined> {
 }
 
 let offeredUntil = 0;
-/** The operator may open a link in a new tab by a key, the middle button, or the menu of the browser. */
+/** The operator may open a link in a new tab by a key, the middle button or the menu. */
 function noteOffer(event: MouseEvent): void {
   const isLink = event.target instanceof Element && event.target.closest('a[href^="#"]');
   const isAside = event.type !== 'click' || event.ctrlKey || event.metaKey || event.shiftKey;

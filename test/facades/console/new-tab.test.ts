@@ -75,13 +75,17 @@ describe.runIf(hasChromium)('A tab', () => {
   it('ends no session that the operator uses in another tab, and ends it when no tab is in use', async () => {
     const page = await openPage(await signIn(), 'servers');
     await page.clock.install();
+    // The timers that the page began before have the real clock.
+    await page.reload();
+    await page.getByRole('heading', { name: 'Servers' }).waitFor();
     const opened = await openAside(page, 'Messages', { modifiers: ['Control'] });
     await opened.getByRole('heading', { name: 'Messages' }).waitFor();
     await page.clock.fastForward('20:00');
     await opened.mouse.move(200, 200);
     await page.clock.fastForward('20:00');
     await page.clock.runFor('01:00');
-    await page.getByRole('heading', { name: 'Servers' }).waitFor();
+    await page.waitForTimeout(1_500);
+    await page.getByRole('heading', { name: 'Servers' }).waitFor({ timeout: 5_000 });
     await page.clock.fastForward('31:00');
     await page.clock.runFor('02:00');
     await loginOf(page).waitFor();
