@@ -18,8 +18,6 @@ const TEXT = { subject: 'Maintenance', body: 'Your server moves.\nIt is off for 
 const SEND = 'mutation ($input: SendMessageInput!) { sendMessage(input: $input) { id message { id accountId } } }';
 const LIST = `query ($accountId: ID, $paid: Boolean, $unread: Boolean) {
   messages(accountId: $accountId, paid: $paid, unread: $unread) { data { id accountId from subject readAt } } }`;
-const BY_SIDE = `query ($accountId: ID, $from: MessageSender, $unread: Boolean) {
-  messages(accountId: $accountId, from: $from, unread: $unread) { data { from } } }`;
 const READ = 'mutation ($id: ID!) { markMessageRead(id: $id) { id readAt } }';
 
 const send = async (input: object): Promise<string> =>
@@ -41,21 +39,6 @@ const withServer = async (region: string) => {
   const { body } = await account.rest('POST', '/v1/servers', { service_code: 'vps-1', region });
   return { account, orderNumber: body.order_number as string };
 };
-
-it('The operator reads the messages of one side', async () => {
-  const account = await newAccount();
-  await account.rest('POST', PATH, TEXT);
-  await send({ accountId: account.id });
-  const sides = async (given: object) =>
-    (await operator(BY_SIDE, { accountId: account.id, ...given })).data.messages.data.map(
-      ({ from }: { from: string }) => from,
-    );
-  expect(await sides({})).toEqual(['OPERATOR', 'CUSTOMER']);
-  expect(await sides({ from: 'CUSTOMER' })).toEqual(['CUSTOMER']);
-  expect(await sides({ from: 'OPERATOR' })).toEqual(['OPERATOR']);
-  expect(await sides({ from: 'OPERATOR', unread: true })).toEqual([]);
-  expect(await sides({ from: 'CUSTOMER', unread: true })).toEqual(['CUSTOMER']);
-});
 
 describe('The operator', () => {
   it.each(['one account', 'all accounts'])(

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { CONSOLE_PATHS, consoleFile } from '../../../facades/console/console.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
 import { type Action, nameOf, type Page } from '../../../facades/console/src/pages/page.ts';
-import { HOSTNAME, ORDER_NUMBER } from '../../../facades/console/src/patterns.ts';
+import { HOSTNAME, ORDER_NUMBER } from '../../../facades/console/src/palette/patterns.ts';
 import { LONG, NUMBERS } from '../../../facades/console/src/scalars.ts';
 import { isOrderNumber } from '../../../entities/ids.ts';
 import { schema } from '../../../schema/index.ts';

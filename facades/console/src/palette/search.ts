@@ -1,9 +1,9 @@
 /** The things that a text in the palette names: accounts and servers. */
 import { signal } from '@preact/signals';
-import { graphql, may } from './api.ts';
-import { afterLast } from './pace.ts';
+import { graphql, may } from '../api.ts';
+import { afterLast } from '../pace.ts';
 import { HOSTNAME, ORDER_NUMBER } from './patterns.ts';
-import { go } from './place.ts';
+import { go } from '../place.ts';
 
 /** A line of the palette. No two lines have the same label and hint. */
 export interface Command {

@@ -1,11 +1,11 @@
 /** The palette: type some letters of a page, an action or a thing, and go there by Enter. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
-import { may } from './api.ts';
-import { openForm } from './form/form.ts';
-import { formsOf, openRowOf } from './list/details.ts';
-import type { Page } from './pages/page.ts';
-import { go, place } from './place.ts';
+import { may } from '../api.ts';
+import { openForm } from '../form/form.ts';
+import { formsOf, openRowOf } from '../list/details.ts';
+import type { Page } from '../pages/page.ts';
+import { go, place } from '../place.ts';
 import { type Command, hits, look } from './search.ts';
 
 const isOpen = signal(false);
