@@ -66,8 +66,8 @@ export const LIST_OPERATORS = statement(Operator.columns)`
 export const FIND_BY_NAME = statement(Operator.columns)`
   select ${columnsOf(Operator)} from operator where lower(name) = lower($1) and state = 'ACTIVE'`;
 /** The operator whose invitation has the digest $1 and has not expired. */
-export const FIND_INVITED = statement(Operator.columns)`
-  select ${columnsOf(Operator)} from operator
+export const FIND_INVITED = statement({ ...Operator.columns, secondsLeft: column.real() })`
+  select ${columnsOf(Operator)}, extract(epoch from invitation_expires_at - now())::float8 as seconds_left from operator
     where invitation_digest = $1 and state = 'INVITED' and invitation_expires_at > now()`;
 /** Writes an operator, unless one that has not ended has the name. $1 id, $2 name, $3 role, $4 digest of the token, $5 days. */
 export const ADD_OPERATOR = statement(Operator.columns)`

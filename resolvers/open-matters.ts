@@ -8,6 +8,7 @@ import { STOCK_LOW } from '../entities/catalog.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { LAST_BACKUP, LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
 import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
+import { HAS_REAL_ENGINE } from '../entities/servers/engine.ts';
 import type { FindingKind } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
@@ -112,10 +113,16 @@ const gateways: Source = async (context) =>
 
 /** The operator hears of a canary so many days before it expires. */
 const CANARY_MS = 7 * 24 * 3_600_000;
+/** Simulated machines have no customers, who would read a canary. */
+const NO_CANARY: Matter = {
+  ...{ kind: 'CANARY', subject: 'none', since: null, severity: 'NOTICE' },
+  nextStep: 'Publish the first canary by publishCanary. Until then, visitors read that there is none.',
+};
 const canary: Source = async ({ db }) => {
   const latest = await LATEST_CANARY.first(db);
-  const leftMs = latest ? latest.expiresAt.getTime() - Date.now() : Number.POSITIVE_INFINITY;
-  if (!latest || leftMs > CANARY_MS) return [];
+  if (!latest) return (await HAS_REAL_ENGINE.first(db))!.isReal ? [NO_CANARY] : [];
+  const leftMs = latest.expiresAt.getTime() - Date.now();
+  if (leftMs > CANARY_MS) return [];
   const expired = leftMs <= 0;
   return [
     {

@@ -32,7 +32,7 @@ import {
   useTotp,
 } from './accounts/auth/second-factor.ts';
 import type { LoginAttempt } from './accounts/auth/throttle.ts';
-import { beginSetup, confirmSetup, type TotpSetup } from './accounts/auth/totp.ts';
+import { confirmSetup, continueSetup, type TotpSetup } from './accounts/auth/totp.ts';
 import type { Context, Viewer } from './context.ts';
 import { found, invalid } from './errors.ts';
 import { recordByOperator } from './record.ts';
@@ -65,12 +65,15 @@ export interface Acceptance {
   totpCode: string;
 }
 
-/** Creates a seed for an invited operator. The invitation stays valid until `acceptInvitation`. @throws ApiError not_found */
+/**
+ * Returns the seed of an invited operator. It stays the same until `acceptInvitation`, or until the invitation expires.
+ * @throws ApiError not_found
+ */
 export async function openInvitation(context: Context, code: string): Promise<TotpSetup & { name: string }> {
   return context.db.transaction(async (tx) => {
     await lockOperator(tx);
-    const { id, name } = await invitedBy(tx, code);
-    return { name, ...(await beginSetup(context, tx, id, name)) };
+    const { id, name, secondsLeft } = await invitedBy(tx, code);
+    return { name, ...(await continueSetup(context, tx, id, name, secondsLeft)) };
   });
 }
 
@@ -102,7 +105,7 @@ export async function acceptInvitation(context: Context, { code, password, totpC
  */
 const attemptOf = ({ address }: Context, name: string): LoginAttempt => ({ name: `operator ${name}`, address });
 
-async function invitedBy(db: Queryable, code: string): Promise<Operator> {
+async function invitedBy(db: Queryable, code: string): Promise<Operator & { secondsLeft: number }> {
   const invited = await FIND_INVITED.first(db, [digest(code)]);
   if (!invited)
     throw new ApiError('not_found', 'The invitation is unknown, used or expired. Ask an owner for a new one.');

@@ -126,7 +126,10 @@ export const setOperatorRole = (
 ): Promise<Operator> =>
   change(context, id, { role }, async (tx) => {
     const present = found(await find(tx, Operator, { id }));
-    requireSeen('the role', present.role, seen);
+    await requireSeen(tx, {
+      ...{ what: 'the role', present: present.role, seen },
+      ...{ type: 'operator.updated', subject: id },
+    });
     // Its event would keep the operator from approving for days.
     if (present.role === role) throw invalid('role', 'The operator has this role already.');
     if (!mayCall(role, 'owner')) await disableWebhooks(tx, context, id);

@@ -83,7 +83,8 @@ builder.mutationFields((t) => ({
   openInvitation: t.field({
     type: OpenInvitationType,
     scope: 'public',
-    description: 'Creates the seed of a second factor for an invited operator. The invitation stays valid.',
+    description:
+      'Shows the seed of the second factor of an invited operator. It stays the same until the invitation ends.',
     args: { code: t.arg(CODE) },
     resolve: (_, { code }, context) => openInvitation(context, code),
   }),

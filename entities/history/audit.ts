@@ -54,14 +54,33 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
   '(action, id) >= ($7, $2) and (action, id) < ($7, $3)',
   'action desc, id desc',
 );
-/** The same for several actions $7. It reads one page of each. */
-export const LIST_ENTRIES_OF_ACTIONS = statement(AuditEntry.columns)`
-  select ${columnsOf(AuditEntry, 'entry')} from unnest($7::text[]) as wanted (action) cross join lateral (
+/**
+ * The same for several actions $6. $1 and $2 the range of ids, $3 and $4 the range of times, $5 limit. It reads one page of
+ * each action. Each kind of logs has an index by action.
+ * @param actor the actor as a parameter; then only the index by actor and action fits
+ */
+const entriesOfActions = (logs: string, actor?: string) => {
+  const [column, value] = actor ? ['actor_id, ', `${actor}, `] : ['', ''];
+  const key = `${column}action, id`;
+  return statement(AuditEntry.columns)`
+  select ${columnsOf(AuditEntry, 'entry')} from unnest($6::text[]) as wanted (action) cross join lateral (
     select * from audit_entry
-      where account_id = $1 and (action, id) >= (wanted.action, $2) and (action, id) < (wanted.action, $3)
-        and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
-      order by audit_entry.action desc, id desc limit $6::int) as entry
-  order by entry.id desc limit $6::int`;
+      where ${logs} and (${key}) >= (${value}wanted.action, $1) and (${key}) < (${value}wanted.action, $2)
+        and ($3::timestamptz is null or created_at >= $3) and ($4::timestamptz is null or created_at < $4)
+      order by ${actor ? 'actor_id desc, ' : ''}audit_entry.action desc, id desc limit $5::int) as entry
+  order by entry.id desc limit $5::int`;
+};
+/** In the log of the account $7. */
+export const LIST_ENTRIES_OF_ACTIONS = entriesOfActions('account_id = $7');
+/** In the log of the operator, and the acts of operators in the logs of customers. */
+export const LIST_ENTRIES_OF_OPERATORS = entriesOfActions(
+  `(account_id = '${OPERATOR_ACCOUNT}' or actor_type = 'operator')`,
+);
+/** Of the operator $7 in all logs, or in the log of the account $8. */
+export const LIST_ENTRIES_OF_OPERATOR = entriesOfActions(
+  `actor_type = 'operator' and ($8::text is null or account_id = $8)`,
+  '$7',
+);
 /** An entry of the last ten minutes: $1 account, $2 action, $3 resource, $4 the bound of its id. */
 export const FIND_RECENT_ENTRY = statement({ id: column.key() })`
   select id from audit_entry where account_id = $1 and action = $2 and resource_id = $3 and id >= $4

@@ -205,6 +205,10 @@ export const IS_VPS_SIMULATED = statement({
   simulated: column.boolean(),
 })`select ${isSimulatedSql(`'VPS'`)} as simulated`;
 
+/** Whether a machine is real. */
+export const HAS_REAL_ENGINE = statement({ isReal: column.boolean() })`
+  select exists (select from engine where not simulated and name <> '${NO_ENGINE}') as is_real`;
+
 /** Counts the servers of the kind $1 whose machines are simulated, and not gone. */
 export const COUNT_SIMULATED_SERVERS = statement({ servers: column.int() })`
   select count(*)::int as servers from server, engine

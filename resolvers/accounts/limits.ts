@@ -27,7 +27,9 @@ export async function setAccountLimits(
     if (given[name] === 0) throw invalid(name, 'The least is 1, because the limit tells when the next one may come.');
   const limits = known(given);
   return context.db.transaction(async (tx) => {
-    requireSeen('the limits', (await lockedAccount(tx, id)).limits, seen && known(seen));
+    const compared = { present: (await lockedAccount(tx, id)).limits, seen: seen && known(seen) };
+    const change = { type: 'account.limits_changed', account: id, subject: id } as const;
+    await requireSeen(tx, { what: 'the limits', ...compared, ...change });
     await update(tx, Account, { id }, { limits });
     await record(tx, id, id, { type: 'account.limits_changed', actor: actorOf(context), data: { ...limits } });
     // Processes have the limits with the cached credentials.

@@ -72,6 +72,8 @@ export interface MessageFilter {
   /** Whether its account has paid, or never did. */
   paid?: boolean | null | undefined;
   unread?: boolean | null | undefined;
+  /** The side that wrote them. */
+  from?: MessageSender | null | undefined;
 }
 const PAID = Raw(hasPaidSql);
 
@@ -79,13 +81,15 @@ const PAID = Raw(hasPaidSql);
 export async function listMessages(
   context: Context,
   request: PageRequest,
-  { accountId, paid, unread }: MessageFilter,
+  { accountId, paid, unread, from }: MessageFilter,
 ): Promise<Page<Message>> {
   requireAccount(context, accountId);
   const accounts = [...(accountId ? [Equal(accountId)] : []), ...(paid == null ? [] : [paid ? PAID : Not(PAID)])];
+  const senders = [...(unread ? [senderTo(context)] : []), ...(from ? [from] : [])].map((one) => Equal(one));
   return pageOfAccount(context, Message, request, {
     ...(accounts.length && { accountId: And(...accounts) }),
-    ...(unread && { readAt: IsNull(), sender: senderTo(context) }),
+    ...(unread && { readAt: IsNull() }),
+    ...(senders.length && { sender: And(...senders) }),
   });
 }
 

@@ -70,7 +70,8 @@ export async function changeItem(
     await first?.(tx);
     const item = await lock(tx, CatalogItem, { code });
     if (!item || !kinds.includes(item.kind)) throw unknown();
-    requireSeen(code, item.version, version, 'version');
+    const compared = { what: code, present: item.version, seen: version, field: 'version' };
+    await requireSeen(tx, { ...compared, type: 'catalog.updated', subject: code });
     const { set, data } = await change(item, tx);
     const changed = { ...set, version: item.version + 1 };
     await update(tx, CatalogItem, { code }, changed);

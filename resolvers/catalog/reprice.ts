@@ -37,7 +37,8 @@ export async function repriceServers(
 ): Promise<Announcement> {
   if (noticeDays > DAYS_MAX) throw invalid('notice_days', `A notice has at most ${DAYS_MAX} days.`);
   return announce(context, code, async (tx, { priceMonthMicros, version: present }) => {
-    requireSeen(code, present, version, 'version');
+    const change = { type: 'catalog.updated', subject: code } as const;
+    await requireSeen(tx, { what: code, present, seen: version, field: 'version', ...change });
     const servers = await ANNOUNCE_PRICE.all(tx, [code, priceMonthMicros, noticeDays]);
     if (noticeDays < RAISE_DAYS_MIN && servers.some(({ rises }) => rises))
       throw invalid('notice_days', `A higher price needs a notice of ${RAISE_DAYS_MIN} days or more.`);

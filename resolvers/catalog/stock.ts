@@ -38,10 +38,11 @@ export async function setStock(
     await requireRegion(tx, region);
     if (!(await FIND_TIER.first(tx, [serviceCode]))) throw new ApiError('unknown_service_code');
     const before = await lock(tx, Stock, { regionCode: region, serviceCode });
-    requireSeen('the limit', before?.total ?? 0, seen);
+    const change = { type: 'catalog.updated', subject: `${region}/${serviceCode}` } as const;
+    await requireSeen(tx, { what: 'the limit', present: before?.total ?? 0, seen, ...change });
     await SET_STOCK.all(tx, [region, serviceCode, total]);
     await setPlaces(tx, region, serviceCode, total);
-    await recordByOperator(tx, context, `${region}/${serviceCode}`, {
+    await recordByOperator(tx, context, change.subject, {
       type: 'catalog.updated',
       resource: 'stock',
       data: { total },

@@ -30,7 +30,8 @@ export async function setBonusTiers(
   return context.db.transaction(async (tx) => {
     await LOCK_NAME.all(tx, ['bonus tiers']);
     const before = await LIST_BONUS_TIERS.all(tx);
-    requireSeen('the list of bonuses', inUsd(before), seen && inUsd(inOrder(seen)));
+    const compared = { present: inUsd(before), seen: seen && inUsd(inOrder(seen)) };
+    await requireSeen(tx, { what: 'the list of bonuses', ...compared, type: 'catalog.updated', subject: 'bonus' });
     await REMOVE_BONUS_TIERS.all(tx);
     if (tiers.length) await insert(tx, BonusTier, tiers);
     const data = { tiers: inUsd(tiers), before: inUsd(before) };

@@ -49,7 +49,8 @@ export async function updateCoin(
   await context.db.transaction(async (tx) => {
     await LOCK_NAME.all(tx, [`coin ${code}`]);
     const off = await FIND_COINS_OFF.all(tx);
-    requireSeen(code, !off.some((one) => one.code === code), seen);
+    const present = !off.some((one) => one.code === code);
+    await requireSeen(tx, { what: code, present, seen, type: 'coin.updated', subject: code });
     if (await SWITCH_COIN.first(tx, [code, available]))
       await recordByOperator(tx, context, code, { type: 'coin.updated', data: { available } });
   });

@@ -80,7 +80,7 @@ export async function updateEngine(
   return context.db.transaction(async (tx) => {
     await LOCK_ENGINES.all(tx);
     const before = await lockAdded(tx, name);
-    requireSeen(name, before.revision, seen);
+    await requireSeen(tx, { what: name, present: before.revision, seen, type: 'engine.updated', subject: name });
     const connection = connectionOf(before.connection!, settings, before.clientKey);
     await requireOther(tx, name, connection);
     if (connection.project !== before.connection!.project) await requireEmpty(tx, name);

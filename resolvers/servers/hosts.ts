@@ -100,7 +100,7 @@ export async function updateHost(
   const { vcpus = null, memoryMb = null, diskGb = null, vcpuOvercommit = null } = given;
   return context.db.transaction(async (tx) => {
     const before = await lockHost(tx, name);
-    requireSeen(name, before.revision, seen);
+    await requireSeen(tx, { what: name, present: before.revision, seen, type: 'host.updated', subject: name });
     if ([vcpus, memoryMb, diskGb].includes(0)) throw invalid('vcpus', 'vCPUs, memory and disk have to be above 0.');
     const bareMetal = await bareMetalColumns(tx, context, before, given);
     if (given.mac) await moveToCard(tx, name, given.mac.toLowerCase());

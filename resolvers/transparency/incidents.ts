@@ -77,7 +77,8 @@ export async function updateIncident(
   if (!isId('inc', id)) throw new ApiError('not_found');
   return context.db.transaction(async (tx) => {
     const incident = found(await lock(tx, Incident, { id }));
-    requireSeen('the incident', incident.updates.length, seen);
+    const change = { type: 'status.changed', subject: id } as const;
+    await requireSeen(tx, { what: 'the incident', present: incident.updates.length, seen, ...change });
     const now = await databaseTime(tx);
     const set = {
       resolvedAt: isOver(status) ? (incident.resolvedAt ?? now) : null,

@@ -1,10 +1,10 @@
 /** The audit log. */
 import type { AuditEntry } from '../../entities/history/audit.ts';
-import { listAudit } from '../../resolvers/accounts/audit.ts';
+import { AUDIT_KINDS, listAudit } from '../../resolvers/accounts/audit.ts';
 import { isRefusal } from '../../resolvers/accounts/request-audit.ts';
 import { SECURITY_EVENTS } from '../../resolvers/accounts/security-log.ts';
 import type { Viewer } from '../../resolvers/context.ts';
-import { builder, objectType } from '../builder.ts';
+import { builder, enumType, objectType } from '../builder.ts';
 import { pageArgs, pageOf } from '../pages.ts';
 
 const AuditActor = objectType<AuditEntry>('AuditActor', 'The actor of an entry.', (t) => ({
@@ -65,6 +65,11 @@ const AuditEntryType = objectType<AuditEntry>(
     }),
   }),
 );
+const AuditKind = enumType(
+  'AuditKind',
+  'The kind of an entry. ACT: something changed. REQUEST: a plain request, which is api.request.',
+  AUDIT_KINDS,
+);
 const AuditEntryPage = pageOf('AuditEntry', AuditEntryType);
 
 builder.queryFields((t) => ({
@@ -77,16 +82,21 @@ builder.queryFields((t) => ({
       accountId: t.arg({
         type: 'ID',
         description:
-          'For the operator: the log of this account. Absent: the own log, which is `operator` for the operator.',
+          'For the operator: the log of this account. Absent: the own log. For the operator, it is `operator`, and has the acts of operators on customers, too.',
+      }),
+      operator: t.arg({
+        type: 'ID',
+        description: 'For the operator: only what this operator did, in all logs. `operator` is the first owner.',
       }),
       action: t.arg({
         type: ['AuditAction'],
-        description: 'Only these actions: api.request, or the type of an event. An unknown action has no entries.',
+        description:
+          'Only these actions, or those that begin so: api.request, or the type of an event. An unknown action has no entries.',
       }),
+      kind: t.arg({ type: AuditKind, description: 'Only entries of this kind.' }),
       since: t.arg({ type: 'RangeStart', description: 'Only entries of this day or time, or later.' }),
       until: t.arg({ type: 'RangeEnd', description: 'Only entries before this time, or to this day.' }),
     },
-    resolve: (_, { accountId, action, since, until, ...page }, context) =>
-      listAudit(context, page, { accountId, action, since, until }),
+    resolve: (_, { limit, cursor, ...filter }, context) => listAudit(context, { limit, cursor }, filter),
   }),
 }));

@@ -85,9 +85,10 @@ builder.queryFields((t) => ({
         description: 'For the operator: only messages of accounts that have paid, or only those of others.',
       }),
       unread: t.arg.boolean({ description: 'Only messages that the caller should still read.' }),
+      from: t.arg({ type: MessageSender, description: 'Only messages that this side wrote.' }),
     },
-    resolve: (_, { accountId, paid, unread, ...page }, context) =>
-      listMessages(context, page, { accountId, paid, unread }),
+    resolve: (_, { accountId, paid, unread, from, ...page }, context) =>
+      listMessages(context, page, { accountId, paid, unread, from }),
   }),
   messageRecipients: t.int({
     scope: 'operator',

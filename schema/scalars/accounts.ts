@@ -83,8 +83,8 @@ scalar('PublicKey', 'One line of an OpenSSH public key file.', text(1, 16_384), 
 });
 scalar(
   'AuditAction',
-  'An action of the audit log: api.request, or the type of an event. An unknown action has no entries.',
-  { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*\\.[a-z][a-z0-9_]*$' },
+  'An action of the audit log, or its beginning, such as `server.`: api.request, or the type of an event. An unknown action has no entries.',
+  { type: 'string', maxLength: 64, pattern: '^[a-z][a-z0-9_]*(\\.[a-z0-9_]*)?$' },
   { example: 'server.created' },
 );
 scalar('AccountLimit', 'A number from 0 to 1,000,000.', {

@@ -95,7 +95,9 @@ describe('The price of a tier', () => {
     const both = await Promise.all([20, 21].map((month) => setPrice('vps-3', month, { version })));
     expect(both.map(codeOf).sort()).toEqual(['validation_failed', undefined]);
     const late = both.find(({ errors }) => errors)!;
-    expect(late.errors[0].message).toBe('Another operator has changed vps-3 meanwhile. Look at it again.');
+    expect(late.errors[0].message).toMatch(
+      /^operator has changed vps-3 meanwhile, at \S+Z \(.*priceMonthUsd 2[01].*\)\. Look at it again\.$/,
+    );
     expect(codeOf(await setPrice('vps-3', 22, { version: version + 1 }))).toBeUndefined();
   });
 

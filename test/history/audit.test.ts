@@ -202,7 +202,7 @@ describe('The audit log', () => {
     'until=',
     'since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z',
     'action=',
-    'action=server',
+    'action=Server',
     "action=server.created'--",
     `action=${'a'.repeat(60)}.created`,
     'actor=me',

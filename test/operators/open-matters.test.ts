@@ -113,6 +113,21 @@ describe('An open matter', () => {
     expect(await find('GATEWAY')).toBeUndefined();
   });
 
+  it('is a canary that was never published, when machines are real', async () => {
+    expect(await find('CANARY')).toBeUndefined();
+    await db.query(
+      `insert into engine (name, kinds, needs_hosts, simulated, product, state)
+       values ('osl', '{VPS}', true, false, 'LXD', 'DRAINED')`,
+    );
+    expect(await find('CANARY')).toEqual({
+      ...{ kind: 'CANARY', subject: 'none', since: null, severity: 'NOTICE' },
+      nextStep: expect.stringContaining('publishCanary'),
+    });
+    await publishCanary(30);
+    expect(await find('CANARY')).toBeUndefined();
+    await db.query(`delete from engine where name = 'osl'`);
+  });
+
   it('is a canary in its last week, and one that has expired', async () => {
     await publishCanary(30);
     expect(await find('CANARY')).toBeUndefined();

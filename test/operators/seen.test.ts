@@ -76,7 +76,7 @@ it.each([
   const seen = await see();
   expect((await change(seen, 1)).errors).toBeUndefined();
   const late = await change(seen, 2);
-  expect(late.errors?.[0]?.message).toMatch(/^Another operator has changed .* meanwhile\. Look at it again\.$/);
+  expect(late.errors?.[0]?.message).toMatch(/^operator has changed .* meanwhile, at 20\S+Z.*\. Look at it again\.$/);
   expect((await change(await see(), 3)).errors).toBeUndefined();
   expect((await change(null, 4)).errors).toBeUndefined();
 });

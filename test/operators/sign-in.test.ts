@@ -86,6 +86,27 @@ describe('An invitation', () => {
     expect((await accept(PASSWORD, totpCode(secret))).data.acceptInvitation.token).toEqual(expect.any(String));
   });
 
+  it('has the same seed each time, until it is accepted or another one replaces it', async () => {
+    const { code, id } = await invite('mo');
+    const first = await open(code);
+    const again = await open(code);
+    expect([again.secret, again.provisioningUri]).toEqual([first.secret, first.provisioningUri]);
+    // An authenticator that read the seed yesterday still has the right one.
+    await db.query(
+      `update operator set invitation_expires_at = invitation_expires_at - interval '1 day' where id = $1`,
+      [id],
+    );
+    await db.query(`update totp set setup_expires_at = setup_expires_at - interval '1 day' where account_id = $1`, [
+      id,
+    ]);
+    expect((await open(code)).secret).toBe(first.secret);
+    const renewed = (await operator(AGAIN, { id })).data.renewInvitation.code;
+    const { secret } = await open(renewed);
+    expect(secret).not.toBe(first.secret);
+    const accepted = await post('acceptInvitation', { code: renewed, password: PASSWORD, totpCode: totpCode(secret) });
+    expect(accepted.data.acceptInvitation.token).toEqual(expect.any(String));
+  });
+
   it('expires, and gives way to a new one', async () => {
     const { code, id } = await invite('cy');
     await db.query(`update operator set invitation_expires_at = now() - interval '1 second' where id = $1`, [id]);

@@ -1,6 +1,7 @@
 /** Talks to the service: one GraphQL endpoint over HTTP, and one WebSocket for changes. */
 import { signal } from '@preact/signals';
 import { createClient } from 'graphql-ws';
+import { askForLogin } from './new-tab.ts';
 import { Refusal } from './refusal.ts';
 
 /** The operator of this tab. */
@@ -14,7 +15,7 @@ export interface CurrentOperator {
 const KEPT = 'freehold-operator-token';
 /** The operator of the token, as the service told last. The page begins with it while the service looks at the token again. */
 const KEPT_OPERATOR = 'freehold-operator';
-/** The token of the operator or of the session. It lives in this tab alone, and ends with it. No request sends it by itself. */
+/** The token of the operator or of the session. It lives in this tab, and ends with it. No request sends it by itself. */
 let token = sessionStorage.getItem(KEPT) ?? '';
 
 /** The operator, or undefined before the login. */
@@ -65,14 +66,18 @@ export async function logIn(given: string): Promise<void> {
   watch();
 }
 
-/** Continues with the token of this tab, if there is one. */
+/** Continues with the token of this tab, or of the tab whose link opened it. */
 export const resume = async (): Promise<void> => {
+  token ||= (await askForLogin()) ?? '';
   if (!token) return;
   operator.value = JSON.parse(sessionStorage.getItem(KEPT_OPERATOR) ?? 'null') ?? undefined;
   await logIn(token).catch(() => {
     operator.value = undefined;
   });
 };
+
+/** The token for a tab that the operator opens from this one. Empty without a login. */
+export const tokenOfTab = (): string => (operator.value ? token : '');
 
 /** Whether the operator has signed in, and acts by no token. */
 export const hasSession = (): boolean => token.startsWith('svc_os_');

@@ -9,7 +9,7 @@ import { ListPage } from './list/list.ts';
 import { followPage } from './list/rows.ts';
 import { loadModel } from './model.ts';
 import { PAGES } from './pages/index.ts';
-import { Palette, togglePalette } from './palette.ts';
+import { Palette, togglePalette } from './palette/palette.ts';
 import { go, place } from './place.ts';
 import { Login } from './sign-in.ts';
 import { Today } from './today.ts';

@@ -1,7 +1,8 @@
 /** The ways into the console: a sign-in with a second factor, a token, or an invitation. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
-import { hasSession, logIn, operator, signInBy, signOut } from './api.ts';
+import { hasSession, logIn, operator, signInBy, signOut, tokenOfTab } from './api.ts';
+import { offerLogin, tellTouch } from './new-tab.ts';
 import { go, place } from './place.ts';
 import { QrCode } from './qr.ts';
 import { Secret } from './secret.ts';
@@ -125,7 +126,11 @@ let touchedAt = Date.now();
 for (const type of ['keydown', 'pointerdown', 'pointermove'])
   addEventListener(type, () => {
     touchedAt = Date.now();
+    tellTouch();
   });
+offerLogin(tokenOfTab, () => {
+  touchedAt = Date.now();
+});
 setInterval(() => {
   if (operator.value && hasSession() && Date.now() - touchedAt > IDLE_MS) void signOut();
 }, 60_000);

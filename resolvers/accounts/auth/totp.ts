@@ -1,7 +1,7 @@
 /** Two-factor authentication: off, in setup for ten minutes, or on. */
 import { Account } from '../../../entities/accounts/account.ts';
 import { BEGIN_SETUP, CONFIRM_SEED, FIND_SETUP, TOTP_SEED, Totp } from '../../../entities/accounts/totp.ts';
-import { remove, update } from '../../../entities/database/table.ts';
+import { find, remove, update } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { record } from '../../../entities/history/record.ts';
@@ -34,11 +34,35 @@ export async function setupTotp(context: Context, password: string): Promise<Tot
   });
 }
 
-/** Keeps a new seed of an account or an operator. The caller holds the lock of the account. @param name shown by authenticators */
-export async function beginSetup({ vault }: Context, tx: Transaction, id: string, name: string): Promise<TotpSetup> {
+/**
+ * Keeps a new seed of an account or an operator. The caller holds the lock of the account.
+ * @param name shown by authenticators
+ * @param seconds the time for the code that confirms the seed
+ */
+export async function beginSetup(
+  { vault }: Context,
+  tx: Transaction,
+  id: string,
+  name: string,
+  seconds = SETUP_SECONDS,
+): Promise<TotpSetup> {
   const secret = newSeed();
-  await BEGIN_SETUP.all(tx, [id, TOTP_SEED.seal(vault, secret, id), SETUP_SECONDS]);
-  return { secret, expiresIn: SETUP_SECONDS, provisioningUri: provisioningUri(name, secret) };
+  await BEGIN_SETUP.all(tx, [id, TOTP_SEED.seal(vault, secret, id), seconds]);
+  return { secret, expiresIn: Math.floor(seconds), provisioningUri: provisioningUri(name, secret) };
+}
+
+/** Returns the seed that a code can still confirm, or keeps a new one. The parameters are those of `beginSetup`. */
+export async function continueSetup(
+  context: Context,
+  tx: Transaction,
+  id: string,
+  name: string,
+  seconds: number,
+): Promise<TotpSetup> {
+  const totp = (await FIND_SETUP.first(tx, [id])) && (await find(tx, Totp, { accountId: id }));
+  if (!totp) return beginSetup(context, tx, id, name, seconds);
+  const secret = TOTP_SEED.open(context.vault, totp.seed, id);
+  return { secret, expiresIn: Math.floor(seconds), provisioningUri: provisioningUri(name, secret) };
 }
 
 /** Confirms the seed of an account or an operator with one of its codes. @throws ApiError totp_setup_missing or invalid_totp */

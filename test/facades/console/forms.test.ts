@@ -154,11 +154,28 @@ describe.runIf(hasChromium)('A form of the console', () => {
     const form = page.getByRole('dialog');
     await form.getByLabel('Subject').fill('Maintenance');
     await form.getByLabel('Body').fill('Tonight.');
-    await form.getByLabel(/^All/).selectOption('yes');
+    await form.getByLabel('To', { exact: true }).selectOption('all accounts');
     await form.getByRole('button', { name: 'Write a message' }).click();
     const accounts = await db.query('select from account');
     await form.getByText(`This writes to ${accounts.length} accounts.`).waitFor();
     expect(await db.query('select from message')).toEqual([]);
+  });
+
+  it('sends a message to the one recipient that the operator chose', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, 'messages');
+    await page.getByRole('button', { name: 'Write a message' }).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('To', { exact: true }).selectOption('all with a server in a region');
+    await form.getByLabel('Region').fill('ams');
+    await form.getByLabel('To', { exact: true }).selectOption('one account');
+    await form.getByLabel('Account ID').fill(account.id);
+    await form.getByLabel('Subject').fill('Your question');
+    await form.getByLabel('Body').fill('Yes.');
+    await form.getByRole('button', { name: 'Write a message' }).click();
+    await closed(page);
+    const { data } = (await account.rest('GET', '/v1/account/messages')).body;
+    expect(data.map(({ subject }: { subject: string }) => subject)).toEqual(['Your question']);
   });
 
   it('counts the recipients also where it began with one account', async () => {
@@ -168,8 +185,9 @@ describe.runIf(hasChromium)('A form of the console', () => {
     const form = page.getByRole('dialog');
     await form.getByLabel('Subject').fill('Maintenance');
     await form.getByLabel('Body').fill('Tonight.');
-    await form.getByLabel('Account ID').fill('');
-    await form.getByLabel(/^All/).selectOption('yes');
+    expect(await form.getByLabel('Account ID').inputValue()).toBe(account.id);
+    await form.getByLabel('To', { exact: true }).selectOption('all accounts');
+    expect(await form.getByLabel('Account ID').count()).toBe(0);
     await form.getByRole('button', { name: 'Write a message' }).click();
     await form.getByText(/^This writes to \d+ accounts\.$/).waitFor();
   });

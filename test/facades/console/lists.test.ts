@@ -5,7 +5,7 @@ import { hasChromium } from '../../setup/chromium.ts';
 import { consoleAt, visitPath } from './open-page.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
-const { graphqlUrl, newAccount, operatorToken } = await startFreehold();
+const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const { start, stop, open, openPage } = consoleAt(new URL(graphqlUrl).origin);
 
 /** Changes what the service answers, on the way to the page. */
@@ -52,6 +52,20 @@ describe.runIf(hasChromium)('A list of the console', () => {
     await page.getByText('No message.').waitFor();
     await page.getByLabel('Paid').selectOption('no');
     await page.getByRole('gridcell', { name: 'unpaid' }).waitFor();
+  });
+
+  it('shows the direction of each message, and filters by it', async () => {
+    const account = await newAccount();
+    await account.rest('POST', '/v1/account/messages', { subject: 'From outside', body: 'x' });
+    const SEND = `mutation ($id: ID!) { sendMessage(input: { accountId: $id, subject: "From us", body: "x" }) { id } }`;
+    await operator(SEND, { id: account.id });
+    const page = await openPage(operatorToken, `messages?accountId=${account.id}`);
+    const sent = page.getByRole('row').filter({ hasText: 'From us' });
+    await sent.getByRole('gridcell', { name: '↑ sent' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'From outside' }).getByText('↓ received').waitFor();
+    await page.getByLabel(/^Direction/).selectOption('↓ received');
+    await sent.waitFor({ state: 'detached' });
+    await page.getByRole('gridcell', { name: 'From outside' }).waitFor();
   });
 
   it('shows the other cells and rows when it cannot show one', async () => {

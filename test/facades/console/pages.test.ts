@@ -5,7 +5,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { CONSOLE_PATHS, consoleFile } from '../../../facades/console/console.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
 import { type Action, nameOf, type Page } from '../../../facades/console/src/pages/page.ts';
+import { HOSTNAME, ORDER_NUMBER } from '../../../facades/console/src/palette/patterns.ts';
 import { LONG, NUMBERS } from '../../../facades/console/src/scalars.ts';
+import { isOrderNumber } from '../../../entities/ids.ts';
 import { schema } from '../../../schema/index.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
@@ -146,6 +148,19 @@ describe('A form', () => {
     expect(numbers.filter((name) => !NUMBERS.has(name))).toEqual([]);
     expect([...shapes].filter(([name, isNumber]) => !isNumber && NUMBERS.has(name))).toEqual([]);
     expect([...LONG].filter((name) => !schema.getType(name))).toEqual([]);
+  });
+});
+
+describe('The palette', () => {
+  it('knows a host name by the pattern of the schema', () => {
+    const { jsonSchema } = schema.getType('Hostname')!.extensions as { jsonSchema: { pattern: string } };
+    expect(HOSTNAME.source).toBe(new RegExp(jsonSchema.pattern).source);
+  });
+
+  it('knows an order number as the service does, by each of its letters', () => {
+    const letters = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
+    const texts = [...letters.map((letter) => `SRV-${letter.repeat(10)}`), 'SRV-111111111', 'SRV-11111111111', 'SRV-'];
+    expect(texts.filter((text) => ORDER_NUMBER.test(text))).toEqual(texts.filter((text) => isOrderNumber('SRV', text)));
   });
 });
 

@@ -6,7 +6,7 @@ import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt, stopClock } from './open-page.ts';
 
-const { anonymous, graphqlUrl, newAccount, operatorToken } = await startFreehold();
+const { anonymous, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
 
 const register = (email: string) =>
@@ -62,6 +62,36 @@ describe.runIf(hasChromium)('The palette of the console', () => {
       await page.keyboard.press('Enter');
       await details(page, number);
     }
+  });
+
+  it('offers the actions of the open row, as its buttons do', async () => {
+    const { body } = await register('suspect@mail.example');
+    const { id } = body.account;
+    const page = await openPage(operatorToken, `accounts?search=${id}&row=${id}`);
+    await details(page, 'suspect@mail.example');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('suspen');
+    expect((await linesOf(page))[0]).toBe('Suspend suspect@mail.example');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('heading', { name: 'Suspend suspect@mail.example' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await page.getByRole('complementary').waitFor({ state: 'detached' });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('suspen');
+    expect((await linesOf(page)).filter((line) => line.startsWith('Suspend'))).toEqual([]);
+  });
+
+  it('offers no action of the open row that the role may not use', async () => {
+    const { id } = (await register('seen@mail.example')).body.account;
+    const ADD = 'mutation { addOperator(input: { name: "rea", role: READ_ONLY }) { token } }';
+    const { token } = (await operator(ADD)).data.addOperator;
+    const page = await openPage(token, `accounts?search=${id}&row=${id}`);
+    await details(page, 'seen@mail.example');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('suspend');
+    expect((await linesOf(page)).filter((line) => /seen@mail.example$/.test(line))).toEqual([]);
   });
 
   it('shows at most six things, above the searches, and asks once', async () => {

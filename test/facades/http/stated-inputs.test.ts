@@ -114,7 +114,7 @@ describe('The action of the audit log', () => {
     expect([status, body.data]).toEqual([200, []]);
   });
 
-  it.each(['', 'server', 'Server.Created', 'server.created.now', `server.${'x'.repeat(60)}`])(
+  it.each(['', 'Server', 'Server.Created', 'server.created.now', `server.${'x'.repeat(60)}`])(
     'is not %j, and the refusal says what it is',
     async (action) => {
       expect(ajv.validate(schema, [action])).toBe(false);

@@ -7,8 +7,9 @@ import { forConsole } from '../pages/words.ts';
 import { Refusal } from '../refusal.ts';
 import { Secret } from '../secret.ts';
 import { shown } from '../values.ts';
+import { ChoiceField } from './choice.ts';
 import { Field } from './field.ts';
-import { askedBy, type Form, isNeeded, type Opened, readForm, sendOnce } from './sending.ts';
+import { type Asked, askedBy, type Form, isNeeded, type Opened, readForm, sendOnce } from './sending.ts';
 import { suggest } from './suggestions.ts';
 
 /** The words against a form, and those against single fields by their names. */
@@ -141,7 +142,8 @@ function Questions({ form }: { form: Form }) {
     edits++;
     question.value = '';
   };
-  const visible = asked.filter(({ given }) => given === undefined);
+  const isChoice = ({ argument }: Asked) => action.choice?.words[argument.name] !== undefined;
+  const visible = asked.filter((one) => one.given === undefined && !isChoice(one));
   const [needed, optional] = [visible.filter(isNeeded), visible.filter((one) => !isNeeded(one))];
   const fields = (list: typeof asked) =>
     list.map(
@@ -150,6 +152,7 @@ function Questions({ form }: { form: Form }) {
     );
   const isWrong = optional.some(({ argument }) => problem.value.fields.has(argument.name));
   return html`<form onSubmit=${onSubmit} onInput=${onInput}>
+    ${action.choice && html`<${ChoiceField} choice=${action.choice} asked=${asked.filter(isChoice)} problems=${problem.value.fields} />`}
     ${fields(needed)}
     ${
       needed.length && optional.length > OPTIONAL_MAX

@@ -26,11 +26,13 @@ export interface Asked {
   given?: unknown;
   /** The first words of the field. */
   first?: unknown;
+  /** The person has chosen the field among others. */
+  isNeeded?: boolean;
 }
 
 /** Whether the form cannot go without the field. */
-export const isNeeded = ({ argument: { type, defaultValue } }: Asked): boolean =>
-  isRequired(type) && defaultValue === null;
+export const isNeeded = ({ argument: { type, defaultValue }, isNeeded: isChosen = false }: Asked): boolean =>
+  isChosen || (isRequired(type) && defaultValue === null);
 
 /** The arguments of a mutation. Those of its input object stand beside the others. */
 export function askedBy(form: Opened): Asked[] {

@@ -19,13 +19,23 @@ export function typeIn({ list }: Page, field: string): TypeRef | undefined {
   return memberOf(isPaged(type) ? memberOf(type, 'data') : type, field);
 }
 
-export function Cell({ column: { field, as }, row, type }: { column: Column; row: Row; type: TypeRef | undefined }) {
+interface CellProps {
+  column: Pick<Column, 'field' | 'as'>;
+  row: Row;
+  type: TypeRef | undefined;
+  /** The words of the page for values of the field. */
+  words?: Record<string, string> | undefined;
+}
+export function Cell({ column: { field, as }, row, type, words }: CellProps) {
   const value = row[field];
-  if (as === 'state') return html`<${State} value=${String(value)} />`;
+  const own = words?.[String(value)];
+  if (as === 'state') return html`<${State} value=${String(value)} words=${own} />`;
+  if (own) return html`<span>${own}</span>`;
   if (as === 'age' && typeof value === 'string')
     return html`<time datetime=${value} title=${shown(field, value, type)}>${ago(value)}</time>`;
   const text = shown(field, value, type);
   const part = as === 'thing' ? brief(field, value, type) : as === 'day' ? text.slice(0, 10) : text;
   return html`<span title=${text}>${part}</span>`;
 }
-const State = ({ value }: { value: string }) => html`<span class="state ${toneOf(value)}">${enumInWords(value)}</span>`;
+const State = ({ value, words }: { value: string; words?: string | undefined }) =>
+  html`<span class="state ${toneOf(value)}">${words ?? enumInWords(value)}</span>`;

@@ -4,10 +4,11 @@ import { html } from 'htm/preact';
 import type { ComponentChildren } from 'preact';
 import { changes, graphql, may, type Row } from '../api.ts';
 import { openForm } from '../form/form.ts';
+import type { Opened } from '../form/sending.ts';
 import { Guard } from '../guard.ts';
 import { inWords, memberOf, rootField, titleOf } from '../model.ts';
 import { paced } from '../pace.ts';
-import { type Action, nameOf, type Page } from '../pages/page.ts';
+import { nameOf, type Page } from '../pages/page.ts';
 import { go, place } from '../place.ts';
 import { shown } from '../values.ts';
 import { Cell, typeIn } from './cell.ts';
@@ -74,38 +75,43 @@ function Parts({ id, field }: { id: string; field: string }) {
   )}`;
 }
 
+/** Returns the open row of a page. */
+export function openRowOf(page: Page): Row | undefined {
+  const others = single.value?.page === page ? [single.value.row] : [];
+  const name = place.value.search.get('row');
+  return [...(listed.value?.rows ?? []), ...others].find((row) => nameOf(page, row) === name);
+}
+/** Returns the forms of the actions that fit a row, and that the role may send. */
+export function formsOf(page: Page, row: Row): Opened[] {
+  const name = nameOf(page, row);
+  const called = String((page.called && row[page.called]) || name);
+  const done = () => Promise.all([readAll(page), readRow(page).catch(() => {})]);
+  return (page.rowActions ?? [])
+    .filter(({ when, mutation }) => may(mutation) && (!when || when(row)))
+    .map((action) => ({ action, row, name, called, done }));
+}
+
 export function Details({ page, row }: { page: Page; row: Row }) {
-  const fitting = (page.rowActions ?? []).filter(({ when }) => !when || when(row));
   const name = nameOf(page, row);
   const called = String((page.called && row[page.called]) || name);
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
     <header><h2>${called}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>
-    <${Buttons} actions=${fitting} row=${row} name=${name} called=${called} done=${() => Promise.all([readAll(page), readRow(page).catch(() => {})])} />
+    <${Buttons} forms=${formsOf(page, row)} />
     <dl>${Object.keys(row).map((field) => {
       const link = row[field] === name ? undefined : linkTo(field, row[field]);
-      const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} /><//>`;
-      return html`<div><dt>${titleOf(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
+      const cell = html`<${Guard}><${Cell} column=${{ field }} row=${row} type=${typeIn(page, field)} words=${page.words?.[field]?.values} /><//>`;
+      return html`<div><dt>${page.words?.[field]?.title ?? titleOf(field)}</dt><dd>${link ? html`<a href=${link}>${cell}</a>` : cell}</dd></div>`;
     })}</dl>
     ${page.details && html`<${Parts} id=${name} field=${page.details.field} />`}
   </aside>`;
 }
 
-interface ButtonsProps {
-  actions: Action[];
-  row?: Row;
-  name?: string;
-  called?: string;
-  done: () => unknown;
-  children?: ComponentChildren;
-}
-export function Buttons({ actions, row, name, called, done, children }: ButtonsProps) {
-  const allowed = actions.filter(({ mutation }) => may(mutation));
-  return html`<div class="buttons">${allowed.map(
-    (
-      action,
-    ) => html`<button class=${action.destroys ? 'danger' : ''} onClick=${() => openForm({ action, row, name, called, done })}>
-      ${action.label}
+/** Buttons that open forms. */
+export function Buttons({ forms, children }: { forms: Opened[]; children?: ComponentChildren }) {
+  return html`<div class="buttons">${forms.map(
+    (form) => html`<button class=${form.action.destroys ? 'danger' : ''} onClick=${() => openForm(form)}>
+      ${form.action.label}
     </button>`,
   )}${children}</div>`;
 }

@@ -1,9 +1,11 @@
 /** The filters above a list. They stand in the address. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
+import { useEffect } from 'preact/hooks';
+import { graphql, may } from '../api.ts';
 import { type Argument, enumInWords, inWords, isRequired, rootField, valuesOf } from '../model.ts';
 import { afterLast } from '../pace.ts';
-import type { Page } from '../pages/page.ts';
+import { ALL, filterIn, type Page } from '../pages/page.ts';
 import { go, place, replace } from '../place.ts';
 import { INPUTS, inTime, shapeOf, typed, YES_NO } from '../values.ts';
 
@@ -30,25 +32,63 @@ function apply(): void {
   if (place.value.path === page.path) replace(page.path, searchWith(name, text));
 }
 
+/** A thing that a filter offers by its name. */
+interface Named {
+  id: string;
+  name: string;
+  endedAt?: string | null;
+}
+/** The things that the filters of a page offer, by the name of the filter. */
+const offered = signal<{ page: Page; things: Record<string, Named[]> } | undefined>(undefined);
+
+/** Reads the things. The filters work without them, by ids. */
+async function readOffered(page: Page): Promise<void> {
+  const readable = Object.entries(page.choices ?? {}).filter(([, { query }]) => may(query.split(' ')[0]!));
+  if (!readable.length) return;
+  const answer = await graphql<Record<string, Named[]>>(
+    `{ ${readable.map(([name, { query }]) => `${name}: ${query}`).join(' ')} }`,
+  );
+  const things = readable.map(([name, { also }]): [string, Named[]] => [name, [...answer[name]!, also]]);
+  offered.value = { page, things: Object.fromEntries(things) };
+}
+/** The ids and names of a filter, or undefined without a choice. People may share a name when one of them has ended. */
+const choicesOf = (page: Page, name: string): [id: string, words: string][] | undefined =>
+  offered.value?.page === page
+    ? offered.value.things[name]?.map(({ id, name: own, endedAt }) => [id, endedAt ? `${own} (ended)` : own])
+    : undefined;
+
 export function Filters({ page }: { page: Page }) {
+  useEffect(() => void readOffered(page).catch(() => {}), [page]);
   const args = page.filters!.map((filter) => rootField(page.list).args.find(({ name }) => name === filter)!);
   return html`<div class="filters">${args.map((argument) => {
     const { name, type, description } = argument;
     const isTime = shapeOf(type) === 'time';
-    return html`<label title=${description} class=${SEARCHES.has(name) ? 'search' : ''}>${inWords(name)}${isTime && ' (UTC)'}
+    return html`<label title=${description} class=${SEARCHES.has(name) ? 'search' : ''}>${page.words?.[name]?.title ?? inWords(name)}${isTime && ' (UTC)'}
       ${fieldOf(page, argument)}
     </label>`;
   })}</div>`;
 }
 
-function fieldOf(page: Page, { name, type, description, defaultValue }: Argument) {
+/** The values of a type that takes few, in words. */
+const valuesIn = (
+  { type }: Argument,
+  words: Record<string, string> = YES_NO,
+): [value: string, words: string][] | undefined =>
+  (shapeOf(type) === 'yes or no' ? ['true', 'false'] : valuesOf(type))?.map((one) => [
+    one,
+    words[one] ?? enumInWords(one),
+  ]);
+
+function fieldOf(page: Page, argument: Argument) {
+  const { name, type, description, defaultValue } = argument;
   const shape = shapeOf(type);
-  const value = typed(place.value.search.get(name), shape);
+  const value = typed(filterIn(page, name, place.value.search), shape);
   const set = (given: string) => go(page.path, searchWith(name, given));
-  const values = shape === 'yes or no' ? ['true', 'false'] : valuesOf(type);
-  if (values)
-    return html`<select value=${value} onChange=${(event: Event) => set(textIn(event))}>
-      <option value="">all</option>${values.map((one) => html`<option value=${one}>${YES_NO[one] ?? enumInWords(one)}</option>`)}
+  const all = page.starts?.[name] ? ALL : '';
+  const choices = choicesOf(page, name) ?? valuesIn(argument, page.words?.[name]?.values);
+  if (choices)
+    return html`<select value=${value || all} onChange=${(event: Event) => set(textIn(event))}>
+      <option value=${all}>all</option>${choices.map(([one, words]) => html`<option value=${one} selected=${one === value}>${words}</option>`)}
     </select>`;
   if (INPUTS[shape])
     return html`<input type=${INPUTS[shape]} step=${shape === 'time' ? 1 : undefined} value=${value}

@@ -1,11 +1,11 @@
 /** A page with a list: its filters, its rows, and the details of one row. It draws only the rows that fit the window. */
 import { html } from 'htm/preact';
-import type { Row } from '../api.ts';
+import { may, type Row } from '../api.ts';
 import { Guard } from '../guard.ts';
 import { nameOf, type Page } from '../pages/page.ts';
 import { go, place } from '../place.ts';
 import { Cell, classOf, typeIn } from './cell.ts';
-import { Buttons, Details, single } from './details.ts';
+import { Buttons, Details, openRowOf } from './details.ts';
 import { download } from './download.ts';
 import { Filters } from './filters.ts';
 import { Plot } from './plot.ts';
@@ -20,14 +20,14 @@ const STEP = 5;
 
 export function ListPage({ page }: { page: Page }) {
   const { rows, next, problem } = listed.value ?? { rows: [], next: null, problem: undefined };
-  const others = single.value?.page === page ? [single.value.row] : [];
-  const chosen = [...rows, ...others].find((row) => nameOf(page, row) === place.value.search.get('row'));
+  const chosen = openRowOf(page);
+  const forms = (page.actions ?? []).filter(({ mutation }) => may(mutation));
   // After a fault, the console does not know whether there are rows.
   const words = listed.value ? !problem && withCode(page.empty) : 'Reading …';
   return html`
     <header class="head">
       <h1>${page.title}</h1>
-      <${Buttons} actions=${page.actions ?? []} done=${() => readAll(page)}>
+      <${Buttons} forms=${forms.map((action) => ({ action, done: () => readAll(page) }))}>
         ${rows.length > 0 && html`<button class="quiet" onClick=${() => download(page.path, rows)}>Download CSV</button>`}
       <//>
     </header>
@@ -90,7 +90,7 @@ function Line({ page, row, index, isChosen }: { page: Page; row: Row; index: num
   };
   return html`<div class="row" role="row" tabindex="0" aria-rowindex=${index + 2} aria-selected=${isChosen}
     onClick=${open} onKeyDown=${onKeyDown}>
-    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(page, column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} /><//></div>`)}
+    ${page.columns.map((column) => html`<div role="gridcell" class=${classOf(page, column)}><${Guard}><${Cell} column=${column} row=${row} type=${typeIn(page, column.field)} words=${page.words?.[column.field]?.values} /><//></div>`)}
   </div>`;
 }
 const focusBeside = (event: KeyboardEvent, side: 'nextElementSibling' | 'previousElementSibling') =>

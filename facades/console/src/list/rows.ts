@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals';
 import { changes, graphql, type Row } from '../api.ts';
 import { inWords, isRequired, rootField, type TypeRef, written } from '../model.ts';
 import { paced } from '../pace.ts';
-import { nameOf, type Page } from '../pages/page.ts';
+import { filterIn, nameOf, type Page } from '../pages/page.ts';
 import { place } from '../place.ts';
 import { Refusal } from '../refusal.ts';
 import { readValue } from '../values.ts';
@@ -165,7 +165,7 @@ export const isPaged = (type: TypeRef): boolean => /Page!?$/.test(written(type))
 function filtersOf(page: Page): Row {
   const entries = (page.filters ?? []).map((name): [string, unknown] => {
     const argument = rootField(page.list).args.find((one) => one.name === name)!;
-    const text = place.value.search.get(name) ?? '';
+    const text = filterIn(page, name, place.value.search);
     if (!text) return [name, undefined];
     try {
       return [name, readValue(argument, text)];

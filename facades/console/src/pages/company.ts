@@ -71,7 +71,14 @@ export const COMPANY: readonly Page[] = [
   },
   {
     ...{ path: 'audit', group: 'Company', title: 'Audit log', list: 'auditLog', key: 'id' },
-    filters: ['accountId', 'action', 'since', 'until'],
+    filters: ['kind', 'operator', 'accountId', 'action', 'since', 'until'],
+    starts: { kind: 'ACT' },
+    choices: {
+      operator: {
+        query: 'operators { id name endedAt }',
+        also: { id: 'operator', name: 'operator (the first owner)' },
+      },
+    },
     fields: 'id createdAt action actor { type id name } method path status count requestId resource { type id }',
     columns: [
       { field: 'createdAt', title: 'Time' },

@@ -7,6 +7,11 @@ import { byId, is, not, type Page } from './page.ts';
 /** Whether the operator should still read a message. */
 const isUnread = (row: Row): boolean => row.from === 'CUSTOMER' && !row.readAt;
 
+/** The recipients of a message. */
+const TO = {
+  title: 'To',
+  words: { accountId: 'one account', region: 'all with a server in a region', all: 'all accounts' },
+};
 /** The number of accounts that a message to many reaches. */
 async function recipients({ accountId, region, all }: Row, _: Row, ask: typeof graphql): Promise<string> {
   if (accountId || (!region && !all)) return '';
@@ -87,7 +92,7 @@ export const CUSTOMERS: readonly Page[] = [
       },
       { mutation: 'resumeAccount', label: 'End the suspension', of: byId, when: not('suspendedAt', null) },
       {
-        ...{ mutation: 'sendMessage', label: 'Write a message', asks: recipients },
+        ...{ mutation: 'sendMessage', label: 'Write a message', asks: recipients, choice: TO },
         of: ({ id }) => ({ input: { accountId: id } }),
       },
       {
@@ -152,18 +157,19 @@ export const CUSTOMERS: readonly Page[] = [
   },
   {
     ...{ path: 'messages', group: 'Customers', title: 'Messages', list: 'messages', key: 'id' },
-    filters: ['accountId', 'paid', 'unread'],
+    filters: ['from', 'accountId', 'paid', 'unread'],
+    words: { from: { title: 'Direction', values: { CUSTOMER: '↓ received', OPERATOR: '↑ sent' } } },
     fields: 'id from accountId subject body related { type id } createdAt readAt',
     columns: [
-      { field: 'from', title: 'From', as: 'state' },
+      { field: 'from', title: 'Direction', as: 'state' },
       { field: 'subject', title: 'Subject' },
       { field: 'accountId', title: 'Account', as: 'code', wide: true },
       { field: 'createdAt', title: 'Age', as: 'age' },
     ],
-    actions: [{ mutation: 'sendMessage', label: 'Write a message', asks: recipients }],
+    actions: [{ mutation: 'sendMessage', label: 'Write a message', asks: recipients, choice: TO }],
     rowActions: [
       {
-        ...{ mutation: 'sendMessage', label: 'Answer', asks: recipients },
+        ...{ mutation: 'sendMessage', label: 'Answer', asks: recipients, choice: TO },
         of: ({ accountId, subject }) => ({ input: { accountId, subject } }),
       },
       {

@@ -1,6 +1,13 @@
 /** A page of the console, as data: a list of the schema with the mutations that act on its rows. */
 import type { graphql, Row } from '../api.ts';
 
+/** Arguments of which a form sends exactly one. */
+export interface Choice {
+  title: string;
+  /** The words for each argument. */
+  words: Record<string, string>;
+}
+
 /** A mutation as a button. The form asks for every argument that `of` does not give. */
 export interface Action {
   /** The mutation. Roles without its right see no button. */
@@ -13,6 +20,7 @@ export interface Action {
   of?: (row: Row) => Row;
   /** The first words of arguments that the person may change. */
   first?: (row: Row) => Row;
+  choice?: Choice;
   /** Whether the action fits the state of the row. */
   when?: (row: Row) => boolean;
   /** Queries whose texts the form offers for an argument, such as the hosts that engines told of. */
@@ -49,6 +57,14 @@ export interface Plot {
   isInOrder?: boolean;
 }
 
+/** Things to choose a filter from, by their ids. */
+interface Things {
+  /** The query of a list with `id`, `name` and `endedAt`. */
+  query: string;
+  /** A thing that the list does not have. */
+  also: { id: string; name: string };
+}
+
 export interface Page {
   path: string;
   group: 'Customers' | 'Money' | 'Machines' | 'Catalog' | 'Public' | 'Company';
@@ -57,6 +73,12 @@ export interface Page {
   list: string;
   /** The arguments of the root field that a person can set. */
   filters?: string[];
+  /** The values with which filters begin. The value `all` takes them away. */
+  starts?: Record<string, string>;
+  /** The names that a filter offers for its ids. */
+  choices?: Record<string, Things>;
+  /** The words for the values of a field, in its cells and in its filter. */
+  words?: Record<string, { title: string; values: Record<string, string> }>;
   /** The selection of a row. */
   fields: string;
   columns: Column[];
@@ -73,6 +95,14 @@ export interface Page {
   rowActions?: Action[];
   /** The words for an empty list, with the next act. */
   empty: string;
+}
+
+/** The value of a filter that takes the first value away. */
+export const ALL = 'all';
+/** The text of a filter, from the address or as the page begins. Empty: the filter takes all. */
+export function filterIn({ starts }: Page, name: string, search: URLSearchParams): string {
+  const text = search.get(name) ?? starts?.[name] ?? '';
+  return starts?.[name] && text === ALL ? '' : text;
 }
 
 /** The name of a row, which no other row of its page has. A field that is true stands for itself. */

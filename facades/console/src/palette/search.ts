@@ -1,8 +1,9 @@
 /** The things that a text in the palette names: accounts and servers. */
 import { signal } from '@preact/signals';
-import { graphql, may } from './api.ts';
-import { afterLast } from './pace.ts';
-import { go } from './place.ts';
+import { graphql, may } from '../api.ts';
+import { afterLast } from '../pace.ts';
+import { HOSTNAME, ORDER_NUMBER } from './patterns.ts';
+import { go } from '../place.ts';
 
 /** A line of the palette. No two lines have the same label and hint. */
 export interface Command {
@@ -41,11 +42,11 @@ const QUERIES = [
       takes: 'Hostname!',
       of: 'servers(hostname: $servers, limit: 3) { data { orderNumber hostname } }',
     },
-    fits: /^(?!.*-(\.|$))[a-z0-9][a-z0-9-]{0,62}(\.[a-z0-9][a-z0-9-]{0,62})*$/i,
+    fits: HOSTNAME,
   },
   {
     ...{ field: 'server', takes: 'ID!', of: 'server(orderNumber: $server) { orderNumber hostname }' },
-    fits: /^SRV-[0-9A-HJKMNP-TV-Z]{10}$/i,
+    fits: new RegExp(ORDER_NUMBER, 'i'),
   },
 ];
 

@@ -1,10 +1,11 @@
 /** The palette: type some letters of a page, an action or a thing, and go there by Enter. */
 import { signal } from '@preact/signals';
 import { html } from 'htm/preact';
-import { may } from './api.ts';
-import { openForm } from './form/form.ts';
-import type { Page } from './pages/page.ts';
-import { go } from './place.ts';
+import { may } from '../api.ts';
+import { openForm } from '../form/form.ts';
+import { formsOf, openRowOf } from '../list/details.ts';
+import type { Page } from '../pages/page.ts';
+import { go, place } from '../place.ts';
 import { type Command, hits, look } from './search.ts';
 
 const isOpen = signal(false);
@@ -49,6 +50,18 @@ function searches(text: string): Command[] {
   return found;
 }
 
+/** The actions of the open row, as its buttons. */
+function actionsOfRow(pages: readonly Page[]): Command[] {
+  const page = pages.find(({ path }) => path === place.value.path);
+  const row = page && openRowOf(page);
+  if (!row) return [];
+  return formsOf(page, row).map((form) => ({
+    label: form.action.label,
+    hint: form.called ?? '',
+    run: () => openForm(form),
+  }));
+}
+
 function commands(pages: readonly Page[]): Command[] {
   const places = [{ title: 'Today', path: '', group: '' }, ...pages];
   const actions = pages.flatMap(({ title, actions = [] }) =>
@@ -56,7 +69,11 @@ function commands(pages: readonly Page[]): Command[] {
       .filter(({ mutation }) => may(mutation))
       .map((action) => ({ label: action.label, hint: title, run: () => openForm({ action, done: () => {} }) })),
   );
-  return [...places.map(({ title, path, group }) => ({ label: title, hint: group, run: () => go(path) })), ...actions];
+  return [
+    ...actionsOfRow(pages),
+    ...places.map(({ title, path, group }) => ({ label: title, hint: group, run: () => go(path) })),
+    ...actions,
+  ];
 }
 
 /** Whether the letters stand in the text in this order. */
