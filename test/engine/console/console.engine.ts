@@ -199,10 +199,7 @@ describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the
     await visitPath(page, 'daily-totals');
     await page.getByRole('row').filter({ hasText: 'refund' }).waitFor();
     await visitPath(page, 'audit');
-    await page
-      .getByRole('gridcell', { name: /takeMeasure|take_measure/ })
-      .first()
-      .waitFor();
+    await page.getByRole('gridcell', { name: 'case.measure_taken' }).first().waitFor();
   });
 });
 

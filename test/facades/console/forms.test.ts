@@ -148,6 +148,22 @@ describe.runIf(hasChromium)('A form of the console', () => {
     await page.getByRole('complementary').getByText('Balance $20.00').waitFor({ timeout: 4_000 });
   });
 
+  it('takes a second press of Enter at once for the first one', async () => {
+    const account = await newAccount();
+    const page = await openPage(operatorToken, `accounts?search=${account.id}&row=${account.id}`);
+    await openAdjustment(page);
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Amount').fill('20');
+    await form.getByLabel('Reason').fill('Goodwill');
+    await page.keyboard.press('Enter');
+    await form.getByText(`This gives $20.00 to ${account.email}.`).waitFor();
+    await page.keyboard.press('Enter');
+    await form.getByRole('button', { name: 'Yes, do it', disabled: false }).waitFor();
+    expect(await account.balance()).toBe(0);
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('Adjust the balance: done').waitFor();
+  });
+
   it('counts the recipients before it writes to all accounts', async () => {
     const page = await openPage(operatorToken, 'messages');
     await page.getByRole('button', { name: 'Write a message' }).click();

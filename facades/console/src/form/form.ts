@@ -23,6 +23,8 @@ const opened = signal<Form | undefined>(undefined);
 const problem = signal(NONE);
 /** The act in words, which the person confirms by a second press. */
 const question = signal('');
+/** A person does not read the question faster. A second press in this time belongs to the first one. */
+const QUESTION_MS = 700;
 const isSending = signal(false);
 /** Counts what the person types. A question about older values asks nothing. */
 let edits = 0;
@@ -82,6 +84,7 @@ async function submit(form: Form, element: HTMLFormElement): Promise<void> {
       question.value = asks;
       problem.value = NONE;
       requestAnimationFrame(() => element.querySelector('.question')?.scrollIntoView({ block: 'center' }));
+      await new Promise((resume) => setTimeout(resume, QUESTION_MS));
     }
     if (asks) return;
     const given = await sendOnce(form, values);
