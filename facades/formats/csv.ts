@@ -1,8 +1,8 @@
 /** CSV (RFC 4180), which spreadsheets open. */
-import Negotiator from 'negotiator';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import { csvLine } from './csv-line.ts';
 import type { ListFormat } from './json-lines.ts';
+import { preferredType } from './accept.ts';
 
 export const CSV_TYPE = 'text/csv';
 export const CSV_SCHEMA: JsonSchema = {
@@ -13,9 +13,7 @@ export const CSV_SCHEMA: JsonSchema = {
 };
 
 /** Whether an Accept header prefers CSV to JSON. */
-export const wantsCsv = (accept: string | undefined): boolean =>
-  accept !== undefined &&
-  new Negotiator({ headers: { accept } }).mediaType(['application/json', CSV_TYPE]) === CSV_TYPE;
+export const wantsCsv = (accept: string | undefined): boolean => preferredType(accept, CSV_TYPE) !== undefined;
 
 /** A list with these members of its entries. */
 export const csvFormat = (members: readonly string[]): ListFormat => ({

@@ -4,12 +4,12 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import Negotiator from 'negotiator';
 import { Ceiling, groupOf } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Values } from '../compile/run.ts';
 import { refuseDenied } from '../rate-limit/rate-headers.ts';
 import type { RateLimits } from '../rate-limit/rate-limit.ts';
+import { preferredType } from './accept.ts';
 
 export const LINES_TYPE = 'application/x-ndjson';
 const PAGE_LIMIT = 200;
@@ -34,9 +34,7 @@ export const LINES_SCHEMA: JsonSchema = {
 };
 
 /** Whether an Accept header prefers JSON Lines to JSON. */
-export const wantsLines = (accept: string | undefined): boolean =>
-  accept !== undefined &&
-  new Negotiator({ headers: { accept } }).mediaType(['application/json', LINES_TYPE]) === LINES_TYPE;
+export const wantsLines = (accept: string | undefined): boolean => preferredType(accept, LINES_TYPE) !== undefined;
 
 export interface LinesOptions {
   /** Checks the credential again. Its error ends the stream. */

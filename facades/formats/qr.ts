@@ -1,8 +1,8 @@
 /** Renders an answer as a QR code (ISO/IEC 18004): an image, or characters for a terminal. */
-import Negotiator from 'negotiator';
 import { renderSVG, renderUnicodeCompact } from 'uqr';
 import { ApiError } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
+import { preferredType } from './accept.ts';
 
 interface QrFormat {
   contentType: string;
@@ -38,9 +38,9 @@ export const QR_FORMATS: Readonly<Record<string, QrFormat>> = {
   },
 };
 
-/** The format that the header Accept (RFC 9110, section 12.5.1) prefers to JSON; undefined if it prefers JSON. */
+/** The format that the header Accept prefers to JSON; undefined if it prefers JSON. */
 export function qrFormatFor(accept: string | undefined): QrFormat | undefined {
-  const preferred = new Negotiator({ headers: { accept } }).mediaType(['application/json', ...Object.keys(QR_FORMATS)]);
+  const preferred = preferredType(accept, ...Object.keys(QR_FORMATS));
   return preferred === undefined ? undefined : QR_FORMATS[preferred];
 }
 

@@ -1,7 +1,7 @@
 /** Renders a receipt as a page to print. It has no scripts, and loads nothing. */
 import { createHash } from 'node:crypto';
-import Negotiator from 'negotiator';
 import type { JsonSchema } from '../compile/json-schema.ts';
+import { preferredType } from './accept.ts';
 
 export const RECEIPT_TYPE = 'text/html';
 export const RECEIPT_SCHEMA: JsonSchema = {
@@ -12,9 +12,7 @@ export const RECEIPT_SCHEMA: JsonSchema = {
 };
 
 /** Whether an Accept header prefers a page to JSON. */
-export const wantsPage = (accept: string | undefined): boolean =>
-  accept !== undefined &&
-  new Negotiator({ headers: { accept } }).mediaType(['application/json', RECEIPT_TYPE]) === RECEIPT_TYPE;
+export const wantsPage = (accept: string | undefined): boolean => preferredType(accept, RECEIPT_TYPE) !== undefined;
 
 const STYLE = `:root{color-scheme:light dark}
 body{font:11pt/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}

@@ -1,5 +1,5 @@
 /** Answers requests that are not valid HTTP. Fastify has no request or reply for most of them. */
-import { type IncomingMessage, METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
+import { METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
@@ -11,18 +11,15 @@ const KIB = 1024;
 const HEADERS_MAX = 16 * KIB;
 const TOO_LARGE = `The headers are larger than ${HEADERS_MAX / KIB} KiB.`;
 
-/** Limits the URL and the headers together. @throws ApiError invalid_header, and closes the connection */
-export function refuseLargeHead({ raw }: FastifyRequest, reply: FastifyReply): void {
+/** Returns the fault of a head that HTTP refuses, or undefined. The connection of a large head closes. */
+export function headFault({ raw }: FastifyRequest, reply: FastifyReply): ApiError | undefined {
   const size = raw.rawHeaders.reduce((sum, { length }) => sum + length, raw.url!.length);
-  if (size < HEADERS_MAX) return;
-  reply.header('connection', 'close');
-  throw new ApiError('invalid_header', TOO_LARGE);
-}
-
-/** Returns the fault of a head that HTTP refuses, or undefined. */
-export function headFault(request: IncomingMessage): ApiError | undefined {
-  const { expect = '100-continue' } = request.headers;
-  if (lacksHost(request)) return new ApiError('invalid_header', 'The header Host is missing.');
+  if (size >= HEADERS_MAX) {
+    reply.header('connection', 'close');
+    return new ApiError('invalid_header', TOO_LARGE);
+  }
+  const { expect = '100-continue' } = raw.headers;
+  if (lacksHost(raw)) return new ApiError('invalid_header', 'The header Host is missing.');
   if (/\b100-continue\b/i.test(expect)) return undefined;
   return new ApiError('invalid_header', 'The header Expect may only have the value 100-continue.');
 }

@@ -19,7 +19,7 @@ import {
 import { type Brand, PAGE_CSP } from '../site/frame.ts';
 import { COMPRESSED, type Shown, site } from '../site/site.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
-import { clientErrors, headFault, refuseLargeHead } from './client-errors.ts';
+import { clientErrors, headFault } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { downloadable, downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
@@ -56,7 +56,7 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
 const FREEHOLD: Brand = { name: 'Freehold', color: '#1f6f54' };
 const KIB = 1024;
 const BODY_MAX = 128 * KIB;
-/** Node's limit leaves no request to answer, so `refuseLargeHead` has a lower one. */
+/** Node's limit leaves no request to answer, so `headFault` has a lower one. */
 const NODE_HEADERS_MAX = 64 * KIB;
 /** The time for a request to arrive. Its response may take longer, as in long polling. */
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -113,8 +113,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.addHook('onRequest', (request, reply, done) => {
     options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
-    refuseLargeHead(request, reply);
-    const fault = headFault(request.raw);
+    const fault = headFault(request, reply);
     if (!fault && !request.is404) return done();
     // The search for a similar path costs more than the refusal of a caller above its limit.
     admitPublic(request, reply).then(() => done(fault ?? new ApiError('not_found', lost(request.url))), done);

@@ -1,5 +1,6 @@
 /** CSV, as spreadsheets read it. */
 import { expect, it } from 'vitest';
+import { wantsCsv } from '../../../facades/formats/csv.ts';
 import { csvLine } from '../../../facades/formats/csv-line.ts';
 
 it.each([
@@ -15,4 +16,10 @@ it('A text with a semicolon stays one cell, also in languages that separate cell
 
 it.each(['Top-up in BTC', ' plain', 'a=b', 'é', '', '𝟏 = 1'])('Other texts stay as they are: %j', (text) => {
   expect(csvLine([text, -1, -1n, null])).toBe(`${text},-1,-1,\r\n`);
+});
+
+it('A header Accept of more than a thousand characters asks for JSON', () => {
+  expect(wantsCsv('text/csv')).toBe(true);
+  expect(wantsCsv(`text/csv${', */*;q=0.1'.repeat(80)}`)).toBe(true);
+  expect(wantsCsv(`text/csv${', */*;q=0.1'.repeat(100)}`)).toBe(false);
 });

@@ -50,6 +50,13 @@ describe('A caller above its limit', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
+  it('reaches its limit by heads that are too large', async () => {
+    const headers = { 'x-forwarded-for': '198.51.100.202', accept: '*/*,'.repeat(5_000) };
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await fetch(`${limited.publicUrl}/v1/catalog`, { headers })).status);
+    expect(statuses).toEqual([400, 400, 400, 429]);
+  });
+
   it('has one count for a large call over MCP, whose body comes', async () => {
     const { send } = rawClient(`${limited.publicUrl}/mcp`, '');
     const { _meta } = envelope();
