@@ -52,7 +52,7 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
   const cached = viewers.get(cacheKey);
   if (cached) return cached;
   const digest = createHash('sha256').update(credential).digest();
-  const [viewer] = (await pool.query<Viewer>(FIND_API_KEY.text, [digest])).rows;
+  const [viewer] = (await pool.query<Viewer>({ name: 'key', text: FIND_API_KEY.text, values: [digest] })).rows;
   if (!viewer || viewer.revoked_at || (viewer.expires_at && viewer.expires_at.getTime() <= Date.now()))
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);
@@ -93,7 +93,9 @@ const answerOf = (server: Row) => ({
 const one = async (request: FastifyRequest) => {
   const viewer = await viewerOf(request);
   const { order_number: orderNumber } = request.params as { order_number: string };
-  const [server] = (await pool.query<Row>(FIND_SERVER.text, [orderNumber, viewer.account_id])).rows;
+  const [server] = (
+    await pool.query<Row>({ name: 'server', text: FIND_SERVER.text, values: [orderNumber, viewer.account_id] })
+  ).rows;
   if (!server) throw new Refused(404, 'not_found');
   return answerOf(server);
 };
@@ -111,8 +113,8 @@ const page = async (request: FastifyRequest) => {
   const { limit, cursor } = request.query as { limit: number; cursor?: string };
   const after = cursor && Buffer.from(cursor, 'base64url').toString().split(' ')[0];
   const { rows: servers } = await (after
-    ? pool.query<Row>(LIST_AFTER, [limit + 1, viewer.account_id, after])
-    : pool.query<Row>(LIST, [limit + 1, viewer.account_id]));
+    ? pool.query<Row>({ name: 'after', text: LIST_AFTER, values: [limit + 1, viewer.account_id, after] })
+    : pool.query<Row>({ name: 'list', text: LIST, values: [limit + 1, viewer.account_id] }));
   const more = servers.length > limit;
   return {
     data: servers.slice(0, limit).map(answerOf),
@@ -156,10 +158,11 @@ const order = async (request: FastifyRequest) => {
 
 async function orderWith(tx: pg.PoolClient, viewer: Viewer, body: Body, facts: Row) {
   const { account_id: accountId, credential_id: credentialId, name } = viewer;
-  const balances = await tx.query<{ micros: bigint }>(
-    'select available_micros as micros from balance where account_id = $1 for update',
-    [accountId],
-  );
+  const balances = await tx.query<{ micros: bigint }>({
+    name: 'balance',
+    text: 'select available_micros as micros from balance where account_id = $1 for update',
+    values: [accountId],
+  });
   const { tier, region, keys } = check(body, facts);
   const rootPassword = body.root_password ?? (keys.length ? null : newMachinePassword());
   const orderNumber = newOrderNumber('SRV');

@@ -65,7 +65,7 @@ const counted = '(not exists (select from crowded where crowded.key <> r.key))';
  * Counts a call under the names $1, with the quotas $2 of the minute and $3 of the hour. The names without room come from
  * the snapshot. So a call that another process overtakes may count under one name, and be refused by the other.
  */
-const TAKE_CALL = statement(RateLimitCount.columns, { name: 'take call' })`
+const TAKE_CALL = statement(RateLimitCount.columns)`
   with given as (select * from unnest($1::text[], $2::int[], $3::int[]) as given(key, per_minute, per_hour)),
     clock as (
       select s as at, floor(s / 60) as minute, floor(s / 3600) as hour

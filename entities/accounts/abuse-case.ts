@@ -58,7 +58,7 @@ export const OPEN_CASE = statement(AbuseCase.columns)`
   values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (source, address, occurred_at) do nothing
   returning ${columnsOf(AbuseCase)}`;
 /** The first $3 cases in the state $1 of the account $2; null for all. Open ones come first, by their deadline. */
-export const LIST_CASES = statement(AbuseCase.columns)`
+export const LIST_CASES = statement(AbuseCase.columns, { replans: true })`
   select ${columnsOf(AbuseCase)} from abuse_case
   where ($1::text is null or state = $1) and ($2::text is null or account_id = $2)
   order by state <> 'OPEN', case state when 'OPEN' then deadline end, id desc limit $3::int`;

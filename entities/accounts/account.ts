@@ -65,7 +65,7 @@ const MONTHS_MAX = 1200;
  * The balance of the account $1. It pays all servers of each whole month that it covers. The rest pays the next renewals in
  * turn, as far as it goes.
  */
-export const FIND_BALANCE = statement(BALANCE, { name: 'balance' })`
+export const FIND_BALANCE = statement(BALANCE)`
   with renewal as (
     select price_micros, renews_at, sum(price_micros) over (order by renews_at, id) as due_micros
     from server cross join lateral (select greatest(coalesce(paid_until, now() + ${MONTH}), now()) as renews_at) as next

@@ -66,7 +66,7 @@ export const isLoginSql = (session: string): string => `(${session}.source not l
 const beginSql = (session: string) => `(select created_at from session as first where first.id = ${session}.family_id)`;
 
 /** A page of the open sessions of the account $1, newest first, before the id $2, at most $3. */
-export const LIST_OPEN_SESSIONS = statement(Session.columns)`
+export const LIST_OPEN_SESSIONS = statement(Session.columns, { replans: true })`
   select ${columnsOf(Session)} from session
     where account_id = $1 and ($2::text is null or id < $2) and ${IS_OPEN} order by id desc limit $3`;
 /** The changes of how an account logs in. The event of each has its name after `account.`. */
@@ -180,7 +180,7 @@ const keysWith = (condition: string) => `
  * A page of API keys, newest first. $1 account (null: all), $2 id of the page before, $3 statuses (null: all), $4 limit. Each
  * part has one stored status, so that an index finds it. An account has only a few keys that the worker has not recorded yet.
  */
-export const LIST_API_KEYS = statement(ApiKey.columns)`
+export const LIST_API_KEYS = statement(ApiKey.columns, { replans: true })`
   select ${columnsOf(ApiKey, 'api_key', ['status'])}, ${STATUS_NOW} as status from (
     ${keysWith(`($3::text[] is null or (status = any($3) and ${STATUS_NOW} = status))`)}
     union all ${keysWith(`'EXPIRED' = any($3) and status = 'ACTIVE' and expires_at <= now()`)}) as api_key

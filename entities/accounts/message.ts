@@ -72,8 +72,8 @@ export const COUNT_UNREAD_OF_OTHERS = statement({
 const isRecipientSql = (region: string) => `(${region}::text is null or exists (select from server
   where server.account_id = account.id and region = ${region} and status not in ('FAILED', 'DELETED')))`;
 /** The next $4 recipients after the account $1, for the region $3. Their accounts are older than the time $2. */
-export const NEXT_RECIPIENTS = statement({ id: column.key() })`
+export const NEXT_RECIPIENTS = statement({ id: column.key() }, { replans: true })`
   select id from account where id > $1 and created_at <= $2 and ${isRecipientSql('$3')} order by id limit $4::int`;
 /** Counts the accounts that a message to the region $1 reaches; null: to all. */
-export const COUNT_RECIPIENTS = statement({ accounts: column.int() })`
+export const COUNT_RECIPIENTS = statement({ accounts: column.int() }, { replans: true })`
   select count(*)::int as accounts from account where ${isRecipientSql('$1')}`;

@@ -45,7 +45,7 @@ export type UsageItem = Row<typeof USAGE_ITEM>;
  * A page of a range, newest first. $5 last id of the page before, $6 limit. For an order, a resize and a resumed server, the
  * capture has the paid time.
  */
-export const LIST_USAGE = statement(USAGE_ITEM)`
+export const LIST_USAGE = statement(USAGE_ITEM, { replans: true })`
   with page as (
     select transfer.*, ${AMOUNT} as signed from transfer
     where ${RANGE} and ($5::text is null or (transfer.created_at, transfer.id)

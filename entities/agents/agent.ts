@@ -74,7 +74,7 @@ const listed = (found: string) => `
   where before <= $3 or number <= 2 order by id desc`;
 
 /** Returns the newest $1 listed entries with $3 bytes, of accounts that are not suspended. Their ids are below $2; null for the newest of all. */
-export const LIST_AGENTS = statement(LISTED, { name: 'list agents' })`${listed(
+export const LIST_AGENTS = statement(LISTED)`${listed(
   `status = 'LISTED' and ($2::text is null or id < $2)
     and (select suspended_at is null from account where account.id = agent.account_id) order by id desc limit $1`,
 )}`;

@@ -84,8 +84,8 @@ export class Database implements Queryable {
   }
 
   /** Sends one statement. Repeats it if PostgreSQL rolls it back to end a deadlock. */
-  query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
-    return retried(() => rows<T>(this.#pool, sql, parameters, name));
+  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return retried(() => rows<T>(this.#pool, sql, parameters));
   }
 
   /** Does the work in one transaction and then publishes its changes. Repeats it if PostgreSQL rolls it back to end a conflict. */

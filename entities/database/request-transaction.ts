@@ -51,8 +51,8 @@ export class RequestTransaction extends Database {
     return this.#source ?? super.source;
   }
 
-  override query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
-    return this.#tx ? this.#tx.query<T>(sql, parameters, name) : super.query<T>(sql, parameters, name);
+  override query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return this.#tx ? this.#tx.query<T>(sql, parameters) : super.query<T>(sql, parameters);
   }
 
   protected override async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@
  * SQL with the columns of its rows. Each statement is beside its table. A test prepares each one and compares the names and
  * types of its columns with the declared ones.
  */
+import { keepPrepared } from './prepared.ts';
 import type { Columns, Row } from './table.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -19,8 +20,11 @@ export interface Statement<T> {
 export const STATEMENTS: Statement<unknown>[] = [];
 
 export interface StatementOptions {
-  /** PostgreSQL plans the statement once for each connection under this name. Use it where planning costs much. */
-  name?: string;
+  /**
+   * PostgreSQL plans the statement at each execution. Pages need it if the caller may leave filters out: their best index
+   * depends on the filters.
+   */
+  replans?: boolean;
 }
 
 /**
@@ -29,10 +33,10 @@ export interface StatementOptions {
  * @param columns the columns of its rows: those of a table (`Server.columns`), or some of `column.ts`; `{}` for no rows
  */
 export const statement =
-  <C extends Columns>(columns: C, { name }: StatementOptions = {}) =>
+  <C extends Columns>(columns: C, { replans = false }: StatementOptions = {}) =>
   (sql: TemplateStringsArray, ...parts: (string | number)[]): Statement<Row<C>> => {
     const text = String.raw({ raw: sql }, ...parts).trim();
-    const all = (db: Queryable, given?: unknown[]) => db.query<Row<C>>(text, given, name);
+    const all = (db: Queryable, given?: unknown[]) => db.query<Row<C>>(text, given);
     const declared = {
       text,
       columns,
@@ -40,5 +44,6 @@ export const statement =
       first: async (db: Queryable, given?: unknown[]) => (await all(db, given))[0],
     };
     STATEMENTS.push(declared);
+    if (!replans) keepPrepared(text);
     return declared;
   };

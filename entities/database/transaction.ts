@@ -3,15 +3,15 @@ import type pg from 'pg';
 import type { EntityManager } from 'typeorm';
 import { causesOf } from '../errors.ts';
 import type { Change } from './bus.ts';
+import { preparedName } from './prepared.ts';
 
 /** A sender of SQL: the database, or a transaction. */
 export interface Queryable {
   /**
    * Returns the rows of any statement, including an UPDATE with RETURNING. Columns get their names in TypeScript:
    * `account_id` becomes `accountId`.
-   * @param name PostgreSQL plans the statement once for each connection. Use it where planning costs as much as execution.
    */
-  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[], name?: string): Promise<T[]>;
+  query<T = Record<string, unknown>>(sql: string, parameters?: unknown[]): Promise<T[]>;
   /** TypeORM's manager, for the functions of `table.ts`. */
   readonly manager: EntityManager;
 }
@@ -25,8 +25,8 @@ export class Transaction implements Queryable {
     this.manager = manager;
     this.#client = client;
   }
-  query<T>(sql: string, parameters: unknown[] = [], name?: string): Promise<T[]> {
-    return rows<T>(this.#client, sql, parameters, name);
+  query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
+    return rows<T>(this.#client, sql, parameters);
   }
   changed(...changes: Change[]): void {
     this.changedAll(changes);
@@ -51,13 +51,13 @@ export const within = <T>(outer: EntityManager, work: (tx: Transaction) => Promi
     return { result: await work(tx), changes: tx.changes };
   });
 
-export async function rows<T>(
-  connection: pg.Pool | pg.ClientBase,
-  text: string,
-  values: unknown[],
-  name?: string,
-): Promise<T[]> {
-  const { fields, rows } = await connection.query({ text, values, rowMode: 'array', ...(name && { name }) });
+export async function rows<T>(connection: pg.Pool | pg.ClientBase, text: string, values: unknown[]): Promise<T[]> {
+  const { fields, rows } = await connection.query({
+    name: preparedName(text),
+    text,
+    values,
+    rowMode: 'array',
+  } as pg.QueryArrayConfig);
   const names = fields.map((field) => camel(field.name));
   return rows.map((row: unknown[]) => {
     const named: Record<string, unknown> = {};

@@ -42,7 +42,7 @@ export const API_REQUEST = 'api.request';
 export const AUDIT_DAYS = 90;
 
 const entriesIn = (range: string, order: string) =>
-  statement(AuditEntry.columns)`
+  statement(AuditEntry.columns, { replans: true })`
   select ${columnsOf(AuditEntry)} from audit_entry
       where account_id = $1 and ${range}
         and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
@@ -62,7 +62,7 @@ export const LIST_ENTRIES_OF_ACTION = entriesIn(
 const entriesOfActions = (logs: string, actor?: string) => {
   const [column, value] = actor ? ['actor_id, ', `${actor}, `] : ['', ''];
   const key = `${column}action, id`;
-  return statement(AuditEntry.columns)`
+  return statement(AuditEntry.columns, { replans: true })`
   select ${columnsOf(AuditEntry, 'entry')} from unnest($6::text[]) as wanted (action) cross join lateral (
     select * from audit_entry
       where ${logs} and (${key}) >= (${value}wanted.action, $1) and (${key}) < (${value}wanted.action, $2)

@@ -141,7 +141,7 @@ const { id, type, subject, data, createdAt } = Event.columns;
 const OPERATOR_EVENT = { id, type, subject, data, createdAt };
 export type OperatorEvent = Row<typeof OPERATOR_EVENT>;
 const operatorEvents = (which: string) =>
-  statement(OPERATOR_EVENT)`
+  statement(OPERATOR_EVENT, { replans: true })`
     select ${columnsOf(Event, 'event', ['accountId'])} from event where account_id = 'operator' and ${which}`;
 const listed = (range: string, order: string) =>
   operatorEvents(`${range} and ($3::timestamptz is null or created_at >= $3) order by ${order} limit $4::int`);

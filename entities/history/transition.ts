@@ -6,7 +6,7 @@
  */
 import type { EntitySchema } from 'typeorm';
 import * as column from '../database/column.ts';
-import { type Statement, type StatementOptions, statement } from '../database/statement.ts';
+import { type Statement, statement } from '../database/statement.ts';
 import { type Columns, columnsOf, type Table } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
 import { exactJson } from '../json.ts';
@@ -99,7 +99,7 @@ export function moveStatement<T, State extends string>(
   to: State,
   condition: string,
   set: { [K in keyof T]?: Expression } = {},
-  { also, ...options }: StatementOptions & { also?: string } = {},
+  { also }: { also?: string } = {},
 ): Statement<Moved<T, State>> {
   const shape = shapeOf(lifecycle);
   const assigned = (Object.entries(set) as [string, Expression][]).map(
@@ -108,9 +108,7 @@ export function moveStatement<T, State extends string>(
   const from = `array[${statesBefore(lifecycle, to).map((state) => `'${state}'`)}]`;
   const moved = moveSql(shape, { condition, assigned: assigned.join(''), to: `'${to}'`, from });
   const columns = { ...(lifecycle.table as unknown as Table<Columns>).columns, previousState: column.text() };
-  return statement(columns, options)`with ${moved}${also ? `, ${also}` : ''} select * from moved` as Statement<
-    Moved<T, State>
-  >;
+  return statement(columns)`with ${moved}${also ? `, ${also}` : ''} select * from moved` as Statement<Moved<T, State>>;
 }
 
 /** The next state of a locked row, and the other columns that change. */

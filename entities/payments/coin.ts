@@ -74,7 +74,7 @@ export const CoinSwitch = entity('coin_switch', {
 export type CoinSwitch = RowOf<typeof CoinSwitch>;
 
 /** The coins that the operator has switched off. */
-export const FIND_COINS_OFF = statement({ code: column.text() }, { name: 'coins switched off' })`
+export const FIND_COINS_OFF = statement({ code: column.text() })`
   select code from coin_switch where not available`;
 /** Switches the coin $1 on or off, as $2 says. A row means that something changed. */
 export const SWITCH_COIN = statement({ code: column.text() })`

@@ -92,7 +92,7 @@ export const EXCHANGE = 'exchange';
 export const gateway = (network: string): string => `gateway:${network}`;
 
 const LOCKED = { accountId: column.text(), availableMicros: column.bigint(), owedMicros: column.bigint() };
-const LOCK_ACCOUNTS = statement(LOCKED, { name: 'lock account' })`
+const LOCK_ACCOUNTS = statement(LOCKED)`
   select account_id, available_micros, owed_micros from balance where account_id = any($1) order by account_id for update`;
 /**
  * Locks accounts. A transaction that counts, spends or ends something of accounts locks them before all else (lock-order.ts).
@@ -142,7 +142,7 @@ const POSTED = {
 };
 type Posted = Row<typeof POSTED>;
 /** Posts the transfers $1, a JSON array. Returns the account of each new one, with its balance afterwards if it has one. */
-const POST = statement(POSTED, { name: 'post' })`
+const POST = statement(POSTED)`
   with given as (
       select * from jsonb_to_recordset($1) as given(id text, "accountId" text, kind text, debit text, credit text, "amountMicros" bigint,
         "externalKey" text, "orderNumber" text, "serviceCode" text, description text, "periodFrom" timestamptz, "periodTo" timestamptz,

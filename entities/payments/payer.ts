@@ -5,8 +5,8 @@ import { statement } from '../database/statement.ts';
 /** Whether an account, given as SQL, has a transfer. Its first one always brings money. */
 export const hasPaidSql = (account: string) => `exists (select from transfer where transfer.account_id = ${account})`;
 /** Whether the account $1 has paid. */
-export const HAS_PAID = statement({ paid: column.boolean() }, { name: 'has paid' })`
+export const HAS_PAID = statement({ paid: column.boolean() })`
   select ${hasPaidSql('$1')} as paid`;
 /** Whether the account $1 has paid and is not suspended. */
-export const IS_ACTIVE_PAYER = statement({ active: column.boolean() }, { name: 'is active payer' })`
+export const IS_ACTIVE_PAYER = statement({ active: column.boolean() })`
   select suspended_at is null and ${hasPaidSql('$1')} as active from account where id = $1`;

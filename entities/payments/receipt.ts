@@ -46,7 +46,7 @@ const GIVEN = `select transfer.id, created_at, description, order_number, ${SIGN
   ${PAYMENT_ID} as assigned_id from transfer where transfer.account_id = $1`;
 
 /** The first changes of the balance of the account $1, in the order of their times. $2 and $3 the range. */
-export const LIST_RECEIPT_LINES = statement(LINE, { name: 'list receipt lines' })`${linesSql(`${GIVEN}
+export const LIST_RECEIPT_LINES = statement(LINE)`${linesSql(`${GIVEN}
   and 'available:' || $1 in (debit, credit) and created_at >= $2 and created_at < $3
   order by created_at, transfer.id limit ${RECEIPT_LINES_MAX}`)}`;
 /**
@@ -54,7 +54,7 @@ export const LIST_RECEIPT_LINES = statement(LINE, { name: 'list receipt lines' }
  * payment in another coin, which the operator assigned. So such a payment is a change of its month alone. A reversal of a payment
  * makes a debt, which is a change by its order. The payment of the debt names no order, and is a change of its month.
  */
-export const LIST_TOP_UP_LINES = statement(LINE, { name: 'list top-up lines' })`${linesSql(
+export const LIST_TOP_UP_LINES = statement(LINE)`${linesSql(
   `${GIVEN}
   and ('available:' || $1 in (debit, credit) or debit = 'owed:' || $1) and created_at >= $3 and created_at < $4
   and (order_number = $2 or order_number is null and (

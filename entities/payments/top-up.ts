@@ -96,7 +96,7 @@ export const READ_TOP_UP = statement({ ...TopUp.columns, readAt: column.now(), i
       select from chain where chain.network = top_up.network and coalesce(reached_at, '-infinity') < expires_at) as is_unread
     from top_up where order_number = $1`;
 /** The top-up $2 of the account $1, or its open ones with null, at most 1,000. Null as account: of all accounts. */
-export const WATCH_TOP_UPS = statement(TopUp.columns)`
+export const WATCH_TOP_UPS = statement(TopUp.columns, { replans: true })`
   select ${columnsOf(TopUp)} from top_up
   where ($1::text is null or account_id = $1)
     and case when $2::text is null then status in ('PENDING', 'CONFIRMING') else order_number = $2 end

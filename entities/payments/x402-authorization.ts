@@ -65,10 +65,7 @@ const JOINED = 'payment join x402_authorization on payment_id = payment.id';
  * The payment with the external key $1; all its columns are null if there is none. The payer $2 or the account $3 has wasted
  * the gas within a day. The statement returns the larger sum.
  */
-const FIND_SIGNED_PAYMENT = statement(
-  { ...COLUMNS, wastedGas: column.bigint(), hasPaid: column.boolean() },
-  { name: 'x402 payment' },
-)`
+const FIND_SIGNED_PAYMENT = statement({ ...COLUMNS, wastedGas: column.bigint(), hasPaid: column.boolean() })`
   select ${BOTH}, wasted_gas, ${hasPaidSql('$3')} as has_paid from (
     select greatest(sum(reverted_gas) filter (where payer = $2), sum(reverted_gas) filter (where account_id = $3), 0)::bigint
       as wasted_gas from ${JOINED} where reverted_gas > 0 and valid_before > now() - interval '1 day') as wasted
@@ -100,7 +97,7 @@ export const READ_PAYMENT = statement({ ...COLUMNS, readAt: column.now() })`
  * one has the idempotency key $20. Payer and account have at most $19 open payments; null means any number. $1 to $16 are the columns in the order of the statement;
  * the times are seconds. `startTaskParameters` follow.
  */
-export const RESERVE_PAYMENT = statement(COLUMNS, { name: 'x402 reserve' })`
+export const RESERVE_PAYMENT = statement(COLUMNS)`
   with reserved as (
       insert into payment (id, external_key, network, account_id, coin, address, units, mode, status, seen_at)
       select $1, $2, $3, $4, $5, $6, $7, 'X402', 'OBSERVED', now()
@@ -167,7 +164,7 @@ export const FORGET_ANSWERS = statement({})`
     where payment_id = payment.id and sealed_answer is not null and created_at < now() - interval '1 day'`;
 
 /** Locks the payment $1, and the accounts $2 before it. The count makes PostgreSQL wait for the accounts first. */
-const LOCK_PAYMENT = statement(COLUMNS, { name: 'x402 lock' })`
+const LOCK_PAYMENT = statement(COLUMNS)`
   with accounts as (select from balance where account_id = any($2) order by account_id for update)
   select ${BOTH} from ${JOINED} where payment.id = $1 and (select count(*) from accounts) >= 0
     for update`;
@@ -197,7 +194,7 @@ const CREDIT_PAYMENT = moveStatement(
     creditedMicros: expression('units::bigint'),
     creditedAt: expression('now()'),
   },
-  { name: 'x402 credit', also: `answered as (${answered('moved')})` },
+  { also: `answered as (${answered('moved')})` },
 );
 
 /**

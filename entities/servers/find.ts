@@ -16,7 +16,7 @@ export const LOCK_OWN_SERVER = statement(Server.columns)`${lockServerSql(columns
  * $6 hostname; null for all. $7 labels that a server must have, $8 labels that it must not have. $9 and $10 when they were
  * ordered; null: at any time.
  */
-const listed = (after: string, order: string) => statement(SHOWN_SERVER)`
+const listed = (after: string, order: string) => statement(SHOWN_SERVER, { replans: true })`
   select ${SHOWN_COLUMNS} from server
   where status <> 'DELETED' and ($2::text is null or account_id = $2) and ($3::text is null or ${after})
     and ($4::text[] is null or status = any($4)) and ($5::text[] is null or region = any($5))

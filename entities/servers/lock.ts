@@ -4,9 +4,9 @@ import { columnsOf } from '../database/table.ts';
 import { lockServerSql, Server } from './server.ts';
 
 /** Reads the server. */
-export const READ_SERVER = statement(Server.columns, { name: 'read server' })`
+export const READ_SERVER = statement(Server.columns)`
   select ${columnsOf(Server)} from server where order_number = $1`;
 /** Locks the server, and reads it. */
-export const LOCK_SERVER = statement(Server.columns, { name: 'lock server' })`${lockServerSql(columnsOf(Server))}`;
+export const LOCK_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server))}`;
 /** Locks and reads the server, if it still waits for its payment. */
 export const LOCK_PENDING_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server), `status = 'PENDING'`)}`;

@@ -24,10 +24,10 @@ const offersSql = (which: string, kinds: string, order = ''): string => `
     ${JOIN_ROOM_SQL}
   where ${which} and item.offered and (item.kind <> 'image' or ${isOnEngineSql('item.code')}) group by item.code ${order}`;
 /** The offered items of the kind $1, in their order. */
-export const LIST_OFFERS = statement(OFFER, { name: 'list offers' })`
+export const LIST_OFFERS = statement(OFFER)`
   ${offersSql('item.kind = $1', '$1', 'order by item.position')}`;
 /** The offered items with the codes $1, in any order. */
-export const FIND_OFFERS = statement(OFFER, { name: 'find offers' })`
+export const FIND_OFFERS = statement(OFFER)`
   ${offersSql('item.code = any($1)', 'select kind from catalog_item where code = any($1)')}`;
 
 const STOCK = {

@@ -40,7 +40,7 @@ export type OrderFacts = Row<typeof FACTS>;
  * The facts that an order depends on. $1 account, $2 service code, $3 image, $4 ids of SSH keys, $5 region; null for all.
  * $6 whether to count servers and stock.
  */
-export const READ_ORDER_FACTS = statement(FACTS, { name: 'order facts' })`
+export const READ_ORDER_FACTS = statement(FACTS)`
   with ${addressRoomSql({ where: '($5::text is null or bastion.code = $5)' })}
   select
     coalesce((select available_micros from balance where account_id = $1), 0) as balance_micros,
@@ -102,7 +102,7 @@ const [TASK, AFTER_TASK] = [23, 23 + START_TASK_PARAMETERS];
  * Holds the price, claims capacity, writes the order and starts its task. No row: the account cannot pay, is
  * suspended, has too many servers, or finds no capacity. Or the credential or an SSH key has ended.
  */
-export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
+export const ORDER_SERVER = statement(ORDERED)`
   ${orderSql(
     `${claimSql({ region: '$9', serviceCode: '$5', orderNumber: '$4', generation: '1', image: '$10' })},
   ${holdSql([20, 21], `(${SERVERS_SQL}) < $19::int and ${IS_UNSUSPENDED} and ${HAS_KEYS} and ($22::text is null or ${isOpenCredentialSql('$22')})`)}`,
@@ -110,7 +110,7 @@ export const ORDER_SERVER = statement(ORDERED, { name: 'order' })`
     AFTER_TASK,
   )}`;
 /** Writes an order whose payment is still to come. It holds no money and claims no capacity. No row: the account is suspended. */
-export const ORDER_UNPAID_SERVER = statement(ORDERED, { name: 'order unpaid' })`
+export const ORDER_UNPAID_SERVER = statement(ORDERED)`
   ${orderSql(
     `paid as (select $1::text as account_id, $2::bigint, $3::text where ${IS_UNSUSPENDED} and ${HAS_KEYS}),
   room as (select null::inet as ipv4, null::inet as ipv6, null::text as ipv6_prefix, null::text as host, null::text as engine)`,

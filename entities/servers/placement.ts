@@ -128,7 +128,7 @@ const OPEN_MOVE_SQL = `(source.state = 'EVACUATING'
     where more.order_number = own.order_number and more.generation = own.generation and more.resizing))`;
 
 /** The move of a machine, and whether it goes on. $1 order number, $2 generation. */
-export const READ_MOVE = statement({ to: column.text(), open: column.boolean() }, { name: 'read move' })`
+export const READ_MOVE = statement({ to: column.text(), open: column.boolean() })`
   select moving.host as "to", ${OPEN_MOVE_SQL} as open
   from placement own join host source on source.name = own.host join placement moving
     on moving.order_number = own.order_number and moving.generation = own.generation and moving.moving

@@ -30,7 +30,7 @@ const IS_DUE = `status in ('RUNNING', 'STOPPED', 'STARTING', 'STOPPING', 'REBOOT
 const IS_UNPAID = `status = 'SUSPENDED' and change is null and suspended_at <= now() - ${SUSPENDED_DAYS} * interval '1 day'`;
 
 /** The first $1 servers whose paid time has ended. They come after the one with the paid time $2 and the order number $3. */
-export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil })`
+export const FIND_DUE_SERVERS = statement({ orderNumber, accountId, paidUntil }, { replans: true })`
   select order_number, account_id, paid_until from server
   where ${IS_DUE} and ($2::timestamptz is null or (paid_until, order_number) > ($2, $3))
   order by paid_until, order_number limit $1::int`;

@@ -26,7 +26,7 @@ const leaseDue = `
   returning ${columnsOf(Task)}, deadline_at <= ${SOON} as overdue, now() as leased_at`;
 
 /** Leases up to $2 due tasks of the lane $1 to the worker $4 for $3 seconds. It skips the tasks $5. */
-export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
+export const TAKE_LEASES = statement(LEASED)`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
 /**
@@ -34,7 +34,7 @@ export const TAKE_LEASES = statement(LEASED, { name: 'take leases' })`
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
  * a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
-export const TAKE_LEASES_IN_TURN = statement(LEASED, { name: 'take leases in turn' })`
+export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
     select ${PARTY} as party, account_id, count(*) as tasks from task
     where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),

@@ -63,7 +63,6 @@ export const TAKE_DELIVERIES = moveStatement(
     select id from webhook_delivery where webhook_id = $1 and next_attempt_at <= now() order by next_attempt_at, id limit $2
     for update skip locked))`,
   { firstAttemptAt: expression('coalesce(first_attempt_at, now())') },
-  { name: 'take deliveries' },
 );
 
 const OPEN = 'webhook_id = $1 and next_attempt_at is not null';
@@ -86,19 +85,13 @@ export const SECONDS_TO_REDELIVERY = statement({ seconds: column.real() })`
 /** The element of an array for a delivery, which has the place of its id in $1. */
 const elementOf = (array: string) => expression(`(${array})[array_position($1::text[], webhook_delivery.id)]`);
 const writeAttempts = (outcome: WebhookDelivery['status']) =>
-  moveStatement(
-    DELIVERY_LIFECYCLE,
-    outcome,
-    'id = any($1::text[])',
-    {
-      attempts: expression('attempts + 1'),
-      responseStatus: elementOf('$2::int[]'),
-      durationMs: elementOf('$3::int[]'),
-      error: elementOf('$4::text[]'),
-      nextAttemptAt: expression(`now() + ${elementOf('$5::float8[]').sql} * interval '1 second'`),
-    },
-    { name: `write attempts ${outcome}` },
-  );
+  moveStatement(DELIVERY_LIFECYCLE, outcome, 'id = any($1::text[])', {
+    attempts: expression('attempts + 1'),
+    responseStatus: elementOf('$2::int[]'),
+    durationMs: elementOf('$3::int[]'),
+    error: elementOf('$4::text[]'),
+    nextAttemptAt: expression(`now() + ${elementOf('$5::float8[]').sql} * interval '1 second'`),
+  });
 /** Write an attempt of each of the deliveries $1: response status $2, duration $3, error $4, pause $5 in seconds. */
 export const WRITE_ATTEMPTS = {
   SUCCEEDED: writeAttempts('SUCCEEDED'),

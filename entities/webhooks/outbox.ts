@@ -88,7 +88,7 @@ export const deliveriesFor = (webhookIds: readonly string[] = []): Change[] =>
  * Starts the tasks of the webhooks $1 with the task ids $2, or signals them. A leased task runs again after its step. The
  * statement locks the tasks in the order of their subjects.
  */
-const WAKE = statement({}, { name: 'wake webhooks' })`
+const WAKE = statement({})`
   insert into task (id, lane, process, subject, account_id, step)
   select task_id, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook.id, account_id, '${DELIVER_STEP}'
   from unnest($1::text[], $2::text[]) as given(id, task_id) join webhook on webhook.id = given.id order by webhook.id
