@@ -3,13 +3,31 @@
  * costs more than to execute it.
  */
 
-/** The names by the SQL. A name means the same statement in each connection of the process. */
-const NAMES = new Map<string, string>();
+/** PostgreSQL keeps a statement from so many runs in a minute on. It takes some 70 KB in each connection. */
+const RUNS_MIN = 60;
+const MINUTE_MS = 60_000;
 
-/** Lets each connection keep the statement from its first execution on. */
+interface Kept {
+  /** It means the same statement in each connection of the process. */
+  name: string;
+  isOften: boolean;
+  /** The runs in the minute since this time, by performance.now(). */
+  runs: number;
+  since: number;
+}
+const KEPT = new Map<string, Kept>();
+
+/** Lets each connection keep the statement once it runs often. */
 export function keepPrepared(sql: string): void {
-  if (!NAMES.has(sql)) NAMES.set(sql, `s${NAMES.size}`);
+  if (!KEPT.has(sql)) KEPT.set(sql, { name: `s${KEPT.size}`, isOften: false, runs: 0, since: 0 });
 }
 
-/** Returns the name of a kept statement. TypeORM's have none: partial indexes serve them only with the values. */
-export const preparedName = (sql: string): string | undefined => NAMES.get(sql);
+/** Counts a run of a statement. @returns the name of a kept one. TypeORM's have none: partial indexes need their values */
+export function preparedName(sql: string): string | undefined {
+  const kept = KEPT.get(sql);
+  if (!kept || kept.isOften) return kept?.name;
+  const now = performance.now();
+  if (now - kept.since > MINUTE_MS) Object.assign(kept, { runs: 0, since: now });
+  kept.isOften = ++kept.runs >= RUNS_MIN;
+  return undefined;
+}

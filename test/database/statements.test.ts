@@ -1,12 +1,13 @@
 /** PostgreSQL prepares each statement of the entities, and its columns are those that TypeScript expects. */
 import pg from 'pg';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { FIND_BALANCE } from '../../entities/accounts/account.ts';
 import type { Column } from '../../entities/database/column.ts';
-import { preparedName } from '../../entities/database/prepared.ts';
 import { STATEMENTS, type Statement } from '../../entities/database/statement.ts';
 import { snake } from '../../entities/database/table.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
-import { asOwner, newDatabaseUrl } from '../setup/database.ts';
+import { READ_SERVER } from '../../entities/servers/lock.ts';
+import { asOwner, newDatabase, newDatabaseUrl } from '../setup/database.ts';
 import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 
 await importEntities();
@@ -91,10 +92,19 @@ describe('A statement of the entities', () => {
   });
 });
 
+it('A connection keeps a statement that runs often, and no other one', async () => {
+  const db = await newDatabase(onTestFinished, { poolSize: 1 });
+  const kept = async () =>
+    (await db.query<{ statement: string }>('select statement from pg_prepared_statements')).length;
+  for (let i = 0; i < 59; i++) await FIND_BALANCE.all(db, ['acct_none']);
+  await READ_SERVER.all(db, ['SRV-NONE']);
+  expect(await kept()).toBe(0);
+  for (let i = 0; i < 2; i++) await FIND_BALANCE.all(db, ['acct_none']);
+  expect(await kept()).toBe(1);
+});
+
 it('A migration that adds columns breaks no statement that an older process keeps', async () => {
-  const kept = STATEMENTS.filter(({ text }) => preparedName(text));
-  expect(kept.length).toBeGreaterThan(400);
-  for (const { text } of kept) await client.query(`prepare ${preparedName(text)} as ${text}`);
+  for (const [i, { text }] of STATEMENTS.entries()) await client.query(`prepare s${i} as ${text}`);
   const db = { query: async (sql: string) => (await client.query(sql)).rows } as unknown as Queryable;
   await asOwner(
     db,
@@ -104,12 +114,12 @@ it('A migration that adds columns breaks no statement that an older process keep
       end loop; end $$`,
   );
   const broken: string[] = [];
-  for (const { text } of kept) {
+  for (const [i, { text }] of STATEMENTS.entries()) {
     const highest = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
     const values = highest ? `(${Array(highest).fill('null')})` : '';
     await client.query('begin');
     // PostgreSQL's code of a plan with other columns. Other errors are those of the empty values.
-    await client.query(`execute ${preparedName(text)}${values}`).catch(({ code, message }) => {
+    await client.query(`execute s${i}${values}`).catch(({ code, message }) => {
       if (code === '0A000') broken.push(`${message}: ${text}`);
     });
     await client.query('rollback');
