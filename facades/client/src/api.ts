@@ -1543,7 +1543,7 @@ export interface Operations {
     limit?: number;
     /** The previous next_cursor. */
     cursor?: string;
-    /** Only these actions: api.request, or the type of an event. An unknown action has no entries. */
+    /** Only these actions, or those that begin so: api.request, or the type of an event. An unknown action has no entries. */
     action?: Array<string>;
     /** Only entries of this day or time, or later. */
     since?: string;

@@ -273,7 +273,7 @@ it('A payment that another operator assigns while its chain is asked is not writ
     await reconcile(shop, 'FINAL');
     return settlement;
   };
-  const refused = await refusalOf(writeOff(shop.context, id, 'A node lied', 'FINAL'));
+  const refused = await refusalOf(writeOff(shop.context, id, 'A node lied', 'UNMATCHED'));
   expect(refused.message).toBe('The payment is FINAL meanwhile. Look at it again.');
   expect((await proveBooks(shop.db)).firstFault).toBeNull();
 });

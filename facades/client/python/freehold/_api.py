@@ -123,7 +123,7 @@ class GetAuditLogArguments(TypedDict):
     cursor: NotRequired[str]
     """The previous next_cursor."""
     action: NotRequired[List[str]]
-    """Only these actions: api.request, or the type of an event. An unknown action has no entries."""
+    """Only these actions, or those that begin so: api.request, or the type of an event. An unknown action has no entries."""
     since: NotRequired[str]
     """Only entries of this day or time, or later."""
     until: NotRequired[str]
