@@ -1,7 +1,7 @@
 /** The header Accept (RFC 9110, section 12.5.1). */
 import Negotiator from 'negotiator';
 
-/** Browsers send 150 characters. The work grows with the square of the length, so a longer header asks for JSON. */
+/** Browsers send 150 characters. A header with thousands of types takes ten milliseconds, so a longer one asks for JSON. */
 const CHARACTERS_MAX = 1000;
 
 /** Returns the type among these that the header prefers to JSON; undefined if it prefers JSON. */

@@ -1,8 +1,8 @@
 /** CSV (RFC 4180), which spreadsheets open. */
 import type { JsonSchema } from '../compile/json-schema.ts';
+import { preferredType } from './accept.ts';
 import { csvLine } from './csv-line.ts';
 import type { ListFormat } from './json-lines.ts';
-import { preferredType } from './accept.ts';
 
 export const CSV_TYPE = 'text/csv';
 export const CSV_SCHEMA: JsonSchema = {

@@ -20,8 +20,8 @@ parentPort!.on('message', async (order: Order) => {
 
 function exchange(sending: Sending, signal: AbortSignal): Promise<Answer> {
   const { method, address, headers, body, answerBytesMax } = sending;
-  const url = new URL(sending.url);
   return new Promise((done, fail) => {
+    const url = new URL(sending.url);
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       method,
       createConnection: () => connectTo(url, address, answerBytesMax),
