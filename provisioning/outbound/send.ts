@@ -42,17 +42,19 @@ function exchange(sending: Sending, signal: AbortSignal): Promise<Answer> {
     let end = () => fail(signal.reason);
     signal.addEventListener('abort', () => end(), { once: true });
     request.on('error', fail).on('response', (response) => {
-      const chunks: Buffer[] = [];
+      // A kept piece of one byte would take 300 bytes, and a receiver can send each byte alone.
+      const kept = Buffer.alloc(answerBytesMax);
       let bytes = 0;
       const finish = (complete: boolean) => {
         response.destroy();
-        done({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks), complete });
+        const answer = kept.subarray(0, Math.min(bytes, answerBytesMax));
+        done({ status: response.statusCode!, headers: response.headers, body: answer, complete });
       };
       end = () => finish(false);
       response.on('data', (chunk: Buffer) => {
+        chunk.copy(kept, bytes);
         bytes += chunk.length;
         if (bytes > answerBytesMax) finish(false);
-        else chunks.push(chunk);
       });
       response.on('end', () => finish(true)).on('error', () => finish(false));
     });

@@ -1,6 +1,7 @@
 /**
  * The thread of the outbound calls. Receivers choose the bytes that TLS and HTTP read there. A receiver that keeps the
- * thread busy, or ends it, delays other outbound calls. It delays no request to the service.
+ * thread busy, or makes it throw, delays other outbound calls. It delays no request to the service. A full heap ends the
+ * whole process, as in each thread of Node. So a call keeps few buffers, of known sizes.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
@@ -36,7 +37,6 @@ export type Reply = { id: number; result: Answer | SendingError };
 
 /** The thread answers each call within its limit. After this time more, it is busy. */
 const BUSY_MS = 1000;
-const HEAP_MB_MAX = 128;
 const ENTRY = new URL('./send.ts', import.meta.url);
 
 type Calls = Map<number, (result: Answer | SendingError) => void>;
@@ -86,9 +86,8 @@ export class OutboundThread {
 
   #start() {
     const calls: Calls = new Map();
-    const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB_MAX };
     // TLS reads variables, such as the operator's own authorities.
-    const worker = new Worker(this.#entry, { name: 'outbound calls', env: SHARE_ENV, resourceLimits });
+    const worker = new Worker(this.#entry, { name: 'outbound calls', env: SHARE_ENV });
     worker
       .on('message', ({ id, result }: Reply) => calls.get(id)?.(result))
       .on('error', (error) => console.error('The thread of the outbound calls ended:', error))

@@ -89,11 +89,11 @@ describe('A host that receivers share', () => {
 const COSTLY_HOST = '127.0.0.5';
 const TIMEOUT_SECONDS = 5;
 
-const get = (port: number, scheme = 'https', addresses = [COSTLY_HOST]) =>
+const get = (port: number, scheme = 'https', addresses = [COSTLY_HOST], answerBytesMax = 1024) =>
   call(
     {
       ...{ method: 'GET', url: `${scheme}://hooks.example.org:${port}/`, headers: {} },
-      ...{ answerBytesMax: 1024, timeoutSeconds: TIMEOUT_SECONDS },
+      ...{ answerBytesMax, timeoutSeconds: TIMEOUT_SECONDS },
     },
     { rules: new AddressRules(['127.0.0.0/8']), resolve: async () => addresses },
   );
@@ -198,6 +198,19 @@ describe('A costly receiver', () => {
       });
     expect(await get(await listening(sending(20)))).toMatchObject({ status: 200 });
     expect(await get(await listening(sending(200)))).toBe('unreachable');
+  });
+
+  it('holds little memory when it sends its answer byte by byte, and ends no other call', async () => {
+    const pieces = '1\r\nx\r\n'.repeat(30_000);
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${pieces}`));
+    });
+    const slow = createHttpServer((_, response) => void setTimeout(() => response.end(), 3000));
+    const [port, other] = [await listening(server), get(await listening(slow), 'http')];
+    const costly = Array.from({ length: 40 }, () => get(port, 'http', [COSTLY_HOST], 64 * 1024));
+    expect(await other).toMatchObject({ status: 200 });
+    for (const answer of await Promise.all(costly)) expect(answer).toMatchObject({ status: 200, complete: false });
   });
 
   it('counts as one that answered when its answer is long', async () => {
