@@ -21,7 +21,7 @@ export const STATEMENTS: Statement<unknown>[] = [];
 
 export interface StatementOptions {
   /**
-   * PostgreSQL plans the statement at each execution. Pages need it if the caller may leave filters out: their best index
+   * PostgreSQL plans the statement at each execution. It needs that if the caller may leave filters out: the best index
    * depends on the filters.
    */
   replans?: boolean;

@@ -120,7 +120,7 @@ function closeOldestStranger({ clients }: WebSocketServer): boolean {
 /** The places of sockets. The token in DATA_DIR needs none. */
 class Places {
   readonly #all: Ceiling;
-  readonly #ofOne = new Ceiling(SOCKETS_OF_ONE_MAX, 'too many sockets of the account');
+  readonly #ofOne = new Ceiling(SOCKETS_OF_ONE_MAX, 'too many sockets of one caller');
 
   constructor(max: number) {
     this.#all = new Ceiling(max, 'too many sockets');

@@ -3,17 +3,17 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { parentPort } from 'node:worker_threads';
 import { connectTo } from './connection.ts';
-import type { Answer, Order, Reply, Sending, SendingError } from './thread.ts';
+import type { Answer, Instruction, Reply, Sending, SendingError } from './thread.ts';
 
 const aborts = new Map<number, AbortController>();
 
-parentPort!.on('message', async (order: Order) => {
-  const { id } = order;
-  if ('abort' in order) return aborts.get(id)?.abort();
+parentPort!.on('message', async (instruction: Instruction) => {
+  const { id } = instruction;
+  if ('abort' in instruction) return aborts.get(id)?.abort();
   const abort = new AbortController();
   aborts.set(id, abort);
-  const signal = AbortSignal.any([AbortSignal.timeout(order.sending.limitMs), abort.signal]);
-  const result = await exchange(order.sending, signal).catch(reasonOf);
+  const signal = AbortSignal.any([AbortSignal.timeout(instruction.sending.limitMs), abort.signal]);
+  const result = await exchange(instruction.sending, signal).catch(reasonOf);
   aborts.delete(id);
   parentPort!.postMessage({ id, result } satisfies Reply);
 });

@@ -32,7 +32,7 @@ export interface Answer {
 export type SendingError = 'tls' | 'unreachable';
 
 /** The messages to the thread, and its answer to one of them. */
-export type Order = { id: number } & ({ sending: Sending } | { abort: true });
+export type Instruction = { id: number } & ({ sending: Sending } | { abort: true });
 export type Reply = { id: number; result: Answer | SendingError };
 
 /** The thread answers each call within its limit. After this time more, it is busy. */
@@ -46,7 +46,7 @@ export class OutboundThread {
   #running: { worker: Worker; calls: Calls } | undefined;
   #count = 0;
 
-  /** @param entry the program of the thread, which reads an `Order` and posts a `Reply` */
+  /** @param entry the program of the thread, which reads an `Instruction` and posts a `Reply` */
   constructor(entry: URL = ENTRY) {
     this.#entry = entry;
   }
@@ -62,7 +62,7 @@ export class OutboundThread {
     const id = ++this.#count;
     return new Promise((done, fail) => {
       const abort = () => {
-        worker.postMessage({ id, abort: true } satisfies Order);
+        worker.postMessage({ id, abort: true } satisfies Instruction);
         end();
         fail(aborted!.reason);
       };
@@ -78,7 +78,7 @@ export class OutboundThread {
         done(result);
       });
       worker.ref();
-      worker.postMessage({ id, sending } satisfies Order);
+      worker.postMessage({ id, sending } satisfies Instruction);
       if (aborted?.aborted) abort();
       else aborted?.addEventListener('abort', abort);
     });

@@ -14,8 +14,9 @@ import { recordByOperator } from '../record.ts';
 
 /** A sum that an operator wants to move. Without a key, it is a decision about a payment: one proposal for each waits. */
 export type Sum = Pick<Proposal, 'kind' | 'accountId' | 'amountMicros' | 'reason'> &
-  Partial<Pick<Proposal, 'key' | 'paymentId' | 'paymentStatus' | 'returnTxId' | 'coin' | 'address'>> &
-  Partial<Pick<Proposal, 'signature' | 'source'>>;
+  Partial<
+    Pick<Proposal, 'key' | 'paymentId' | 'paymentStatus' | 'returnTxId' | 'coin' | 'address' | 'signature' | 'source'>
+  >;
 
 /** A proposal waits for so many hours. */
 const PROPOSAL_HOURS = 72;
@@ -47,7 +48,7 @@ async function countedIn(tx: Transaction, context: Context, sum: Sum, limit: big
     Proposal,
     key === undefined ? { kind, paymentId: paymentId!, state: 'OPEN' } : { kind, key },
   );
-  if (known) return knownIn(known, sum);
+  if (known) return key === undefined ? known : knownIn(known, sum);
   if (await hasMoved(tx, sum)) return undefined;
   const { credentialId: proposerId, name } = context.viewer!;
   const { passedMicros } = (await SUM_PASSED.first(tx, [proposerId]))!;
@@ -76,10 +77,10 @@ function hasMoved(tx: Transaction, { kind, key, paymentId, returnTxId }: Sum): P
 }
 
 function knownIn(known: Proposal, sum: Sum): Proposal | undefined {
-  const isSame = (['accountId', 'amountMicros', 'paymentId', 'returnTxId', 'coin', 'address'] as const).every(
+  const isSame = (['accountId', 'amountMicros', 'paymentId', 'coin', 'address'] as const).every(
     (name) => known[name] === (sum[name] ?? null),
   );
-  if (!isSame && sum.key !== undefined) throw new ApiError('idempotency_key_reused');
+  if (!isSame) throw new ApiError('idempotency_key_reused');
   if (known.state === 'OPEN') return known;
   if (known.state === 'REFUSED' || known.state === 'EXPIRED')
     throw refuse(

@@ -68,8 +68,8 @@ export async function assign(
  * that the operator calls FINAL. The spent part is a loss. Repeating it changes nothing. If the chain mines a removed payment
  * again, the worker credits it, or puts it into suspense again.
  * @param status the state that the operator saw
- * @throws ApiError not_found, unavailable without the chain of x402, approval_needed above the limit of an operator. Or validation_failed if the payment is in another state, or not
- * final by x402
+ * @throws ApiError not_found, unavailable without the chain of x402, approval_needed above the limit of an operator. Or
+ * validation_failed if the payment is in another state, or not final by x402
  */
 export async function writeOff(
   context: Context,
@@ -121,8 +121,8 @@ const balanceStates = ({ missingSince }: Payment, seen: Decision['status']): Pay
 /**
  * Keeps that the operator sent an unmatched payment back. Repeating it changes nothing.
  * @param sent the transaction that sent the coins
- * @throws ApiError not_found, validation_failed if the payment is in another state, removed or not final, unavailable without the
- * chain
+ * @throws ApiError not_found, unavailable without the chain, approval_needed above the limit of an operator. Or validation_failed
+ * if the payment is in another state, removed or not final
  */
 export async function giveBack(context: Context, id: string, { status, ...sent }: Sent): Promise<Payment> {
   const { payment, work } = await preparedGiveBack(context, id, { status, ...sent });

@@ -24,8 +24,8 @@ import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
 import { findCoin } from './coins.ts';
-import { withinLimit } from './operator-limit.ts';
 import { requireOnChain } from './on-chain.ts';
+import { withinLimit } from './operator-limit.ts';
 
 export { PAYOUT_STATUSES } from '../../entities/payments/payout.ts';
 

@@ -81,10 +81,12 @@ export function openRowOf(page: Page): Row | undefined {
   const name = place.value.search.get('row');
   return [...(listed.value?.rows ?? []), ...others].find((row) => nameOf(page, row) === name);
 }
+/** The words by which people know a row. */
+const calledOf = (page: Page, row: Row): string => String((page.called && row[page.called]) || nameOf(page, row));
+
 /** Returns the forms of the actions that fit a row, and that the role may send. */
 export function formsOf(page: Page, row: Row): Opened[] {
-  const name = nameOf(page, row);
-  const called = String((page.called && row[page.called]) || name);
+  const [name, called] = [nameOf(page, row), calledOf(page, row)];
   const done = () => Promise.all([readAll(page), readRow(page).catch(() => {})]);
   return (page.rowActions ?? [])
     .filter(({ when, mutation }) => may(mutation) && (!when || when(row)))
@@ -93,7 +95,7 @@ export function formsOf(page: Page, row: Row): Opened[] {
 
 export function Details({ page, row }: { page: Page; row: Row }) {
   const name = nameOf(page, row);
-  const called = String((page.called && row[page.called]) || name);
+  const called = calledOf(page, row);
   const close = () => go(page.path, { ...Object.fromEntries(place.value.search), row: '' });
   return html`<aside class="details" aria-label="Details">
     <header><h2>${called}</h2><button class="quiet" aria-label="Close the details" onClick=${close}>✕</button></header>

@@ -2,8 +2,8 @@
 import { signal } from '@preact/signals';
 import { graphql, may } from '../api.ts';
 import { afterLast } from '../pace.ts';
-import { HOSTNAME, ORDER_NUMBER } from './patterns.ts';
 import { go } from '../place.ts';
+import { HOSTNAME, ORDER_NUMBER } from './patterns.ts';
 
 /** A line of the palette. No two lines have the same label and hint. */
 export interface Command {

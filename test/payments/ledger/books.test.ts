@@ -1,12 +1,12 @@
 /** The proof of the books finds each row that contradicts the ledger. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../entities/database/database.ts';
-import { newId, newOrderNumber } from '../../entities/ids.ts';
-import { proveBooks } from '../../entities/payments/books.ts';
-import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../entities/payments/ledger.ts';
-import { Payment } from '../../entities/payments/payment.ts';
-import { TopUp } from '../../entities/payments/top-up.ts';
-import { asSuperuser, newDatabase, truncate } from '../setup/database.ts';
+import type { Database } from '../../../entities/database/database.ts';
+import { newId, newOrderNumber } from '../../../entities/ids.ts';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { available, BONUS, gateway, held, openBalance, post, SUSPENSE } from '../../../entities/payments/ledger.ts';
+import { Payment } from '../../../entities/payments/payment.ts';
+import { TopUp } from '../../../entities/payments/top-up.ts';
+import { asSuperuser, newDatabase, truncate } from '../../setup/database.ts';
 
 let db: Database;
 beforeAll(async () => {

@@ -3,12 +3,12 @@ import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { idFloor, newId } from '../../entities/ids.ts';
-import { proveBooks } from '../../entities/payments/books.ts';
-import { asOwner, asSuperuser, newDatabaseUrl } from '../setup/database.ts';
-import { startFreehold } from '../setup/freehold.ts';
-import { say } from '../setup/say.ts';
-import { MACHINE } from '../setup/spawn.ts';
+import { idFloor, newId } from '../../../entities/ids.ts';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { asOwner, asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
+import { startFreehold } from '../../setup/freehold.ts';
+import { say } from '../../setup/say.ts';
+import { MACHINE } from '../../setup/spawn.ts';
 
 const DATABASE_URL = await newDatabaseUrl(afterAll);
 const { db, dataDir, newAccount, operator } = await startFreehold({ DATABASE_URL });
@@ -23,7 +23,7 @@ const [{ month }] = (await db.query<{ month: string }>(
 
 const journal = (...given: string[]) =>
   new Promise<{ code: number; output: string }>((done) => {
-    const file = join(import.meta.dirname, '..', '..', 'commands', 'journal.ts');
+    const file = join(import.meta.dirname, '..', '..', '..', 'commands', 'journal.ts');
     execFile(process.execPath, [file, ...given], { env: { ...MACHINE, DATABASE_URL } }, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
     );

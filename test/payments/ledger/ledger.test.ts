@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { ApiError } from '../../entities/errors.ts';
-import { newId } from '../../entities/ids.ts';
-import { verifyBooks } from '../../entities/payments/books.ts';
+import { ApiError } from '../../../entities/errors.ts';
+import { newId } from '../../../entities/ids.ts';
+import { verifyBooks } from '../../../entities/payments/books.ts';
 import {
   available,
   Balance,
@@ -13,8 +13,8 @@ import {
   post,
   REVENUE,
   Transfer,
-} from '../../entities/payments/ledger.ts';
-import { asOwner, asSuperuser, newDatabase } from '../setup/database.ts';
+} from '../../../entities/payments/ledger.ts';
+import { asOwner, asSuperuser, newDatabase } from '../../setup/database.ts';
 
 const GATEWAY = gateway('bitcoin');
 const db = await newDatabase(afterAll);

@@ -1,13 +1,13 @@
 /** The ledger is a hash chain, and the proof names every way to tamper with it. */
 import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { proveAudit } from '../../entities/history/audit-proof.ts';
-import { publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
-import { readSignedText } from '../../entities/history/audit-text.ts';
-import { idFloor, newId } from '../../entities/ids.ts';
-import { proveBooks } from '../../entities/payments/books.ts';
-import { asSuperuser, truncate } from '../setup/database.ts';
-import { openShop } from '../setup/shop.ts';
-import { VAULT } from '../setup/vault.ts';
+import { proveAudit } from '../../../entities/history/audit-proof.ts';
+import { publicKeyOf, signingKeys } from '../../../entities/history/audit-signature.ts';
+import { readSignedText } from '../../../entities/history/audit-text.ts';
+import { idFloor, newId } from '../../../entities/ids.ts';
+import { proveBooks } from '../../../entities/payments/books.ts';
+import { asSuperuser, truncate } from '../../setup/database.ts';
+import { openShop } from '../../setup/shop.ts';
+import { VAULT } from '../../setup/vault.ts';
 
 const shop = await openShop(afterAll);
 const { db } = shop;
