@@ -186,8 +186,8 @@ const EMOJI = /\p{RGI_Emoji}/gv;
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
 
 /**
- * The refusal names the first such character, and its member. To look for emoji takes a microsecond a character, so a text
- * without such a character is not searched for them.
+ * The refusal names the first such character, and its member. The search for emoji takes microseconds for each. So it skips a
+ * text without such a character.
  */
 function refuseUnseen(value: unknown, path = ''): void {
   if (typeof value === 'object' && value !== null)

@@ -68,7 +68,7 @@ const DATE_SIZE = 26;
 /** Quotes, a colon and a comma. */
 const NAME_SIZE = 4;
 /**
- * About the bytes of a value as JSON. To make the JSON of a page only to count it would take as long as the rest of the
+ * About the bytes of a value as JSON. The exact count makes the JSON of the page. That takes as long as the rest of the
  * request.
  */
 function sizeOfValue(value: unknown): number {
