@@ -68,8 +68,7 @@ const DATE_SIZE = 26;
 /** Quotes, a colon and a comma. */
 const NAME_SIZE = 4;
 /**
- * About the bytes of a value as JSON. The exact count makes the JSON of the page. That takes as long as the rest of the
- * request.
+ * About the bytes of a value as JSON. An exact count would make that JSON, which takes as long as the rest of a request.
  */
 function sizeOfValue(value: unknown): number {
   if (typeof value === 'string') return value.length;

@@ -139,8 +139,9 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS);
     app.server.once('close', () => clearTimeout(deadline));
   });
-  app.addHook('onSend', async ({ raw }, reply) => {
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
     if (closing || isUnfinished(raw)) reply.header('connection', 'close');
+    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
