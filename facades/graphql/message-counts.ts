@@ -5,7 +5,7 @@
 import { WebSocket } from 'ws';
 
 const KIB = 1024;
-/** What a caller may send in a second: each message counts one, and one more for each KiB. */
+/** The most that a caller may send in a second. A message counts one, and one more for each KiB. */
 const COUNT_MAX = 1_000;
 /** The same for a socket that has not shown its credential. The message that shows it is a small one. */
 const STRANGERS_COUNT_MAX = 5;

@@ -70,7 +70,7 @@ interface Options extends SocketOptions {
   operations: Operations;
 }
 
-/** What the sockets of a process share. */
+/** The parts that the sockets of a process share. */
 interface Shared {
   places: Places;
   counts: MessageCounts;
