@@ -125,7 +125,7 @@ async function prepareProvisioning(
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: hardwareDriversOf(config, db, vault),
+    drivers: await hardwareDriversOf(config, db, vault),
     connect: connectBy(config, vault),
     ...(await gatewaysOf(config)),
     pollSeconds,

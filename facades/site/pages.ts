@@ -1,4 +1,4 @@
-/** Makes the texts of the site. The first visitor loads this file, with the guides and what renders them. */
+/** Makes the texts of the site. The first visitor loads this file, the guides and their renderer. */
 import { html } from 'htm/preact';
 import type { Operation } from '../compile/operation.ts';
 import type { ContextOf } from '../compile/run.ts';
