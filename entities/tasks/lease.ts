@@ -14,6 +14,11 @@ const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt:
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. A deadline, too. */
 const SOON = `now() + interval '1 millisecond'`;
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= ${SOON} and task.id <> all($5::text[])`;
+/** Returns those of the lanes $1 that have due tasks. */
+export const DUE_LANES = statement({ lane: column.text() })`
+  select lane from unnest($1::text[]) as given (lane)
+  where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})`;
+
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
 /**
