@@ -16,7 +16,7 @@ import { load, prepare } from './load.ts';
 import { logins } from './logins.ts';
 import { orders } from './orders.ts';
 import { pages } from './pages.ts';
-import { type Comparison, compare, type Peer, startHandwritten, startService } from './peers.ts';
+import { type Comparison, compare, type Peer, startHandwritten, startService } from './peers/compare.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { run, stops } from './run.ts';
 import { clear, seed } from './seed.ts';

@@ -135,7 +135,7 @@ async function sessionSize(): Promise<void> {
 
 async function startPeer(): Promise<Peer & { stop: () => void }> {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'mcp-peer.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'peers', 'mcp.ts')], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

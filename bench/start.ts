@@ -21,7 +21,7 @@ const BARS = { start: 1.5, freshSeconds: 1, restMiB: 160, restCore: 0.01 };
 /** Linux counts processor time in hundredths of a second. */
 const TICKS = 100;
 const ROOT = join(import.meta.dirname, '..');
-const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'start-peer.ts') };
+const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'peers/loading.ts') };
 type Program = keyof typeof PROGRAMS;
 
 interface Started {

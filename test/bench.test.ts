@@ -1,6 +1,6 @@
 /** The peers of the benchmark. A benchmark is not part of a test run, so a new field of an answer would break it unseen. */
 import { expect, onTestFinished, test } from 'vitest';
-import { compare, startHandwritten, startService } from '../bench/peers.ts';
+import { compare, startHandwritten, startService } from '../bench/peers/compare.ts';
 import { stops } from '../bench/run.ts';
 import { seed } from '../bench/seed.ts';
 import { Database } from '../entities/database/database.ts';

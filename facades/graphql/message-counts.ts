@@ -1,11 +1,12 @@
 /**
- * Bounds the messages that a caller sends by its sockets. The library parses each message, and answers a ping with its content.
- * So the bytes count, too, and a refused message never reaches the library.
+ * Bounds the messages and bytes that a caller sends by its sockets. The library parses each message, and answers a ping with its
+ * content. A refused message never reaches it.
  */
+import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 
 const KIB = 1024;
-/** The most that a caller may send in a second. A message counts one, and one more for each KiB. */
+/** The most that a caller may send in a second. A message counts one, and each KiB another. */
 const COUNT_MAX = 1_000;
 /** The same for a socket that has not shown its credential. The message that shows it is a small one. */
 const STRANGERS_COUNT_MAX = 5;
@@ -27,25 +28,26 @@ export class MessageCounts {
     this.#callers.set(socket, caller);
   }
 
-  /** Ends the socket at a message above the limit. Call it before the library listens to the socket. */
-  watch(socket: WebSocket): void {
+  /**
+   * Ends the socket above the limit. Call it before the library listens to the socket. The bytes count as they come, because
+   * frames without a message cost time, too.
+   */
+  watch(socket: WebSocket, { socket: connection }: IncomingMessage): void {
+    connection.prependListener('data', ({ length }: Buffer) => this.#count(socket, length / KIB));
     const on = socket.on.bind(socket) as (event: string, listener: (...given: unknown[]) => void) => WebSocket;
+    const takes = () => this.#count(socket, 1) && socket.readyState !== WebSocket.CLOSED;
     socket.on = ((event: string, listener: (...given: unknown[]) => void) =>
-      on(
-        event,
-        event === 'message' ? (...given) => this.#takes(socket, given) && listener(...given) : listener,
-      )) as never;
-    on('ping', (content) => this.#takes(socket, [content]));
+      on(event, event === 'message' ? (...given) => takes() && listener(...given) : listener)) as never;
   }
 
-  #takes(socket: WebSocket, [content]: unknown[]): boolean {
-    if (socket.readyState === WebSocket.CLOSED) return false;
+  /** @returns whether the caller is within its limit */
+  #count(socket: WebSocket, more: number): boolean {
     const second = Math.floor(performance.now() / 1_000);
     if (second !== this.#second) this.#counts.clear();
     this.#second = second;
     const caller = this.#callers.get(socket);
     const key = caller ?? socket;
-    const count = (this.#counts.get(key) ?? 0) + 1 + Math.floor((content as Buffer).length / KIB);
+    const count = (this.#counts.get(key) ?? 0) + more;
     this.#counts.set(key, count);
     if (count <= (caller === undefined ? STRANGERS_COUNT_MAX : COUNT_MAX)) return true;
     socket.terminate();

@@ -40,8 +40,11 @@ const TRY_AGAIN = 1013;
 /** The time for clients to answer the close of their sockets. */
 const CLOSING_MS = 2_000;
 
-/** Limits of messages. Each unfinished fragment waits in memory, also before a client has shown its credential. */
-const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 64, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
+/**
+ * Limits of messages. Each unfinished fragment waits in memory, also before a client has shown its credential. A fragment of one
+ * byte keeps all that the same read brought, 64 KiB.
+ */
+const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 2, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
 /** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
 const SOCKETS_MAX = 1_000;
 /** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
@@ -96,9 +99,9 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
     if (sockets.clients.size >= max && !closeOldestStranger(sockets, counts)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
-  sockets.on('connection', (socket: WebSocket) => {
+  sockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
     boundUnread(socket);
-    counts.watch(socket);
+    counts.watch(socket, request);
   });
   useServer(socketOptions({ ...options, places, counts }, maskingWithoutHttp(mask)), sockets);
   // The library logs each fault of a client. Any stranger could fill the log.

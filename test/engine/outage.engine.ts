@@ -200,5 +200,5 @@ async function bills(): Promise<Record<string, string[]>> {
 /** @throws Error if the books are wrong */
 async function proveBooks(): Promise<void> {
   const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl, SECRET_KEY };
-  await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../../verify.ts')], { env });
+  await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../../commands/verify.ts')], { env });
 }

@@ -14,7 +14,7 @@ import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
-const VERIFY = join(import.meta.dirname, '..', '..', 'verify.ts');
+const VERIFY = join(import.meta.dirname, '..', '..', 'commands', 'verify.ts');
 const verify = (DATABASE_URL: string, ...given: string[]) => run({ DATABASE_URL, SECRET_KEY }, given);
 const run = (environment: Record<string, string>, given: string[] = [], file = VERIFY) =>
   new Promise<{ code: number; output: string }>((done) => {
@@ -120,7 +120,7 @@ it('npm run verify tells whether the log still has what it had at a digest that 
 it.each(['verify', 'reseal'])('npm run %s makes no database, and gives no all-clear without one', async (command) => {
   const DATA_DIR = newFolder();
   onTestFinished(() => removeFolder(DATA_DIR));
-  const file = join(import.meta.dirname, '..', '..', `${command}.ts`);
+  const file = join(import.meta.dirname, '..', '..', 'commands', `${command}.ts`);
   const missing = await run({ DATA_DIR, SECRET_KEY }, [], file);
   expect(missing).toMatchObject({ code: 1, output: expect.stringContaining(`The folder ${DATA_DIR} has no database`) });
   expect(missing.output).toContain('Set DATA_DIR or DATABASE_URL as for the service.');

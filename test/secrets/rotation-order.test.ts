@@ -36,7 +36,7 @@ async function installation() {
     const found = await db.query('select id from secret_key').finally(() => db.close());
     return found.length;
   };
-  const reseal = (given = STEP_3) => run(join(import.meta.dirname, '..', '..', 'reseal.ts'), given);
+  const reseal = (given = STEP_3) => run(join(import.meta.dirname, '..', '..', 'commands', 'reseal.ts'), given);
   return { start, failedStart: (given: Record<string, string>) => run(MAIN, given), reseal, keys };
 }
 

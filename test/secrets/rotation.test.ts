@@ -64,7 +64,7 @@ async function ok(...request: Parameters<typeof ask>): Promise<Answer> {
 
 const reseal = (environment: Record<string, string> = {}) =>
   new Promise<{ code: number; output: string }>((done) => {
-    const file = join(import.meta.dirname, '..', '..', 'reseal.ts');
+    const file = join(import.meta.dirname, '..', '..', 'commands', 'reseal.ts');
     execFile(process.execPath, [file], { env: { ...MACHINE, ...environment } }, (error, out, faults) =>
       done({ code: Number(error?.code ?? 0), output: out + faults }),
     );

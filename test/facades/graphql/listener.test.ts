@@ -123,11 +123,22 @@ describe('The WebSockets of the internal listener', () => {
     expect(other.readyState).toBe(WebSocket.OPEN);
   });
 
-  it('take no flood of pings of the protocol itself', async () => {
+  it.each(['ping', 'pong'] as const)('take no flood of frames that are a %s', async (frame) => {
     const { port } = await started();
     const socket = await admitted(port, 'acct_a');
-    for (let n = 0; n < 3_000; n++) socket.ping();
+    const content = 'x'.repeat(120);
+    for (let n = 0; n < 30_000; n++) socket[frame](content);
     expect((await once(socket, 'close'))[0]).toBe(1006);
+  });
+
+  it('take a message of two fragments, and no more of them', async () => {
+    const { port } = await started();
+    const socket = await admitted(port, 'acct_a');
+    socket.send('{"type":', { fin: false });
+    socket.send('"ping"}');
+    expect(String((await once(socket, 'message'))[0])).toBe('{"type":"pong"}');
+    for (let n = 0; n < 3; n++) socket.send('{', { fin: false });
+    expect((await once(socket, 'close'))[0]).toBe(1008);
   });
 
   it('are at most a thousand, and the operator still gets one', async () => {

@@ -7,18 +7,19 @@
 import { createHash, hash, randomBytes } from 'node:crypto';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import pg from 'pg';
-import { FIND_API_KEY } from '../entities/accounts/credential.ts';
-import { stockLevel } from '../entities/catalog.ts';
-import { recordParameters } from '../entities/history/record.ts';
-import { newId, newOrderNumber, randomText } from '../entities/ids.ts';
-import { newMachinePassword, Vault } from '../entities/secrets.ts';
-import { FIND_SERVER } from '../entities/servers/find.ts';
-import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
-import { ROOT_PASSWORD, SHOWN_COLUMNS, USER_DATA } from '../entities/servers/server.ts';
-import { startTaskParameters } from '../entities/tasks/start.ts';
-import { API_HEADERS } from '../facades/http/headers.ts';
-import { serverTask } from '../provisioning/index.ts';
-import type { ServerOrder } from '../resolvers/servers/order-facts.ts';
+import { FIND_API_KEY } from '../../entities/accounts/credential.ts';
+import { stockLevel } from '../../entities/catalog.ts';
+import { recordParameters } from '../../entities/history/record.ts';
+import { newId, newOrderNumber, randomText } from '../../entities/ids.ts';
+import { newMachinePassword, Vault } from '../../entities/secrets.ts';
+import { FIND_SERVER } from '../../entities/servers/find.ts';
+import { ORDER_SERVER, READ_ORDER_FACTS } from '../../entities/servers/order.ts';
+import { ROOT_PASSWORD, SHOWN_COLUMNS, USER_DATA } from '../../entities/servers/server.ts';
+import { startTaskParameters } from '../../entities/tasks/start.ts';
+import { API_HEADERS } from '../../facades/http/headers.ts';
+import { serverTask } from '../../provisioning/index.ts';
+import type { ServerOrder } from '../../resolvers/servers/order-facts.ts';
+import { take } from './rate-limits.ts';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
@@ -57,7 +58,7 @@ const viewers = new Map<string, Viewer>();
 
 async function admitted(request: FastifyRequest, reply: FastifyReply): Promise<Viewer> {
   const viewer = await viewerOf(request);
-  limited(viewer, reply);
+  if (!take(viewer.credential_id, viewer.account_id, reply)) throw new Refused(429, 'rate_limited');
   return viewer;
 }
 
@@ -73,75 +74,6 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);
   return viewer;
-}
-
-/** The quota of `spawnService`. */
-const QUOTA = 1_000_000;
-
-/** A sliding window of calls, as the service counts them. */
-class Window {
-  readonly #name: string;
-  readonly #seconds: number;
-  #index = 0;
-  #current = 0;
-  #before = 0;
-
-  constructor(name: string, seconds: number) {
-    this.#name = name;
-    this.#seconds = seconds;
-  }
-
-  get policy() {
-    return `"${this.#name}";q=${QUOTA};w=${this.#seconds}`;
-  }
-
-  /** Counts a call at this second. @returns the calls that are left */
-  take(now: number): number {
-    const index = Math.floor(now / this.#seconds);
-    if (index !== this.#index) {
-      this.#before = index === this.#index + 1 ? this.#current : 0;
-      this.#current = 0;
-      this.#index = index;
-    }
-    const weight = Math.min(1, 1 - (now - index * this.#seconds) / this.#seconds);
-    return Math.floor(QUOTA - ++this.#current - this.#before * weight);
-  }
-
-  show(left: number, now: number) {
-    return `"${this.#name}";r=${left};t=${this.resetIn(now)}`;
-  }
-
-  resetIn(now: number) {
-    return Math.max(1, Math.ceil((this.#index + 1) * this.#seconds - now));
-  }
-}
-
-const windows = new Map<string, Window[]>();
-const windowsOf = (id: string, minute: string, hour: string): Window[] => {
-  const known = windows.get(id);
-  if (known) return known;
-  const made = [new Window(minute, 60), new Window(hour, 3600)];
-  windows.set(id, made);
-  return made;
-};
-
-function limited({ credential_id: credentialId, account_id: accountId }: Viewer, reply: FastifyReply) {
-  const now = Date.now() / 1000;
-  const all = [...windowsOf(credentialId, 'minute', 'hour'), ...windowsOf(accountId, 'account', 'account_hour')];
-  let tightest = all[0]!;
-  let least = Number.POSITIVE_INFINITY;
-  let shown = '';
-  let policy = '';
-  for (const window of all) {
-    const left = window.take(now);
-    if (left < 0) throw new Refused(429, 'rate_limited');
-    shown += `${shown && ', '}${window.show(left, now)}`;
-    policy += `${policy && ', '}${window.policy}`;
-    if (left < least) [tightest, least] = [window, left];
-  }
-  reply.header('ratelimit-policy', policy).header('ratelimit', shown);
-  reply.header('x-ratelimit-limit', String(QUOTA)).header('x-ratelimit-remaining', String(least));
-  reply.header('x-ratelimit-reset', String(Math.floor(now) + tightest.resetIn(now)));
 }
 
 const IN_PROGRESS = /^(PENDING|PROVISIONING|STARTING|STOPPING|REBOOTING|REBUILDING|RESIZING|DELETING)$/;

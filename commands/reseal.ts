@@ -3,13 +3,13 @@
  * of earlier keys with SECRET_KEY_PREVIOUS. Ends with 1 if some secrets cannot be opened, and names them. At the end, it
  * rewrites the tables with secrets as the owner of the tables. Without that role, it prints the commands.
  */
-import { readConfig } from './config.ts';
-import { inExistingDatabase } from './entities/database/command.ts';
-import { Database } from './entities/database/database.ts';
-import { type Resealed, resealAll } from './entities/reseal.ts';
-import { rewriteTables } from './entities/reseal-files.ts';
-import { checkKeys, requireUsed } from './entities/use-secret-key.ts';
-import { vaultOf } from './secret-files.ts';
+import { readConfig } from '../config.ts';
+import { inExistingDatabase } from '../entities/database/command.ts';
+import { Database } from '../entities/database/database.ts';
+import { type Resealed, resealAll } from '../entities/reseal.ts';
+import { rewriteTables } from '../entities/reseal-files.ts';
+import { checkKeys, requireUsed } from '../entities/use-secret-key.ts';
+import { vaultOf } from '../secret-files.ts';
 
 async function reseal(): Promise<boolean> {
   const config = readConfig();

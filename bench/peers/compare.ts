@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { freePort, spawnService } from '../test/setup/spawn.ts';
-import type { Round } from './report.ts';
-import { stops } from './run.ts';
-import type { SeededAccount } from './seed.ts';
+import { freePort, spawnService } from '../../test/setup/spawn.ts';
+import type { Round } from '../report.ts';
+import { stops } from '../run.ts';
+import type { SeededAccount } from '../seed.ts';
 
 export interface Peer {
   name: keyof Round;

@@ -8,19 +8,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Config, readConfig } from './config.ts';
-import { inExistingDatabase } from './entities/database/command.ts';
-import { Database } from './entities/database/database.ts';
-import { findDifferences } from './entities/database/objects/objects.ts';
-import type { Transaction } from './entities/database/transaction.ts';
-import { proveAudit } from './entities/history/audit-proof.ts';
-import { publicKeyOf, signingKeys } from './entities/history/audit-signature.ts';
-import type { KnownOfAudit } from './entities/history/audit-signed.ts';
-import { LEDGER_CHAIN } from './entities/history/hash-chain.ts';
-import { usdFromMicros } from './entities/money.ts';
-import { proveBooks } from './entities/payments/books.ts';
-import { connectionName } from './entities/secret-key.ts';
-import { Vault } from './entities/secrets.ts';
+import { type Config, readConfig } from '../config.ts';
+import { inExistingDatabase } from '../entities/database/command.ts';
+import { Database } from '../entities/database/database.ts';
+import { findDifferences } from '../entities/database/objects/objects.ts';
+import type { Transaction } from '../entities/database/transaction.ts';
+import { proveAudit } from '../entities/history/audit-proof.ts';
+import { publicKeyOf, signingKeys } from '../entities/history/audit-signature.ts';
+import type { KnownOfAudit } from '../entities/history/audit-signed.ts';
+import { LEDGER_CHAIN } from '../entities/history/hash-chain.ts';
+import { usdFromMicros } from '../entities/money.ts';
+import { proveBooks } from '../entities/payments/books.ts';
+import { connectionName } from '../entities/secret-key.ts';
+import { Vault } from '../entities/secrets.ts';
 
 async function verify(): Promise<boolean> {
   const digests = givenDigests().flatMap(digestsIn);
