@@ -9,9 +9,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, MAIN, newFolder, removeFolder } from '../test/setup/spawn.ts';
-import { median, print } from './figure.ts';
-import { run, stops } from './run.ts';
+import { freePort, MAIN, newFolder, removeFolder } from '../../test/setup/spawn.ts';
+import { median, print } from '../figure.ts';
+import { run, stops } from '../run.ts';
 
 const ROUNDS = 9;
 const FRESH_ROUNDS = 3;
@@ -21,8 +21,8 @@ const REQUESTS = 20;
 const BARS = { start: 1.5, freshSeconds: 1, restMiB: 160, restCore: 0.01 };
 /** Linux counts processor time in hundredths of a second. */
 const TICKS = 100;
-const ROOT = join(import.meta.dirname, '..');
-const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'start-peer.ts') };
+const ROOT = join(import.meta.dirname, '../..');
+const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'peer.ts') };
 type Program = keyof typeof PROGRAMS;
 
 interface Started {
