@@ -32,8 +32,7 @@ import {
   webUrl,
   whole,
 } from './config-kind.ts';
-import { secretIn } from './config-secret.ts';
-import { configurationPage, optional, secret, type Variable, variable } from './config-variable.ts';
+import { configurationPage, optional, secret, secretIn, type Variable, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {

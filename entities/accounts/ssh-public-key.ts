@@ -164,9 +164,9 @@ function isPointOf(curve: string, point: Buffer): boolean {
   }
 }
 
-const SMALL_PRIMES = Array.from({ length: 750 }, (_, i) => BigInt(i + 2)).filter((n, _, all) =>
-  all.every((divisor) => divisor >= n || n % divisor !== 0n),
-);
+const SMALL_PRIMES = Array.from({ length: 750 }, (_, i) => i + 2)
+  .filter((n, _, all) => all.every((divisor) => divisor >= n || n % divisor !== 0))
+  .map(BigInt);
 
 function readRsa(fields: Fields): number {
   const exponent = fields.natural();

@@ -9,19 +9,20 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, MAIN, newFolder, removeFolder } from '../test/setup/spawn.ts';
-import { median, print } from './figure.ts';
-import { run, stops } from './run.ts';
+import { freePort, MAIN, newFolder, removeFolder } from '../../test/setup/spawn.ts';
+import { median, print } from '../figure.ts';
+import { run, stops } from '../run.ts';
 
 const ROUNDS = 9;
+const FRESH_ROUNDS = 3;
 const REST_SECONDS = 20;
 /** Reads before the rest, so that it is the rest of a service in use. */
 const REQUESTS = 20;
 const BARS = { start: 1.5, freshSeconds: 1, restMiB: 160, restCore: 0.01 };
 /** Linux counts processor time in hundredths of a second. */
 const TICKS = 100;
-const ROOT = join(import.meta.dirname, '..');
-const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'peers/loading.ts') };
+const ROOT = join(import.meta.dirname, '../..');
+const PROGRAMS = { service: MAIN, peer: join(import.meta.dirname, 'peer.ts') };
 type Program = keyof typeof PROGRAMS;
 
 interface Started {
@@ -53,12 +54,11 @@ async function start(program: Program, folder: string): Promise<Started> {
     await exited;
   };
   stops.push(stop);
-  const running = (async () => {
-    for await (const chunk of child.stdout) if (String(chunk).includes('is running')) return;
-  })();
+  const running = new Promise<void>((answer) =>
+    child.stdout.on('data', (chunk) => String(chunk).includes('is running') && answer()),
+  );
   await Promise.race([running, exited.then(() => assert.fail(`The ${program} ended.`))]);
   const seconds = (performance.now() - began) / 1000;
-  child.stdout.resume();
   const pid = child.pid!;
   return { seconds, cpuSeconds: cpuSecondsOf(pid), url: `http://127.0.0.1:${port}`, pid, stop };
 }
@@ -93,16 +93,16 @@ async function rest({ pid, url }: Started, program: Program): Promise<{ memory: 
 await run(async () => {
   const folders = { service: newFolder(), peer: newFolder() };
   const programs: Program[] = ['service', 'peer'];
-  const fresh: Partial<Record<Program, number>> = {};
-  for (const program of programs) {
-    stops.push(() => removeFolder(folders[program]));
-    // The first start may fill the cache of compiled files, so another one counts.
-    const warm = newFolder();
-    stops.push(() => removeFolder(warm));
-    await (await start(program, warm)).stop();
-    const first = await start(program, folders[program]);
-    fresh[program] = first.seconds;
-    await first.stop();
+  const fresh: number[] = [];
+  for (const program of programs) stops.push(() => removeFolder(folders[program]));
+  // The first start may fill the cache of compiled files, so it does not count.
+  for (const program of programs) await (await start(program, folders[program])).stop();
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    const folder = newFolder();
+    stops.push(() => removeFolder(folder));
+    const started = await start('service', folder);
+    fresh.push(started.seconds);
+    await started.stop();
   }
   const starts: Record<Program, Started[]> = { service: [], peer: [] };
   for (let round = 0; round < ROUNDS; round++)
@@ -123,10 +123,14 @@ await run(async () => {
       's',
     );
   }
-  const middle = (program: Program, of: 'seconds' | 'cpuSeconds') => median(starts[program].map((one) => one[of]));
-  for (const of of ['seconds', 'cpuSeconds'] as const)
-    print({ name: `start, in ${of}, to the peer`, ratio: middle('service', of) / middle('peer', of), bar: BARS.start });
-  const added = fresh.service! - middle('service', 'seconds');
+  const middle = (program: Program, unit: 'seconds' | 'cpuSeconds') => median(starts[program].map((one) => one[unit]));
+  for (const unit of ['seconds', 'cpuSeconds'] as const)
+    print({
+      name: `start, in ${unit}, to the peer`,
+      ratio: middle('service', unit) / middle('peer', unit),
+      bar: BARS.start,
+    });
+  const added = median(fresh) - middle('service', 'seconds');
   print({ name: 'seconds that fresh data add', ratio: added, bar: BARS.freshSeconds });
   for (const program of programs) {
     const started = await start(program, folders[program]);
