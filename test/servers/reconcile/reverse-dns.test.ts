@@ -1,8 +1,9 @@
 /** Reverse DNS: the worker sends each change until the operator's DNS has accepted it. The tests wait for no clock. */
 import { afterAll, beforeEach, expect, it } from 'vitest';
+import { FIND_CHANGED_NAMES } from '../../../entities/servers/reverse-dns.ts';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
-import { asSuperuser, truncate } from '../../setup/database.ts';
+import { asOwner, truncate } from '../../setup/database.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -52,7 +53,7 @@ it('the DNS gets each change once, signed, and each removal', async () => {
     { ip: '192.0.2.7', ptr: 'c.example.org' },
     { ip: '2001:db8::1', ptr: null },
   ]);
-  await asSuperuser(db, 'delete from server');
+  await db.query(`update server set status = 'DELETED'`);
   await tick();
   expect(told()).toEqual([{ ip: '192.0.2.7', ptr: null }]);
   await tick();
@@ -103,4 +104,32 @@ it('the DNS gets many names at once', async () => {
   await name(orderNumber, names);
   await tick();
   expect(new Set(told().map(({ ip }) => ip)).size).toBe(120);
+});
+
+it('an address that another server got keeps the name of that server', async () => {
+  const [names, others] = [[{ ip: '192.0.2.7', ptr: 'a.example.org' }], [{ ip: '192.0.2.7', ptr: 'b.example.org' }]];
+  await name(orderNumber, names);
+  await tick();
+  await name(await shop.server(await shop.account(0n)), others);
+  await name(orderNumber, []);
+  receiver.received.splice(0, 1);
+  await tick();
+  expect(told()).toEqual([{ ip: '192.0.2.7', ptr: 'b.example.org' }]);
+  await tick();
+  expect(told()).toEqual([]);
+});
+
+it('a round reads only the names that differ, however many the DNS has', async () => {
+  const names = Array.from({ length: 1_000 }, (_, n) => ({
+    ip: `10.0.${n >> 8}.${n & 255}`,
+    ptr: `n${n}.example.org`,
+  }));
+  await name(orderNumber, names);
+  await db.query('update reverse_dns_told set ptr = wanted');
+  await name(orderNumber, [{ ip: '10.0.0.0', ptr: 'new.example.org' }, ...names.slice(1)]);
+  await asOwner(db, 'vacuum analyze reverse_dns_told');
+  const [plan] = await db.query(`explain (format json) ${FIND_CHANGED_NAMES.text}`, [50, null]);
+  expect(JSON.stringify(plan)).toContain('reverse_dns_due');
+  await tick();
+  expect(told()).toEqual([{ ip: '10.0.0.0', ptr: 'new.example.org' }]);
 });
