@@ -20,7 +20,7 @@ export const accountId = (number: string) => `'acct_' || lpad((${number})::text,
 const ACCOUNT = `(case when n <= ${LARGE_ACCOUNT_SERVERS} then 1 else (n - 1) / 10 + 1 end)`;
 /** Order numbers are random, so a row and its neighbours have distant ones. */
 const order = (kind: string, number: string) =>
-  `'${kind}-' || lpad((${number}::bigint * 73687877 % 10000000000)::text, 10, '0')`;
+  `'${kind}-' || lpad(((${number})::bigint * 73687877 % 10000000000)::text, 10, '0')`;
 /** Rows of a stage are as old as three years, in their order. */
 const CREATED = `now() - interval '3 years' * ($2::int - n + 1)::float8 / ($2 - $1 + 1)`;
 const DECEASED = 'n % 10 = 9';
@@ -109,8 +109,10 @@ const STATEMENTS = [
   `insert into meter (order_number, epoch, read_at, sent_bytes, received_bytes, port_mbps, month, used_bytes)
     select order_number, '1', now(), n, n, 1000, to_char(now() at time zone 'UTC', 'YYYY-MM'), n
     from generate_series($1::int, $2::int) n join server on server.order_number = ${order('SRV', 'n')} where not (${DECEASED})`,
-  `insert into reverse_dns_told (ip, ptr) select '10.0.0.0'::inet + n, 'web-' || n || '.example.org'
-    from generate_series($1::int, $2::int) n where n % 2 = 0 and not (${DECEASED})`,
+  `insert into reverse_dns_told (ip, ptr, wanted, order_number)
+    select '10.0.0.0'::inet + n, name, name, ${order('SRV', 'n')}
+    from generate_series($1::int, $2::int) n cross join lateral (select 'web-' || n || '.example.org' as name) as own
+    where n % 2 = 0 and not (${DECEASED})`,
   `insert into session (id, account_id, family_id, source, scope, access_digest, expires_at, refresh_expires_at, family_expires_at, created_at)
     select ${id('tok', `now() - interval '20 days'`, 'n')}, ${accountId('n / 10')}, 'family ' || n, 'login', 'full', sha256(n::text::bytea),
       now() + interval '1 day', now() + interval '1 day', now() + interval '1 day', now() - interval '20 days'

@@ -68,7 +68,7 @@ export const FIND_WRONG_SPEEDS = statement({ order: column.text(), generation: c
     cross join lateral (select ${IS_LIMITED_SQL} as is_limited) as by_case
     cross join lateral (
       select case when is_limited then ${LIMITED_MBPS} when is_over then slow_mbps else tier_mbps end as wanted_mbps) as wanted
-  where server.kind = $1 and server.engine is not distinct from $2 and ${IS_ON} and port_mbps <> wanted_mbps
+  where server.kind = $1 and coalesce(server.engine, '') = coalesce($2, '') and ${IS_ON} and port_mbps <> wanted_mbps
     and (is_limited or is_over or port_mbps in (slow_mbps, ${LIMITED_MBPS}))`;
 
 /** Whether the server $1 is slow, because its traffic is used up; no row without a reading. */
