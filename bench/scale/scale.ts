@@ -44,7 +44,9 @@ async function bench() {
   }
 }
 
-const shown = ({ ms, pages }: Cost) => `${ms.toFixed(1).padStart(11)} ${String(pages).padStart(12)}`;
+function shown({ ms, pages }: Cost): string {
+  return `${ms.toFixed(1).padStart(11)} ${String(pages).padStart(12)}`;
+}
 
 /** Measures work a few times, and returns the cheapest run. Work that reads everything runs once. */
 async function measured(db: Database, { kind, before, run }: Work): Promise<Cost> {
