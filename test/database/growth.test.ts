@@ -8,6 +8,7 @@ import { SUM_DAYS } from '../../entities/payments/ledger.ts';
 import { WATCH_TOP_UPS } from '../../entities/payments/top-up.ts';
 import { LIST_SERVERS } from '../../entities/servers/find.ts';
 import { FIND_EXPECTED_MACHINES } from '../../entities/servers/finding.ts';
+import { FIND_DUE_TRAFFIC } from '../../entities/servers/metering/traffic.ts';
 import { FIND_CHANGED_NAMES } from '../../entities/servers/reverse-dns.ts';
 import { LIST_TASKS } from '../../entities/tasks/task.ts';
 import { DELETE_OLD_DELIVERIES, DELETE_OLD_SNAPSHOTS } from '../../entities/webhooks/delivery.ts';
@@ -54,6 +55,11 @@ describe(`With ${SERVERS} servers, few pages are read by`, () => {
     expect(cost.found).toBe(found);
     expect(cost.pages).toBeLessThan(30);
   });
+});
+
+it('The search for used traffic reads the meters, and no server', async () => {
+  const [meters] = await db.query<{ pages: number }>(`select relpages as pages from pg_class where relname = 'meter'`);
+  expect((await read(FIND_DUE_TRAFFIC.text, [200, 'VPS'])).pages).toBeLessThan(meters!.pages + 20);
 });
 
 it('The totals of a day read a small part of the transfers', async () => {
