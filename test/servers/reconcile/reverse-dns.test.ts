@@ -1,9 +1,10 @@
 /** Reverse DNS: the worker sends each change until the operator's DNS has accepted it. The tests wait for no clock. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { FIND_CHANGED_NAMES } from '../../../entities/servers/reverse-dns.ts';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
-import { asOwner, truncate } from '../../setup/database.ts';
+import { asOwner, newDatabase, truncate } from '../../setup/database.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -132,4 +133,26 @@ it('a round reads only the names that differ, however many the DNS has', async (
   expect(JSON.stringify(plan)).toContain('reverse_dns_due');
   await tick();
   expect(told()).toEqual([{ ip: '10.0.0.0', ptr: 'new.example.org' }]);
+});
+
+it('the migration takes over the names that servers want, and those that the DNS has', async () => {
+  const old = await newDatabase();
+  await asOwner(
+    old,
+    `drop trigger server_names on server; drop trigger server_names_of_new on server; drop function want_names;
+      alter table reverse_dns_told drop column wanted, drop column order_number, alter column ptr set not null;
+      create index server_reverse_dns on server (id);
+      insert into reverse_dns_told (ip, ptr) values ('192.0.2.1', 'same.example.org'), ('192.0.2.3', 'gone.example.org')`,
+  );
+  await old.query(
+    `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros,
+        setup_fee_micros, reverse_dns)
+      values ('srv_1', 'a', 'SRV-1', 'VPS', 'RUNNING', 'h', 'vps-1', 'zrh', 'x', 1, 0,
+        '[{"ip": "192.0.2.1", "ptr": "same.example.org"}, {"ip": "192.0.2.2", "ptr": "new.example.org"}]')`,
+  );
+  await asOwner(old, readFileSync('entities/database/migrations/0050-reverse-dns.sql', 'utf8'));
+  expect(await FIND_CHANGED_NAMES.all(old, [50, null])).toEqual([
+    { ip: '192.0.2.2', ptr: 'new.example.org' },
+    { ip: '192.0.2.3', ptr: null },
+  ]);
 });
