@@ -35,6 +35,8 @@ async function verify(): Promise<boolean> {
       return await db.transaction(async (tx) => {
         // Retention and the worker may write meanwhile, so the proof reads one moment.
         await tx.query('set transaction isolation level repeatable read, read only');
+        // It sums up the rows of all accounts at once, and would write them to the disk meanwhile.
+        await tx.query(`set local work_mem = '64MB'`);
         if (!(await verifyTheObjects(tx))) return false;
         const areBooksRight = await verifyTheBooks(tx);
         return (await verifyTheAudit(tx, { publicKeys, digests })) && areBooksRight;

@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:bench/peers/loading.ts
-/** The peer of bench/start.ts: it loads the four largest libraries of the service, and starts the same database. Nothing more. */
-========
 /** The peer of bench/start/start.ts: it loads the four largest libraries of the service, and starts the same database. Nothing more. */
->>>>>>>> 604bfefbfada6901655752e384654a963713e813:bench/start/peer.ts
 import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
 
 const waiting = Promise.withResolvers<void>();

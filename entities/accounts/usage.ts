@@ -2,6 +2,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
+import { UTC_DAY } from '../payments/ledger.ts';
 
 /**
  * Transfers from and to the available balance. Captures are not among them, because they take held money.
@@ -25,6 +26,21 @@ export const FIND_USAGE_TOTAL = statement({
     coalesce(sum(total_micros - topped_up_micros + spent_micros), 0)::bigint as adjusted_micros
   from usage_day
     where account_id = $1 and day between ($2::timestamptz at time zone 'UTC')::date and ($3::timestamptz at time zone 'UTC')::date`;
+
+/** For the proof of the books: the accounts whose sums differ from their transfers. */
+export const WRONG_USAGE_SQL = `
+  select account_id as row
+  from usage_day as kept
+  full join (
+    select account_id, ${UTC_DAY} as day,
+      sum(signed) as micros,
+      coalesce(sum(signed) filter (where kind in ('topup', 'bonus')), 0) as topped_up,
+      coalesce(-sum(signed) filter (where kind not in ('topup', 'bonus', 'adjustment')), 0) as spent
+    from transfer cross join lateral (
+      select case when credit = 'available:' || account_id then amount_micros else -amount_micros end as signed) as change
+    where 'available:' || account_id in (debit, credit) group by 1, 2) as summed using (account_id, day)
+  where (coalesce(kept.total_micros, 0), coalesce(kept.topped_up_micros, 0), coalesce(kept.spent_micros, 0))
+    <> (coalesce(summed.micros, 0), coalesce(summed.topped_up, 0), coalesce(summed.spent, 0))`;
 
 const USAGE_ITEM = {
   id: column.key(),

@@ -20,6 +20,7 @@ export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] =
   ['agent', 'id'],
   ['webhook', 'id'],
   ['webhook_delivery', 'id'],
+  ['webhook_snapshot', 'event_id'],
   ['proposal', 'id'],
   ['payout', 'id'],
   ['payment', 'id'],

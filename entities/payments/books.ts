@@ -3,9 +3,10 @@
  * movements agree with the ledger. The prices of servers do, too, and no server is paid for longer than its
  * transfers say. The proof reads everything, so operators run it occasionally.
  */
+import { WRONG_USAGE_SQL } from '../accounts/usage.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import type { Row } from '../database/table.ts';
+import { nullable, type Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { CHANGED_MONTHS_SQL } from './closed-month.ts';
@@ -16,15 +17,8 @@ import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
 /** The wrong rows that the proof names of each kind of fault. */
 const ROWS_MAX = 20;
 
-/** `count` is the number of all such accounts. */
-const MISMATCH = {
-  accountId: column.text(),
-  keptMicros: column.bigint(),
-  summedMicros: column.bigint(),
-  count: column.int(),
-};
-/** One account whose kept balance is not the sum of its transfers. */
-export type Mismatch = Row<typeof MISMATCH>;
+/** One account whose kept balance is not the sum of its transfers. `count` is the number of all such accounts. */
+export type Mismatch = Pick<Row<typeof SUMMED>, 'keptMicros' | 'summedMicros' | 'count'> & { accountId: string };
 export interface Books {
   /** Whether every kept balance is the sum of its transfers. */
   balanced: boolean;
@@ -40,38 +34,50 @@ const LEGS =
 
 /** Matches the names of ledger accounts of customers. */
 const OF_CUSTOMER = `name ~ '^(available|held|owed|withheld):'`;
-const FIND_MISMATCHES = statement(MISMATCH)`
-  with summed as (
-      select split_part(name, ':', 2) as account_id, split_part(name, ':', 1) as part, sum(micros) as summed
-      from (${LEGS}) legs where ${OF_CUSTOMER} group by 1, 2),
+const SUMMED = {
+  /** Null: the row is the total of a ledger account, or of those of customers together. */
+  accountId: nullable(column.text()),
+  name: nullable(column.text()),
+  keptMicros: column.bigint(),
+  summedMicros: column.bigint(),
+  /** The legs of the total, or all accounts that are wrong. */
+  count: column.int(),
+};
+/** The totals by name, and the first accounts that are wrong. It reads all transfers once. */
+const SUM_LEGS = statement(SUMMED)`
+  with summed as materialized (select name, sum(micros) as micros, count(*) as legs from (${LEGS}) legs group by 1),
     kept as (
       select account_id, part, kept
       from balance cross join lateral (values ('available', available_micros), ('held', held_micros), ('owed', -owed_micros),
-        ('withheld', withheld_micros)) as parts(part, kept))
-  select account_id, coalesce(sum(kept), 0)::bigint as kept_micros, coalesce(sum(summed), 0)::bigint as summed_micros,
-    count(*) over ()::int as count
-  from kept full join summed using (account_id, part)
-  group by account_id having bool_or(coalesce(kept, 0) <> coalesce(summed, 0)) order by account_id limit ${ROWS_MAX}`;
-const SUM_ACCOUNTS = statement({ name: column.text(), micros: column.bigint() })`
-  select case when ${OF_CUSTOMER} then split_part(name, ':', 1) else name end as name, sum(micros)::bigint as micros
-    from (${LEGS}) legs group by 1 order by 1`;
-const COUNT_TRANSFERS = statement({ transfers: column.int() })`select count(*)::int as transfers from transfer`;
+        ('withheld', withheld_micros)) as parts(part, kept)),
+    wrong as (
+      select account_id, coalesce(sum(kept), 0)::bigint as kept_micros, coalesce(sum(micros), 0)::bigint as summed_micros
+      from kept full join (
+        select split_part(name, ':', 2) as account_id, split_part(name, ':', 1) as part, micros
+        from summed where ${OF_CUSTOMER}) as own using (account_id, part)
+      group by account_id having bool_or(coalesce(kept, 0) <> coalesce(micros, 0)))
+  select null as account_id, case when ${OF_CUSTOMER} then split_part(name, ':', 1) else name end as name,
+    0::bigint as kept_micros, sum(micros)::bigint as summed_micros, sum(legs)::int as count from summed group by 2
+  union all (
+    select account_id, null, kept_micros, summed_micros, count(*) over ()::int from wrong order by account_id limit ${ROWS_MAX})
+  order by name, account_id`;
 
 /** Proves that the balances are the sums of all transfers, or names the first accounts that are wrong. */
 export async function verifyBooks(db: Queryable): Promise<Books> {
-  const mismatches = await FIND_MISMATCHES.all(db);
-  const totals = await SUM_ACCOUNTS.all(db);
-  const counted = await COUNT_TRANSFERS.first(db);
-  return { balanced: !mismatches.length, transfers: counted!.transfers, mismatches, totals };
+  const rows = await SUM_LEGS.all(db);
+  const mismatches = rows.flatMap(({ accountId, name: _, ...sums }) =>
+    accountId === null ? [] : { accountId, ...sums },
+  );
+  const totals = rows.flatMap(({ name, summedMicros: micros }) => (name === null ? [] : { name, micros }));
+  const legs = rows.reduce((sum, { name, count }) => sum + (name === null ? 0 : count), 0);
+  return { balanced: !mismatches.length, transfers: legs / 2, mismatches, totals };
 }
 
-/** A kind of fault, with the rows that disagree with the ledger. */
+/** A kind of fault, with the ids of the first rows that disagree with the ledger. `count` is the number of all such rows. */
 export interface Fault {
   table: string;
   detail: string;
-  /** The ids of the first wrong rows. */
   rows: string[];
-  /** The number of all wrong rows. */
   count: number;
 }
 
@@ -85,13 +91,16 @@ export interface Proof extends Books {
 /** The states before the service writes a payment into the ledger. */
 const UNPOSTED = `'OBSERVED', 'CONFIRMING', 'DROPPED'`;
 
-/** The first of the rows whose micro-USD differ together from the ledger account. */
-const differingSql = (account: string, rows: string): string => `
-  select coalesce(min(id), '(none)') as row from (${rows}) as own having coalesce(sum(micros), 0)
-    <> (select coalesce(sum(case when credit = '${account}' then amount_micros else -amount_micros end), 0)
-      from transfer where '${account}' in (debit, credit))`;
+/** The first of the rows whose micro-USD differ together from the total $1 of their ledger account. */
+const differingSql = (rows: string): string => `
+  select coalesce(min(id), '(none)') as row from (${rows}) as own having coalesce(sum(micros), 0) <> $1::bigint`;
 
-/** Each statement finds the ids of wrong rows, as `row`. */
+/** Whether a row of `transfer` charges another price for a whole month than that of its row of `server`. */
+const IS_WRONG_CHARGE = `transfer.service_code = server.service_code
+  and (transfer.kind = 'renewal' or external_key = 'capture:' || order_number)
+  and price_month_micros <> amount_micros - case transfer.kind when 'capture' then setup_fee_micros else 0 end`;
+
+/** Each statement finds the ids of wrong rows, as `row`. It gets the total of the ledger account `total` as $1. */
 const CHECKS = [
   {
     table: 'payment',
@@ -147,16 +156,16 @@ const CHECKS = [
   {
     table: 'payment',
     detail: 'The payments in suspense differ from the ledger. This is the first of them.',
+    total: SUSPENSE,
     wrong: differingSql(
-      SUSPENSE,
       `select id, case when status in ('UNMATCHED', 'REVERSED') then credited_micros end as micros from payment`,
     ),
   },
   {
     table: 'payout',
     detail: 'The open payouts differ from the ledger. This is the first of them.',
+    total: PAYOUTS,
     wrong: differingSql(
-      PAYOUTS,
       `select id, amount_micros as micros from payout where status in ('REQUESTED', 'EXPORTED', 'BROADCAST')`,
     ),
   },
@@ -223,30 +232,18 @@ const CHECKS = [
   {
     table: 'server',
     detail: 'The price of the server differs from its last charge.',
-    // A resize charges a part of the price. Then the next renewal shows the price.
-    wrong: `select server.id as row from server
-      join lateral (
-        select amount_micros - case transfer.kind when 'capture' then setup_fee_micros else 0 end as micros, service_code,
-          transfer.kind = 'renewal' or external_key = 'capture:' || server.order_number as is_whole
-        from transfer where transfer.order_number = server.order_number and transfer.kind in ('capture', 'renewal')
-        order by transfer.created_at desc, transfer.id desc limit 1) as charge using (service_code)
-      where status in ('RUNNING', 'STOPPED') and is_whole and micros <> price_month_micros`,
+    // A resize charges a part of the price. Then the next renewal shows the price. The check reads each charge once.
+    wrong: `select id as row from (
+        select server.id, max(transfer.created_at) filter (where ${IS_WRONG_CHARGE}) as wrong_at,
+          max(transfer.created_at) filter (where (${IS_WRONG_CHARGE}) is not true) as other_at
+        from server join transfer using (order_number)
+        where status in ('RUNNING', 'STOPPED') and transfer.kind in ('capture', 'renewal') group by 1) as charged
+      where wrong_at > coalesce(other_at, '-infinity')`,
   },
   {
     table: 'usage_day',
     detail: 'The sums of usage differ from the transfers of the account.',
-    wrong: `select account_id as row
-      from usage_day as kept
-      full join (
-        select account_id, (created_at at time zone 'UTC')::date as day,
-          sum(signed) as micros,
-          coalesce(sum(signed) filter (where kind in ('topup', 'bonus')), 0) as topped_up,
-          coalesce(-sum(signed) filter (where kind not in ('topup', 'bonus', 'adjustment')), 0) as spent
-        from transfer cross join lateral (
-          select case when credit = 'available:' || account_id then amount_micros else -amount_micros end as signed) as change
-        where 'available:' || account_id in (debit, credit) group by 1, 2) as summed using (account_id, day)
-      where (coalesce(kept.total_micros, 0), coalesce(kept.topped_up_micros, 0), coalesce(kept.spent_micros, 0))
-        <> (coalesce(summed.micros, 0), coalesce(summed.topped_up, 0), coalesce(summed.spent, 0))`,
+    wrong: WRONG_USAGE_SQL,
   },
   {
     table: 'spending_month',
@@ -259,7 +256,8 @@ const CHECKS = [
         from transfer spent left join transfer released
             on spent.kind = 'hold' and released.external_key = 'release:' || split_part(spent.external_key, ':', 2)
           cross join unnest(array[spent.credential_id, spent.limited_by]) as spender (id)
-        where spent.debit = 'available:' || spent.account_id and spender.id is not null group by 1, 2
+        where spent.debit = 'available:' || spent.account_id and num_nonnulls(spent.credential_id, spent.limited_by) > 0
+          and spender.id is not null group by 1, 2
       ) as summed using (credential_id, month)
       where coalesce(kept.micros, 0) <> coalesce(summed.micros, 0)`,
   },
@@ -292,7 +290,9 @@ export async function proveBooks(db: Queryable): Promise<Proof> {
     `The first balance keeps ${first?.keptMicros} micro-USD, and its transfers sum up to ${first?.summedMicros}.`,
     books.mismatches.map(({ accountId, count }) => ({ row: accountId, count })),
   );
-  for (const { table, detail, wrong } of CHECKS) add(table, detail, await wrong.all(db));
+  const totals = new Map(books.totals.map(({ name, micros }) => [name, micros]));
+  for (const { table, detail, total, wrong } of CHECKS)
+    add(table, detail, await wrong.all(db, total ? [totals.get(total) ?? 0n] : []));
   const [fault] = faults;
   const firstFault = fault ? { table: fault.table, row: fault.rows[0]!, detail: fault.detail } : null;
   return { ...books, balanced: !fault, faults, firstFault };

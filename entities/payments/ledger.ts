@@ -254,6 +254,8 @@ export const IS_SPENDER_DELETED = statement({ deleted: column.boolean() })`
     select from unnest($1::text[]) as spender (id)
     where id not in (select id from api_key union all select id from oauth_client)) as deleted`;
 
+/** The day (UTC) of a row of `transfer`. An interval costs a tenth of the name of a time zone, which PostgreSQL looks up for each row. */
+export const UTC_DAY = `(transfer.created_at at time zone interval '0')::date`;
 const DAILY_TOTAL = {
   /** The beginning of the day (UTC). */
   day: column.timestamp(),
@@ -268,8 +270,9 @@ const DAILY_TOTAL = {
 export type DailyTotal = Row<typeof DAILY_TOTAL>;
 /** The sums of $1 days (UTC) by kind of transfer, the latest day first. */
 export const SUM_DAYS = statement(DAILY_TOTAL)`
-  select date_trunc('day', created_at, 'UTC') as day, kind, count(*)::int as transfers,
+  select day::timestamp at time zone 'UTC' as day, kind, count(*)::int as transfers,
       coalesce(sum(amount_micros) filter (where split_part(credit, ':', 2) = account_id), 0)::bigint as credited_micros,
       coalesce(sum(amount_micros) filter (where split_part(debit, ':', 2) = account_id), 0)::bigint as debited_micros
-    from transfer where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
-    group by 1, 2 order by 1 desc, 2`;
+    from transfer cross join lateral (select ${UTC_DAY} as day) as own
+    where created_at >= date_trunc('day', now(), 'UTC') - make_interval(days => $1 - 1)
+    group by own.day, kind order by own.day desc, kind`;

@@ -12,16 +12,10 @@ import type { Payout } from './payout.ts';
 import { UNFINAL_PAYMENTS_SQL } from './withheld.ts';
 
 /** The money that payouts leave to an account: payments that a chain may take back, and bonuses. */
-const unfinalSql = (bonuses: string) => `(${UNFINAL_PAYMENTS_SQL} + ${bonuses})`;
+export const unfinalSql = (bonuses: string) => `(${UNFINAL_PAYMENTS_SQL} + ${bonuses})`;
 /** The available money of an account, less the other money. Withheld money covers that first. */
-const payableSql = (unfinal: string) =>
+export const payableSql = (unfinal: string) =>
   `greatest(0, available_micros - greatest(0, ${unfinal} - withheld_micros))::bigint`;
-/** The most that payouts leave. It counts all bonuses as unspent, less those that reversals and payouts took back. */
-export const MOST_UNFINAL_SQL = unfinalSql(`(
-  select coalesce(sum(case debit when '${BONUS}' then amount_micros else -amount_micros end), 0)
-  from transfer where transfer.account_id = balance.account_id and '${BONUS}' in (debit, credit))`);
-/** The least that may be payable. */
-export const LEAST_PAYABLE_SQL = payableSql(MOST_UNFINAL_SQL);
 /** The payable micro-USD of the account $1, which has $2 of unspent bonuses. */
 const FIND_PAYABLE = statement({ micros: column.bigint() })`
   select ${payableSql(unfinalSql('$2::bigint'))} as micros from balance where account_id = $1`;

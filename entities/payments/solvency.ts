@@ -6,7 +6,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { BONUS } from './ledger.ts';
-import { LEAST_PAYABLE_SQL, MOST_UNFINAL_SQL } from './payable.ts';
+import { payableSql, unfinalSql } from './payable.ts';
 import { IS_IN_BALANCE_SQL } from './payment.ts';
 
 /**
@@ -42,10 +42,13 @@ export const FIND_INSOLVENT = statement({
 /** The accounts of `FIND_INSOLVENT`. */
 export const INSOLVENT_SQL = `select account_id as row from (${FIND_INSOLVENT.text}) as insolvent`;
 
-/** The debts that an account ever had, but for bonuses that were taken back. */
-const DEBTS_SQL = `(
-  select coalesce(sum(amount_micros), 0) from transfer
-  where transfer.account_id = balance.account_id and debit = 'owed:' || balance.account_id and credit <> '${BONUS}')`;
+/** The bonuses of each account, less those taken back. And the debts that it ever had, but for such bonuses. */
+const BONUSES_AND_DEBTS = `
+  select account_id, coalesce(sum(case '${BONUS}' when debit then amount_micros when credit then -amount_micros end), 0) as bonuses,
+    coalesce(sum(amount_micros) filter (where debit = 'owed:' || account_id and credit <> '${BONUS}'), 0) as debts
+  from transfer where '${BONUS}' in (debit, credit) or debit like 'owed:%' group by 1`;
+/** The most that payouts leave. It counts all bonuses as unspent. */
+const UNFINAL = unfinalSql('coalesce(bonuses, 0)');
 /**
  * The accounts whose payouts and payable money exceed what is theirs for good. Final payments and the additions by the
  * operator are. Bonuses are not, because no coins came for them. Debts cover what a payout took before its payment went. They
@@ -55,8 +58,8 @@ const DEBTS_SQL = `(
 export const OVERDRAWN_ACCOUNTS_SQL = `
   select account_id as row
   from (
-    select account_id, ${LEAST_PAYABLE_SQL} - greatest(owed_micros, least(owed_micros + ${MOST_UNFINAL_SQL}, ${DEBTS_SQL})) as micros
-      from balance
+    select account_id, ${payableSql(UNFINAL)} - greatest(owed_micros, least(owed_micros + ${UNFINAL}, coalesce(debts, 0))) as micros
+      from balance left join (${BONUSES_AND_DEBTS}) as own using (account_id)
     -- A return takes parts of payments only from a balance.
     union all select account_id, amount_micros from payout
       where (payment_id is null or taken_from <> '[]') and status <> 'CANCELLED'

@@ -1,5 +1,4 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
-import type { DedicatedDetails, VpsDetails } from '../catalog.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { entity, nullable, type RowOf } from '../database/table.ts';
@@ -115,32 +114,39 @@ export const CLOSE_REMOVED = statement({})`
 /** Deletes findings that were resolved $1 days ago. */
 export const DELETE_RESOLVED = statement({})`delete from finding where resolved_at < now() - $1 * interval '1 day'`;
 
-/**
- * The machines that stable servers should have, with the details of their tiers. `asleep`: no task, and its server is suspended.
- * Or the server is stopped, and a suspension or an open complaint keeps it so. `moving`: a worker moves it to another host.
- * $1 kinds of servers, $2 the engine of the operator, or null for that of the environment.
- */
-export const FIND_EXPECTED_MACHINES = statement({
+const EXPECTED = {
   ...MACHINE,
-  kind: column.oneOf('VPS', 'DEDICATED'),
-  accountId: column.text(),
   host: nullable(column.text()),
-  asleep: column.boolean(),
+  /** Whether a worker moves it to another host. */
   moving: column.boolean(),
   status: column.oneOf('RUNNING', 'STOPPED', 'SUSPENDED'),
   image: column.text(),
-  details: column.json<VpsDetails | DedicatedDetails>(),
+  serviceCode: column.text(),
+};
+const EXPECTED_COLUMNS = `
+  order_number as "order", generation, host, status, os as image, service_code, order_number in (
+    select own.order_number from placement own join task on subject = own.order_number and state = 'READY' where moving) as moving`;
+const IS_EXPECTED = `
+  status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
+    and coalesce(server.engine, '') = coalesce($2, '')`;
+/** The machines that stable servers should have. $1 kinds of servers, $2 the engine of the operator, or null for that of the environment. */
+export const LIST_EXPECTED_MACHINES = statement(EXPECTED)`select ${EXPECTED_COLUMNS} from server where ${IS_EXPECTED}`;
+/**
+ * Those of them with the order numbers $3. `asleep`: no task, and its server is suspended. Or the server is stopped, and a suspension
+ * or an open complaint keeps it so.
+ */
+export const FIND_EXPECTED_MACHINES = statement({
+  ...EXPECTED,
+  kind: column.oneOf('VPS', 'DEDICATED'),
+  accountId: column.text(),
+  asleep: column.boolean(),
 })`
-  select order_number as "order", generation, server.kind, account_id, host, status, os as image, details,
+  select ${EXPECTED_COLUMNS}, kind, account_id,
     not exists (select from task where subject = order_number) and (status = 'SUSPENDED' or status = 'STOPPED' and (
       exists (select from account where account.id = server.account_id and servers_off)
       or exists (select from abuse_case complaint
-        where complaint.account_id = server.account_id and complaint.order_number = server.order_number and state = 'OPEN'))) as asleep,
-    exists (select from task where subject = order_number and state = 'READY')
-      and exists (select from placement own where own.order_number = server.order_number and own.moving) as moving
-  from server join catalog_item on code = service_code
-  where status in ('RUNNING', 'STOPPED', 'SUSPENDED') and change is null and server.kind = any($1)
-    and coalesce(server.engine, '') = coalesce($2, '')`;
+        where complaint.account_id = server.account_id and complaint.order_number = server.order_number and state = 'OPEN'))) as asleep
+  from server where ${IS_EXPECTED} and order_number = any($3)`;
 /** The machines of delivered servers that change or go, on the engine $1 of the operator. */
 export const FIND_CHANGING_MACHINES = statement(MACHINE)`
   select order_number as "order", generation from server

@@ -141,23 +141,45 @@ export const LOCK_OPEN_DELIVERIES = statement({})`select from webhook_delivery w
 export const SECONDS_TO_NEXT_ATTEMPT = statement({ seconds: nullable(column.real()) })`
   select extract(epoch from min(next_attempt_at) - now())::float8 as seconds from webhook_delivery where ${OPEN}`;
 
-/** Deletes up to $3 ended deliveries. They are older than $1 days, or not among the $2 newest of their webhook. */
+/** The beginning of the ids of the deliveries of a row of `webhook_snapshot`, with more characters. */
+const ofEventSql = (more: string) => `'dlv_' || substr(webhook_snapshot.event_id, 5, 10) || ${more}`;
+/**
+ * Deletes the deliveries of the relation `dropped`, and the snapshots that no other delivery needs. The id of a delivery begins with
+ * the time of its event. If two transactions delete the last two deliveries of an event, its snapshot stays until it is old.
+ */
+const DROP_SQL = `
+  spare as (
+    select event_id from webhook_snapshot where event_id in (select event_id from dropped)
+      and not exists (select from webhook_delivery as other where other.event_id = webhook_snapshot.event_id
+        and other.id between ${ofEventSql("''")} and ${ofEventSql("'z'")} and other.id not in (select id from dropped))
+      and not exists (select from task where subject = webhook_snapshot.event_id)
+    order by event_id for update),
+  forgotten as (delete from webhook_snapshot using spare where webhook_snapshot.event_id = spare.event_id)
+  delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id returning webhook_delivery.id`;
+
+/**
+ * Deletes up to $3 ended deliveries. They are older than $1 days, or not among the $2 newest of their webhook. It looks at the
+ * webhooks that got deliveries within $4 seconds.
+ */
 export const DELETE_OLD_DELIVERIES = statement({ id: column.key() })`
-  with crowded as (select webhook_id from webhook_delivery group by webhook_id having count(*) > $2::int),
+  with busy as (
+    select distinct webhook_id from webhook_delivery
+    where next_attempt_at is null and created_at > now() - $4::int * interval '1 second'),
   old as (
     select id from webhook_delivery where next_attempt_at is null and created_at < now() - $1::int * interval '1 day'
-    union select ended.id from crowded cross join lateral (
-      select id from webhook_delivery where webhook_id = crowded.webhook_id and next_attempt_at is null
+    union select ended.id from busy cross join lateral (
+      select id from webhook_delivery where webhook_id = busy.webhook_id and next_attempt_at is null
       order by id desc offset $2::int) as ended
     limit $3),
-  held as (select id from webhook_delivery where id in (select id from old) and next_attempt_at is null order by id for update)
-  delete from webhook_delivery using held where webhook_delivery.id = held.id returning webhook_delivery.id`;
+  dropped as (
+    select id, event_id from webhook_delivery where id in (select id from old) and next_attempt_at is null order by id for update),
+  ${DROP_SQL}`;
 
-/** Deletes the snapshots without deliveries. An event gets one later only from its task. */
-export const DELETE_UNUSED_SNAPSHOTS = statement({})`
-  delete from webhook_snapshot
-  where not exists (select from webhook_delivery where webhook_delivery.event_id = webhook_snapshot.event_id)
-    and not exists (select from task where subject = webhook_snapshot.event_id)`;
+/** Deletes up to $2 snapshots with ids of events below $1, in their order. No delivery of them is left. */
+export const DELETE_OLD_SNAPSHOTS = statement({ eventId: column.key() })`
+  with old as (
+    select event_id from webhook_snapshot where event_id < $1 order by event_id limit $2::int for update)
+  delete from webhook_snapshot using old where webhook_snapshot.event_id = old.event_id returning webhook_snapshot.event_id`;
 
 /**
  * Fails the oldest waiting deliveries of each webhook, until $1 of its waiting ones are left. Those of messages go first, because
@@ -177,9 +199,8 @@ export const FAIL_OLDEST_WAITING = moveStatement(
 );
 
 /** Deletes all deliveries of the webhook $1. */
-export const DELETE_DELIVERIES = statement({})`
-  with dropped as (select id from webhook_delivery where webhook_id = $1 order by id for update)
-  delete from webhook_delivery using dropped where webhook_delivery.id = dropped.id`;
+export const DELETE_DELIVERIES = statement({ id: column.key() })`
+  with dropped as (select id, event_id from webhook_delivery where webhook_id = $1 order by id for update), ${DROP_SQL}`;
 
 /** Writes the result of a test: webhook $1, delivery $2, event $3, status $4. Writes nothing for a deleted webhook. */
 export const INSERT_TEST_DELIVERY = statement({})`

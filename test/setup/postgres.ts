@@ -86,6 +86,12 @@ const makeRole = (url: string) =>
 /** Returns the same database by the role of the service. */
 export const byRole = (url: string): string => Object.assign(new URL(url), { username: ROLE, password: ROLE }).href;
 
+/** Returns the same database by the superuser. */
+export function asAdministrator(url: string): string {
+  const { username, password } = new URL(inject('postgresUrl'));
+  return Object.assign(new URL(url), { username, password }).href;
+}
+
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
@@ -94,12 +100,7 @@ export function withDatabase(url: string, name: string): string {
 
 /** Sends a statement as the superuser. */
 export async function administer(url: string, statement: string): Promise<void> {
-  const connection = new URL(url);
-  if (connection.username === ROLE) {
-    const { username, password } = new URL(inject('postgresUrl'));
-    Object.assign(connection, { username, password });
-  }
-  const client = new pg.Client({ connectionString: connection.href });
+  const client = new pg.Client({ connectionString: new URL(url).username === ROLE ? asAdministrator(url) : url });
   await client.connect();
   await client.query(statement).finally(() => client.end());
 }

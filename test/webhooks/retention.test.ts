@@ -73,28 +73,37 @@ describe('An event', () => {
     expect(again.received[1]!.raw).toBe(again.received[0]!.raw);
   });
 
+  it('is forgotten with its last webhook', async () => {
+    const account = await newAccount();
+    const to = await receiver();
+    const hooks = [await register(account, to.url), await register(account, to.url)];
+    const eventId = await db.transaction((tx) =>
+      record(tx, account.id, 'SRV-0123456789', { type: 'server.updated', actor: SYSTEM }),
+    );
+    for (const left of [1, 0]) {
+      await account.rest('DELETE', `/v1/webhooks/${hooks[left]!.id}`);
+      expect(await db.query('select from webhook_snapshot where event_id = $1', [eventId])).toHaveLength(left);
+    }
+  });
+
   it('is forgotten with its last delivery', async () => {
     const account = await newAccount();
     const to = await receiver();
     const hooks = [await register(account, to.url), await register(account, to.url)];
-    const kept = async () =>
-      (await db.query('select from webhook_snapshot where snapshot ->> $1 = $2', ['account_id', account.id])).length;
-    await db.query('delete from webhook_delivery where account_id = $1', [account.id]);
+    const kept = async () => (await db.query('select from webhook_snapshot where event_id = $1', [eventId])).length;
     const eventId = await db.transaction((tx) =>
       record(tx, account.id, 'SRV-0123456789', { type: 'server.updated', actor: SYSTEM }),
     );
     await tick(WEBHOOK_RETENTION_PROCESS);
     expect(await kept()).toBe(1);
     await account.rest('DELETE', `/v1/webhooks/${hooks[0]!.id}`);
-    await db.query('delete from webhook_delivery where account_id = $1 and event_id <> $2', [account.id, eventId]);
-    await tick(WEBHOOK_RETENTION_PROCESS);
     expect(await kept()).toBe(1);
-    await eventually(async () => (await count("status = 'SUCCEEDED'", hooks[1]!.id)) === 1);
+    await eventually(async () => (await count(`status = 'SUCCEEDED' and event_id = '${eventId}'`, hooks[1]!.id)) === 1);
     await db.query(`update webhook_delivery set created_at = now() - interval '31 days' where event_id = $1`, [
       eventId,
     ]);
     await tick(WEBHOOK_RETENTION_PROCESS);
-    expect(await count('true', hooks[1]!.id)).toBe(0);
+    expect(await count(`event_id = '${eventId}'`, hooks[1]!.id)).toBe(0);
     expect(await kept()).toBe(0);
   });
 });

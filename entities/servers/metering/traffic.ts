@@ -43,8 +43,14 @@ export type Due = Row<typeof DUE>;
 const DUE_COLUMNS = `
   order_number, server.account_id, service_code, month, used_bytes, percent, warned_percent, charged_tb, begun_tb, tb_micros`;
 const IS_DUE = `${IS_ALIVE} and month = ${MONTH} and (percent > warned_percent or (is_over and tb_micros is not null))`;
-/** The first $1 servers of the kind $2 that need a warning, or can pay for a begun TB. */
+/**
+ * The first $1 servers of the kind $2 that need a warning, or can pay for a begun TB. Each has used four fifths of the smallest
+ * traffic or more. So the statement looks for the servers of few meters.
+ */
 export const FIND_DUE_TRAFFIC = statement(DUE)`
+  with meter as materialized (
+    select * from meter where month = ${MONTH} and used_bytes >= (
+      select min(0.8e12 * (details->>'trafficTb')::numeric) from catalog_item where kind in ('vps', 'dedicated')))
   select ${DUE_COLUMNS} from ${METERED_SQL} join balance on balance.account_id = server.account_id
   where ${IS_DUE} and server.kind = $2 and (percent > warned_percent or available_micros >= tb_micros)
   order by order_number limit $1::int`;
@@ -68,7 +74,7 @@ export const FIND_WRONG_SPEEDS = statement({ order: column.text(), generation: c
     cross join lateral (select ${IS_LIMITED_SQL} as is_limited) as by_case
     cross join lateral (
       select case when is_limited then ${LIMITED_MBPS} when is_over then slow_mbps else tier_mbps end as wanted_mbps) as wanted
-  where server.kind = $1 and server.engine is not distinct from $2 and ${IS_ON} and port_mbps <> wanted_mbps
+  where server.kind = $1 and coalesce(server.engine, '') = coalesce($2, '') and ${IS_ON} and port_mbps <> wanted_mbps
     and (is_limited or is_over or port_mbps in (slow_mbps, ${LIMITED_MBPS}))`;
 
 /** Whether the server $1 is slow, because its traffic is used up; no row without a reading. */

@@ -6,8 +6,8 @@ import type { Database } from '../../../entities/database/database.ts';
 import { LOCK_SERVER } from '../../../entities/servers/lock.ts';
 import type { HostReport, Observation } from '../drivers/driver.ts';
 import { moveClaims } from '../placement/relocation.ts';
+import type { ExpectedMachine } from './expected.ts';
 import type { Found } from './findings.ts';
-import type { ExpectedMachine } from './missing.ts';
 
 /** The machines that are on another host than in the books. A single server has only one host, under any name. */
 export function movedMachines(expected: ExpectedMachine[], seen: Map<string, Observation>, members: HostReport[]) {

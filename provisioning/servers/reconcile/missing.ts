@@ -6,8 +6,7 @@ import type { Database } from '../../../entities/database/database.ts';
 import { FIND_CHANGING_MACHINES, FIND_REPORTED_MACHINES, type FindingKind } from '../../../entities/servers/finding.ts';
 import type { HardwareDriver, MachineKey, Observation } from '../drivers/driver.ts';
 import type { ConnectedEngine } from '../engines.ts';
-import type { sizeOf } from '../placement/spec.ts';
-import type { Tasked } from '../task.ts';
+import type { ExpectedMachine } from './expected.ts';
 import { type Found, nameOf, openBreaker } from './findings.ts';
 
 /** The circuit breaker opens if this many machines vanish at once, and more than this part of all. */
@@ -19,21 +18,13 @@ const ASKED_AT_ONCE = 16;
 export interface MissingMachine extends MachineKey {
   status: 'RUNNING' | 'STOPPED' | 'SUSPENDED';
 }
-/** The same, with the image and the tier of its server, and with the columns for a task. */
-export interface ExpectedMachine extends MissingMachine, Omit<Tasked, 'orderNumber'> {
-  image: string;
-  details: Parameters<typeof sizeOf>[0];
-  /** Whether it should be off against a customer who may wake it, and no task is under way. */
-  asleep: boolean;
-  /** Whether a worker moves its machine to another host. */
-  moving: boolean;
-}
-
 /** A look at the machines of an engine. */
 interface Look {
   of: ConnectedEngine;
-  /** The machines that it should have. */
+  /** The machines that it should have and that differ, also the missing ones. */
   expected: ExpectedMachine[];
+  /** The number of all machines that it should have. */
+  count: number;
   /** The machines that it lists, by their names. */
   seen: ReadonlyMap<string, Observation>;
   /** The missing machines of earlier looks. */
@@ -45,22 +36,24 @@ interface Look {
  * a transaction of its own. By a connection that was not checked, one is too many: it may lead to another engine.
  * @returns the missing machines by whether they are reported, and `counted` for the next look
  */
-export async function guardDestroyer(db: Database, driver: string, { of, expected, seen, counted }: Look) {
+export async function guardDestroyer(db: Database, driver: string, { of, expected, count, seen, counted }: Look) {
   const { engine, isChecked, revision } = of;
   const isMissing = (machine: MachineKey) => !seen.has(nameOf(machine));
-  const { reported, unreported } = await splitByReport(db, driver, expected.filter(isMissing));
+  const missing = expected.filter(isMissing);
+  const { reported, unreported } = await splitByReport(db, driver, missing);
   const changing = isChecked ? [] : await FIND_CHANGING_MACHINES.all(db, [engine]);
-  const all = [...expected, ...changing];
+  const all = count + changing.length;
+  const hasNone = missing.length === count && changing.every(isMissing);
   // These may be absent for good reason. They count if the engine has none of the other machines.
-  const doubtful = isChecked || !all.every(isMissing) ? [] : [...reported, ...changing];
+  const doubtful = isChecked || !hasNone ? [] : [...reported, ...changing];
   const missed = [...unreported, ...doubtful];
   // The operator closes the circuit breaker for the machines that one connection lacks.
   const countedAs = (machine: MachineKey) => (isChecked ? nameOf(machine) : `${revision} ${nameOf(machine)}`);
   const news = missed.filter((machine) => !counted.includes(countedAs(machine))).length;
-  const vanished = news >= MISSING_AT_LEAST && news > all.length * MISSING_PART;
+  const vanished = news >= MISSING_AT_LEAST && news > all * MISSING_PART;
   const isEmpty = news > 0 && seen.size === 0;
   if (vanished || isEmpty || (!isChecked && news))
-    await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${all.length} machines vanished at once.`));
+    await db.transaction((tx) => openBreaker(tx, driver, `${news} of ${all} machines vanished at once.`));
   return { reported, unreported, counted: isChecked ? [] : missed.map(countedAs) };
 }
 

@@ -14,13 +14,13 @@ import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities
 import {
   CLOSE_REMOVED,
   DELETE_RESOLVED,
-  FIND_EXPECTED_MACHINES,
   FIND_OWNED_MACHINES,
   FIND_REPORTED_MACHINES,
   FIND_UNCONFIRMED_MACHINES,
   FINDING_KINDS,
   type FindingKind,
   isBreakerOpen,
+  LIST_EXPECTED_MACHINES,
   LOCK_FINDINGS,
   RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
@@ -41,14 +41,14 @@ import {
 } from '../drivers/driver.ts';
 import type { ConnectedEngine, Engines } from '../engines.ts';
 import { freeGenerations } from '../placement/allocate.ts';
-import { imageDiffers, sizeDiffers, sizeOf } from '../placement/spec.ts';
 import { wordsOf } from '../steps/trouble.ts';
 import { serverTask } from '../task.ts';
 import { evacuate } from './evacuation.ts';
+import { differences, type ExpectedMachine, isAwake, stillDiffering } from './expected.ts';
 import { type Found, nameOf, report, resolve, storable } from './findings.ts';
 import { follow, movedMachines } from './follow.ts';
 import { oversold, syncHostStates, untold } from './host-states.ts';
-import { confirmMissing, type ExpectedMachine, guardDestroyer } from './missing.ts';
+import { confirmMissing, guardDestroyer } from './missing.ts';
 
 export const OBSERVER_PROCESS = 'observer';
 const TICK_SECONDS = 60;
@@ -151,30 +151,27 @@ export const observerProcess = (
 async function observe(db: Database, { of, memory, signal, now }: Look): Promise<Seen> {
   const { kinds, engine } = of;
   const driver = await of.driver();
-  // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
-  const before = await FIND_EXPECTED_MACHINES.all(db, [kinds, engine]);
+  const before = await LIST_EXPECTED_MACHINES.all(db, [kinds, engine]);
   const { sound: listed = [], odd = [] } = Object.groupBy(await driver.list(signal), (one) =>
     isSoundKey(one) ? 'sound' : 'odd',
   );
-  const after = new Map(
-    (await FIND_EXPECTED_MACHINES.all(db, [kinds, engine])).map((machine) => [nameOf(machine), machine]),
-  );
-  const expected = before.flatMap((machine) => {
-    const now = after.get(nameOf(machine));
-    return now?.status === machine.status ? { ...machine, moving: machine.moving || now.moving } : [];
-  });
   const seen = new Map(listed.map((one) => [nameOf(one), one]));
-  const missing = await guardDestroyer(db, driver.name, { of, expected, seen, counted: memory.counted });
+  const { expected, count } = await stillDiffering(db, of, before, seen);
+  const missing = await guardDestroyer(db, driver.name, { of, expected, count, seen, counted: memory.counted });
 
   const within = AbortSignal.any([signal, AbortSignal.timeout(ASK_SECONDS * 1000)]);
   const { found: absent, unasked } = await confirmMissing(driver, [...missing.unreported, ...missing.reported], within);
   const hosts = await driver.capacity(signal);
   const misplaced = await follow(db, driver.name, movedMachines(expected, seen, hosts));
   const staying = of.isChecked ? await evacuate(db, driver, seen, hosts) : [];
-  const isAwake = (one?: Observation) => one?.phase === 'present' && one.power === 'on';
   const differing = expected.flatMap((machine) => differences(machine, seen.get(nameOf(machine))));
   const sold = await FIND_HOSTS_OF_ENGINE.all(db, [driver.name]);
-  const unowned = await findUnowned(db, engine, listed);
+  const known = new Set(before.map(nameOf));
+  const unowned = await findUnowned(
+    db,
+    engine,
+    listed.filter((one) => !known.has(nameOf(one))),
+  );
   const orphans = orphansOf(unowned, memory.orphans, now.getTime());
   const found: Found[] = [
     ...misplaced,
@@ -224,24 +221,6 @@ function noteOf({ name, revision }: ConnectedEngine, hosts: HostReport[], about:
   const { product = null, version = null, images } = about ?? {};
   const told = [product, version && storable(version), JSON.stringify(members), images?.map(storable) ?? null];
   return [name, revision, ...told];
-}
-
-/** How a machine differs from its server. */
-function differences(
-  { order, generation, status, image, details, moving }: ExpectedMachine,
-  seen: Observation | undefined,
-): Found[] {
-  if (!seen || seen.phase === 'unknown' || seen.phase === 'absent' || seen.busy) return [];
-  const wanted = { image, size: sizeOf(details) };
-  const is = (kind: FindingKind, differs: boolean, its: string): Found[] =>
-    differs ? [{ kind, order, generation, detail: `The server is ${status}, and its machine ${its}.` }] : [];
-  if (seen.phase === 'incomplete') return is('INCOMPLETE', true, 'was never finished');
-  const { vcpus, memoryMb, diskGb } = seen.size ?? wanted.size;
-  return [
-    ...is('POWER', !moving && seen.power === (status === 'RUNNING' ? 'off' : 'on'), `is ${seen.power}`),
-    ...is('SIZE', sizeDiffers(wanted, seen), `has ${vcpus} vCPUs, ${memoryMb} MB of memory and ${diskGb} GB of disk`),
-    ...is('IMAGE', imageDiffers(wanted, seen), `was made from ${seen.image}`),
-  ];
 }
 
 /** When each machine without a server was first seen. */

@@ -1,6 +1,6 @@
 /**
- * Tells the operator's DNS the names of addresses. It compares the names that servers want with those that the DNS has
- * accepted, so it misses no change. A removed name is null. Each address is one POST, signed like webhooks. Status 2xx
+ * Tells the operator's DNS the names of addresses. It reads the names that servers want and the DNS has not
+ * accepted yet, so it misses no change. A removed name is null. Each address is one POST, signed like webhooks. Status 2xx
  * accepts the name; after another status the worker tries again in the next round.
  */
 import type { Database } from '../../../entities/database/database.ts';

@@ -1,8 +1,10 @@
 /** Reverse DNS: the worker sends each change until the operator's DNS has accepted it. The tests wait for no clock. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeEach, expect, it } from 'vitest';
+import { FIND_CHANGED_NAMES } from '../../../entities/servers/reverse-dns.ts';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
-import { asSuperuser, truncate } from '../../setup/database.ts';
+import { asOwner, newDatabase, truncate } from '../../setup/database.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -52,7 +54,7 @@ it('the DNS gets each change once, signed, and each removal', async () => {
     { ip: '192.0.2.7', ptr: 'c.example.org' },
     { ip: '2001:db8::1', ptr: null },
   ]);
-  await asSuperuser(db, 'delete from server');
+  await db.query(`update server set status = 'DELETED'`);
   await tick();
   expect(told()).toEqual([{ ip: '192.0.2.7', ptr: null }]);
   await tick();
@@ -103,4 +105,54 @@ it('the DNS gets many names at once', async () => {
   await name(orderNumber, names);
   await tick();
   expect(new Set(told().map(({ ip }) => ip)).size).toBe(120);
+});
+
+it('an address that another server got keeps the name of that server', async () => {
+  const [names, others] = [[{ ip: '192.0.2.7', ptr: 'a.example.org' }], [{ ip: '192.0.2.7', ptr: 'b.example.org' }]];
+  await name(orderNumber, names);
+  await tick();
+  await name(await shop.server(await shop.account(0n)), others);
+  await name(orderNumber, []);
+  receiver.received.splice(0, 1);
+  await tick();
+  expect(told()).toEqual([{ ip: '192.0.2.7', ptr: 'b.example.org' }]);
+  await tick();
+  expect(told()).toEqual([]);
+});
+
+it('a round reads only the names that differ, however many the DNS has', async () => {
+  const names = Array.from({ length: 1_000 }, (_, n) => ({
+    ip: `10.0.${n >> 8}.${n & 255}`,
+    ptr: `n${n}.example.org`,
+  }));
+  await name(orderNumber, names);
+  await db.query('update reverse_dns_told set ptr = wanted');
+  await name(orderNumber, [{ ip: '10.0.0.0', ptr: 'new.example.org' }, ...names.slice(1)]);
+  await asOwner(db, 'vacuum analyze reverse_dns_told');
+  const [plan] = await db.query(`explain (format json) ${FIND_CHANGED_NAMES.text}`, [50, null]);
+  expect(JSON.stringify(plan)).toContain('reverse_dns_due');
+  await tick();
+  expect(told()).toEqual([{ ip: '10.0.0.0', ptr: 'new.example.org' }]);
+});
+
+it('the migration takes over the names that servers want, and those that the DNS has', async () => {
+  const old = await newDatabase();
+  await asOwner(
+    old,
+    `drop trigger server_names on server; drop trigger server_names_of_new on server; drop function want_names;
+      alter table reverse_dns_told drop column wanted, drop column order_number, alter column ptr set not null;
+      create index server_reverse_dns on server (id);
+      insert into reverse_dns_told (ip, ptr) values ('192.0.2.1', 'same.example.org'), ('192.0.2.3', 'gone.example.org')`,
+  );
+  await old.query(
+    `insert into server (id, account_id, order_number, kind, status, hostname, service_code, region, os, price_month_micros,
+        setup_fee_micros, reverse_dns)
+      values ('srv_1', 'a', 'SRV-1', 'VPS', 'RUNNING', 'h', 'vps-1', 'zrh', 'x', 1, 0,
+        '[{"ip": "192.0.2.1", "ptr": "same.example.org"}, {"ip": "192.0.2.2", "ptr": "new.example.org"}]')`,
+  );
+  await asOwner(old, readFileSync('entities/database/migrations/0051-reverse-dns.sql', 'utf8'));
+  expect(await FIND_CHANGED_NAMES.all(old, [50, null])).toEqual([
+    { ip: '192.0.2.2', ptr: 'new.example.org' },
+    { ip: '192.0.2.3', ptr: null },
+  ]);
 });
