@@ -10,7 +10,6 @@ import {
   type GraphQLError,
   getOperationAST,
   OperationTypeNode,
-  subscribe,
 } from 'graphql';
 import type { ServerOptions, SubscribePayload } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
@@ -25,10 +24,12 @@ import {
   type Viewer,
 } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
+import { watch } from '../compile/watchers.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 import { isTooLarge, tooLargeAnswer } from './limits.ts';
 import type { AdmitCalls, Operations } from './operations.ts';
+import { sending } from './watchers.ts';
 
 /** The close code of graphql-ws for a refused connection. */
 const FORBIDDEN = 4403;
@@ -42,7 +43,7 @@ const CLOSING_MS = 2_000;
 /** Limits of messages. Each unfinished fragment waits in memory, also before a client has shown its credential. */
 const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 64, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
 /** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
-const SOCKETS_MAX = 1_000;
+const SOCKETS_MAX = 10_100;
 /** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
 const RESERVED = 100;
 /** More than the subscriptions of an account, each of which may have a socket. A named operator has as many. */
@@ -53,10 +54,16 @@ const OPERATIONS_WAITING_MAX = 100;
 const [MESSAGES_MAX, STRANGERS_MESSAGES_MAX] = [1_000, 5];
 /** The sockets that have shown a credential. */
 const ADMITTED = new WeakSet<WebSocket>();
-/** The ends of operations that have begun, by their arguments. */
-const ENDS = new WeakMap<object, () => void>();
-/** The most bytes that wait for the client of a socket before its next message. */
-const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
+/** An operation that has begun. */
+interface Begun {
+  socket: WebSocket;
+  id: string;
+  end(): void;
+}
+/** The operations that have begun, by their arguments. */
+const BEGUN = new WeakMap<object, Begun>();
+/** The most bytes that wait for the client of a socket before its next message. The most that wait for all clients. */
+const [UNREAD_BYTES_MAX, ALL_UNREAD_BYTES_MAX] = [4 * 1024 * 1024, 256 * 1024 * 1024];
 
 export interface SocketOptions {
   authenticate: Authenticate;
@@ -65,7 +72,7 @@ export interface SocketOptions {
   admit: AdmitCalls;
   /** Receives faults, without any input value. */
   onError: Log;
-  /** The most sockets, and those that accounts leave free. Default: 1,000 and 100. */
+  /** The most sockets, and those that accounts leave free. Default: 10,100 and 100. */
   sockets?: { max: number; reserved: number };
 }
 /** The options, with the parts that HTTP and WebSocket share. */
@@ -92,7 +99,8 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
     if (sockets.clients.size >= max && !closeOldestStranger(sockets)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
-  sockets.on('connection', boundMessages);
+  const unread = { bytes: 0 };
+  sockets.on('connection', (socket: WebSocket) => boundMessages(socket, unread));
   useServer(socketOptions({ ...options, places }, maskingWithoutHttp(mask)), sockets);
   // The library logs each fault of a client. Any stranger could fill the log.
   sockets.on('connection', (socket: WebSocket) =>
@@ -135,14 +143,23 @@ class Places {
 }
 
 /**
- * Bounds the messages of a socket, in both directions. Ends it if its client does not read, or sends too many. A message that
- * cannot be sent any more is no error: the library would log each.
+ * Bounds the messages of a socket, in both directions. Closes it if its client does not read, or sends too many. The client may
+ * come back, and its subscriptions begin with the present state. A message that cannot be sent any more is no error: the library
+ * would log each.
+ * @param unread the bytes that wait for all clients
  */
-function boundMessages(socket: WebSocket): void {
+function boundMessages(socket: WebSocket, unread: { bytes: number }): void {
   const send = socket.send.bind(socket) as (data: unknown, sent: () => void) => void;
   socket.send = (data: unknown, sent?: unknown) => {
-    if (socket.bufferedAmount > UNREAD_BYTES_MAX) socket.terminate();
-    send(data, () => (sent as (() => void) | undefined)?.());
+    const waiting = socket.bufferedAmount;
+    if (waiting > UNREAD_BYTES_MAX || (waiting && unread.bytes > ALL_UNREAD_BYTES_MAX))
+      socket.close(TRY_AGAIN, 'Your client reads too slowly.');
+    const { length } = data as string;
+    unread.bytes += length;
+    send(data, () => {
+      unread.bytes -= length;
+      (sent as (() => void) | undefined)?.();
+    });
   };
   let [messages, since] = [0, performance.now()];
   socket.on('message', () => {
@@ -163,9 +180,14 @@ function socketOptions({ contextOf, places, ...options }: Options & { places: Pl
   };
   return {
     schema,
-    onSubscribe: ({ extra }, _, payload) => begin(extra as Connection, payload, options, mask),
+    onSubscribe: ({ extra }, id, payload) => begin(extra as Connection, id, payload, options, mask),
     execute: (args) => perform(args, execute, options.operations),
-    subscribe: (args) => perform(args, subscribe, options.operations),
+    subscribe: async (args) => {
+      const answers = await perform(args, watch, options.operations);
+      return Symbol.asyncIterator in answers
+        ? sending(answers, { ...BEGUN.get(args)!, mask, lost: closeForNow })
+        : answers;
+    },
     connectionInitWaitTimeout: 5_000,
     onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, { ...options, places }),
     context: ({ extra }) => {
@@ -195,13 +217,14 @@ async function perform<Result>(
   } catch (error) {
     return { errors: [error as GraphQLError] };
   } finally {
-    ENDS.get(args)?.();
+    BEGUN.get(args)?.end();
   }
 }
 
 /** Begins an operation when it is its turn. Other callers come between two operations of a socket. */
 async function begin(
   connection: Connection,
+  id: string,
   payload: SubscribePayload,
   { admit, operations }: Pick<Options, 'admit' | 'operations'>,
   mask: Mask,
@@ -220,7 +243,7 @@ async function begin(
       operation = readOperation(schema, payload);
     } finally {
       if (Array.isArray(operation)) end();
-      else ENDS.set(operation, end);
+      else BEGUN.set(operation, { socket: connection.socket, id, end });
     }
     return operation;
   } catch (error) {
