@@ -18,8 +18,6 @@ import { refuseDenied } from './facades/rate-limit/rate-headers.ts';
 import { RateLimits } from './facades/rate-limit/rate-limit.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
-import { Netboot } from './provisioning/servers/netboot/boot.ts';
-import { provisioningServer } from './provisioning/servers/netboot/listener.ts';
 import { Authenticator } from './resolvers/accounts/auth/credential.ts';
 import { onCredentialEnd } from './resolvers/accounts/auth/credential-end.ts';
 import { sweepPendingLogins } from './resolvers/accounts/auth/login.ts';
@@ -49,6 +47,10 @@ export interface Parts {
 export async function startListeners(parts: Parts, onStop: OnStop): Promise<void> {
   const { config, db, vault } = parts;
   if (config.provisioningPort) {
+    const [{ Netboot }, { provisioningServer }] = await Promise.all([
+      import('./provisioning/servers/netboot/boot.ts'),
+      import('./provisioning/servers/netboot/listener.ts'),
+    ]);
     const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
     await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }

@@ -10,16 +10,14 @@ import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations, withFeatures } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
-import { compiled } from './facades/compile/run.ts';
 import { resourceExamples } from './facades/openapi/examples.ts';
 import { type OnStop, startListeners } from './listeners.ts';
 import { newWebhookSecret, Provisioning, type ProvisioningOptions } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
-import { readGateways } from './provisioning/payments/gateways.ts';
+import type { Gateways } from './provisioning/payments/gateways.ts';
 import { connectBy, hardwareDriversOf } from './provisioning/servers/hardware-drivers.ts';
 import { endLeases } from './provisioning/tasks/lease.ts';
-import { prepareDummy } from './resolvers/accounts/auth/password.ts';
 import { schema } from './schema/index.ts';
 import { keptSecret, vaultOf } from './secret-files.ts';
 
@@ -65,10 +63,6 @@ async function compose(
   // The database may still be starting, so the parts that do not need it come first.
   const operations = withFeatures(readOperations(schema), config.features);
   const render = resourceRenderer(operations);
-  if (config.roles.has('api')) {
-    operations.forEach(compiled);
-    await prepareDummy();
-  }
   const embedded = await starting;
   const { db, vault } = await openStorage(config, embedded, onStop);
   const provisioning = await prepareProvisioning(config, {
@@ -131,9 +125,9 @@ async function prepareProvisioning(
   const provisioning = new Provisioning({
     db,
     vault,
-    drivers: hardwareDriversOf(config, db, vault),
+    drivers: await hardwareDriversOf(config, db, vault),
     connect: connectBy(config, vault),
-    ...(config.paymentsFile ? readGateways(config.paymentsFile) : simulatedGateways(config)),
+    ...(await gatewaysOf(config)),
     pollSeconds,
     packetsPerSecondMax: config.packetsPerSecondMax,
     allowCidrs,
@@ -177,11 +171,15 @@ function reverseDnsOf(config: Config) {
     : undefined;
 }
 
-/** Gateways that credit every payment without moving money. */
-const simulatedGateways = ({ simulatedPaymentSeconds, dataDir }: Config) => ({
-  payments: [new SimulatedPayments({ confirmSeconds: simulatedPaymentSeconds })],
-  x402: new SimulatedX402({ folder: join(dataDir, 'x402') }),
-});
+/** The gateways of the operator's file. Without one, gateways that credit every payment without moving money. */
+async function gatewaysOf({ paymentsFile, simulatedPaymentSeconds, dataDir }: Config): Promise<Gateways> {
+  if (paymentsFile) return (await import('./provisioning/payments/gateways.ts')).readGateways(paymentsFile);
+  return {
+    payments: [new SimulatedPayments({ confirmSeconds: simulatedPaymentSeconds })],
+    rates: [],
+    x402: new SimulatedX402({ folder: join(dataDir, 'x402') }),
+  };
+}
 
 /** Refuses to sell simulated servers for real money, or real servers for simulated money. */
 function refuseSimulated({ lxc, dedicatedDriver, paymentsFile, allowSimulated }: Config, { simulated }: Provisioning) {

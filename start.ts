@@ -1,9 +1,8 @@
 /**
- * `npm start`: starts the embedded database and loads the service at the same time. Each takes about a second, and a
+ * Starts the embedded database and loads the service at the same time. Each takes about a second, and a
  * killed service should be back soon.
  */
-import { enableCompileCache, flushCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { flushCompileCache } from 'node:module';
 import { type Config, readConfig } from './config.ts';
 import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
 import type { Service } from './main.ts';
@@ -16,8 +15,6 @@ const ARRIVALS: Record<Arrival, string> = {
 };
 
 try {
-  // Compilation is half of the load time of the modules. Without a writable folder, each start compiles again.
-  enableCompileCache(join(import.meta.dirname, 'node_modules', '.cache', 'node'));
   const config = readConfig();
   const starting = start(config);
   stopOnSignal(starting);

@@ -1,10 +1,11 @@
 /**
  * The peer of the benchmark: three endpoints written by hand with fastify and pg, without GraphQL and TypeORM.
- * It shares the service's statements, order transaction, credential cache and answers.
- * It omits contract checks, logs, security headers and the notification bus.
+ * It shares the service's statements, order transaction, credential cache, request ids, headers and answers. It counts the same
+ * rate limits, in its own way.
+ * It omits contract checks, logs, the bounds against slow and greedy callers, and the notification bus.
  */
 import { createHash, hash, randomBytes } from 'node:crypto';
-import Fastify, { type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import pg from 'pg';
 import { FIND_API_KEY } from '../entities/accounts/credential.ts';
 import { stockLevel } from '../entities/catalog.ts';
@@ -15,6 +16,7 @@ import { FIND_SERVER } from '../entities/servers/find.ts';
 import { ORDER_SERVER, READ_ORDER_FACTS } from '../entities/servers/order.ts';
 import { ROOT_PASSWORD, SHOWN_COLUMNS, USER_DATA } from '../entities/servers/server.ts';
 import { startTaskParameters } from '../entities/tasks/start.ts';
+import { API_HEADERS } from '../facades/http/headers.ts';
 import { serverTask } from '../provisioning/index.ts';
 import type { ServerOrder } from '../resolvers/servers/order-facts.ts';
 
@@ -23,8 +25,16 @@ pg.types.setTypeParser(pg.types.builtins.INT8, BigInt);
 const { DATABASE_URL, PORT } = process.env;
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 });
 const vault = new Vault(randomBytes(32));
-// Fastify's own default would silently drop unknown members.
-const app = Fastify({ logger: false, ajv: { customOptions: { removeAdditional: false } } });
+const app = Fastify({
+  logger: false,
+  genReqId: () => newId('req'),
+  // Fastify's own default would silently drop unknown members.
+  ajv: { customOptions: { removeAdditional: false } },
+});
+app.addHook('onRequest', (request, reply, done) => {
+  reply.headers(API_HEADERS).header('x-request-id', request.id);
+  done();
+});
 
 interface Viewer {
   account_id: string;
@@ -45,6 +55,12 @@ class Refused extends Error {
 
 const viewers = new Map<string, Viewer>();
 
+async function admitted(request: FastifyRequest, reply: FastifyReply): Promise<Viewer> {
+  const viewer = await viewerOf(request);
+  limited(viewer, reply);
+  return viewer;
+}
+
 async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise<Viewer> {
   if (!authorization?.startsWith('Bearer ')) throw new Refused(401, 'missing_credential');
   const credential = authorization.slice(7);
@@ -57,6 +73,75 @@ async function viewerOf({ headers: { authorization } }: FastifyRequest): Promise
     throw new Refused(401, 'invalid');
   viewers.set(cacheKey, viewer);
   return viewer;
+}
+
+/** The quota of `spawnService`. */
+const QUOTA = 1_000_000;
+
+/** A sliding window of calls, as the service counts them. */
+class Window {
+  readonly #name: string;
+  readonly #seconds: number;
+  #index = 0;
+  #current = 0;
+  #before = 0;
+
+  constructor(name: string, seconds: number) {
+    this.#name = name;
+    this.#seconds = seconds;
+  }
+
+  get policy() {
+    return `"${this.#name}";q=${QUOTA};w=${this.#seconds}`;
+  }
+
+  /** Counts a call at this second. @returns the calls that are left */
+  take(now: number): number {
+    const index = Math.floor(now / this.#seconds);
+    if (index !== this.#index) {
+      this.#before = index === this.#index + 1 ? this.#current : 0;
+      this.#current = 0;
+      this.#index = index;
+    }
+    const weight = Math.min(1, 1 - (now - index * this.#seconds) / this.#seconds);
+    return Math.floor(QUOTA - ++this.#current - this.#before * weight);
+  }
+
+  show(left: number, now: number) {
+    return `"${this.#name}";r=${left};t=${this.resetIn(now)}`;
+  }
+
+  resetIn(now: number) {
+    return Math.max(1, Math.ceil((this.#index + 1) * this.#seconds - now));
+  }
+}
+
+const windows = new Map<string, Window[]>();
+const windowsOf = (id: string, minute: string, hour: string): Window[] => {
+  const known = windows.get(id);
+  if (known) return known;
+  const made = [new Window(minute, 60), new Window(hour, 3600)];
+  windows.set(id, made);
+  return made;
+};
+
+function limited({ credential_id: credentialId, account_id: accountId }: Viewer, reply: FastifyReply) {
+  const now = Date.now() / 1000;
+  const all = [...windowsOf(credentialId, 'minute', 'hour'), ...windowsOf(accountId, 'account', 'account_hour')];
+  let tightest = all[0]!;
+  let least = Number.POSITIVE_INFINITY;
+  let shown = '';
+  let policy = '';
+  for (const window of all) {
+    const left = window.take(now);
+    if (left < 0) throw new Refused(429, 'rate_limited');
+    shown += `${shown && ', '}${window.show(left, now)}`;
+    policy += `${policy && ', '}${window.policy}`;
+    if (left < least) [tightest, least] = [window, left];
+  }
+  reply.header('ratelimit-policy', policy).header('ratelimit', shown);
+  reply.header('x-ratelimit-limit', String(QUOTA)).header('x-ratelimit-remaining', String(least));
+  reply.header('x-ratelimit-reset', String(Math.floor(now) + tightest.resetIn(now)));
 }
 
 const IN_PROGRESS = /^(PENDING|PROVISIONING|STARTING|STOPPING|REBOOTING|REBUILDING|RESIZING|DELETING)$/;
@@ -90,8 +175,8 @@ const answerOf = (server: Row) => ({
   poll_after_seconds: IN_PROGRESS.test(server.status) ? 2 : null,
 });
 
-const one = async (request: FastifyRequest) => {
-  const viewer = await viewerOf(request);
+const one = async (request: FastifyRequest, reply: FastifyReply) => {
+  const viewer = await admitted(request, reply);
   const { order_number: orderNumber } = request.params as { order_number: string };
   const [server] = (
     await pool.query<Row>({ name: 'server', text: FIND_SERVER.text, values: [orderNumber, viewer.account_id] })
@@ -108,8 +193,8 @@ const NO_FILTERS = createHash('sha256')
   .digest('base64url')
   .slice(0, 8);
 
-const page = async (request: FastifyRequest) => {
-  const viewer = await viewerOf(request);
+const page = async (request: FastifyRequest, reply: FastifyReply) => {
+  const viewer = await admitted(request, reply);
   const { limit, cursor } = request.query as { limit: number; cursor?: string };
   const after = cursor && Buffer.from(cursor, 'base64url').toString().split(' ')[0];
   const { rows: servers } = await (after
@@ -136,8 +221,8 @@ interface Body {
   max_price_usd?: number;
 }
 
-const order = async (request: FastifyRequest) => {
-  const viewer = await viewerOf(request);
+const order = async (request: FastifyRequest, reply: FastifyReply) => {
+  const viewer = await admitted(request, reply);
   const body = request.body as Body;
   const client = await pool.connect();
   try {

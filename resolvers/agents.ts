@@ -66,8 +66,8 @@ export async function publishAgent(context: Context, { listed, publicKey, ...car
   requireActive(context.viewer);
   refuseLength('endpoints', card.endpoints, 1, 10);
   refuseLength('skills', card.skills, 0, 20);
-  refuseUnseen(card);
   refuseSize(card);
+  refuseUnseen(card);
   const keyBytes = publicKey ? ed25519Key(publicKey) : null;
   if (keyBytes === undefined) throw notAKey();
   try {
@@ -185,13 +185,16 @@ const EMOJI = /\p{RGI_Emoji}/gv;
 /** Characters that deceive a reader: controls, ends of lines, marks of direction, and those without a shape. Descriptions have lines. */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u;
 
-/** The refusal names the first such character, and its member. */
+/**
+ * The refusal names the first such character, and its member. The search for emoji takes microseconds for each. So it skips a
+ * text without such a character.
+ */
 function refuseUnseen(value: unknown, path = ''): void {
   if (typeof value === 'object' && value !== null)
     for (const [member, inner] of Object.entries(value)) refuseUnseen(inner, `${path && `${path}.`}${snake(member)}`);
   if (typeof value !== 'string') return;
   const text = path.endsWith('description') ? value.replaceAll('\n', '') : value;
-  const character = UNSEEN.exec(text.replace(EMOJI, ''))?.[0];
+  const character = UNSEEN.test(text) && UNSEEN.exec(text.replace(EMOJI, ''))?.[0];
   if (!character) return;
   const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0');
   const message = `${path} has the character U+${code}. Controls, ends of lines and invisible characters are refused.`;

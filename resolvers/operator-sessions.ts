@@ -84,7 +84,7 @@ export async function openInvitation(context: Context, code: string): Promise<To
  */
 export async function acceptInvitation(context: Context, { code, password, totpCode }: Acceptance): Promise<Accepted> {
   const { name } = await invitedBy(context.db, code);
-  refuseWeakPassword(password, name);
+  await refuseWeakPassword(password, name);
   const passwordHash = await hashPassword(password, context.address);
   const signedIn = await context.db.transaction(async (tx) => {
     await lockOperator(tx);

@@ -79,7 +79,7 @@ async function looks(db: Database, socketPath: string, orders: string[]) {
   const driver = new LxcDriver({ endpoints: [{ socketPath }], ...PLACE });
   const connected = {
     ...{ name: 'lxc', kinds: ['VPS'], engine: null, region: null, revision: null, isChecked: true },
-    driver: () => driver,
+    driver: async () => driver,
   };
   const process = observerProcess(db, { all: async () => [connected] }, assert.ifError);
   let requests: string[] = [];

@@ -5,6 +5,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
+import { hasPaidSql } from '../payments/payer.ts';
 import { Task } from './task.ts';
 
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
@@ -13,6 +14,11 @@ const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt:
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. A deadline, too. */
 const SOON = `now() + interval '1 millisecond'`;
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= ${SOON} and task.id <> all($5::text[])`;
+/** Returns those of the lanes $1 that have due tasks. */
+export const DUE_LANES = statement({ lane: column.text() })`
+  select lane from unnest($1::text[]) as given (lane)
+  where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})`;
+
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
 /**
@@ -21,7 +27,8 @@ const PARTY = 'coalesce(task.party, task.account_id)';
  */
 const OTHERS = 64;
 const leaseDue = `
-  update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1
+  update task set run_at = now() + $3::float8 * interval '1 second', leased_by = $4, fence = fence + 1, attempts = attempts + 1,
+    signalled = false
   from due where task.id = due.id
   returning ${columnsOf(Task)}, deadline_at <= ${SOON} as overdue, now() as leased_at`;
 
@@ -32,19 +39,21 @@ export const TAKE_LEASES = statement(LEASED)`
 /**
  * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
- * a party take turns, too. No party gets more than $6 tasks at once, and no account more than $7 of a party.
+ * a party take turns, too. Signalled tasks come first, then those of accounts that have paid, then those of accounts with few
+ * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
     select ${PARTY} as party, account_id, count(*) as tasks from task
     where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),
   own as (
-    select id, run_at, ${PARTY} as party,
-      coalesce(tasks, 0) + row_number() over (partition by ${PARTY}, task.account_id order by run_at, id) as own_turn
+    select id, run_at, ${PARTY} as party, signalled, ${hasPaidSql('task.account_id')} as paid,
+      count(*) over (partition by ${PARTY}, task.account_id) as own_due, coalesce(tasks, 0)
+        + row_number() over (partition by ${PARTY}, task.account_id order by signalled desc, run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
     select id, run_at, party, coalesce((select sum(tasks) from running where running.party = own.party), 0)
-      + row_number() over (partition by party order by own_turn, run_at, id) as turn
+      + row_number() over (partition by party order by own_turn, signalled desc, paid desc, own_due, run_at, id) as turn
     from own where own_turn <= $7),
   chosen as materialized (
     select id, turn, ($8::jsonb ->> party)::int as place, run_at from turns where turn <= $6

@@ -82,6 +82,7 @@ export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
 
 const SIGNAL_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
   signals: expression('signals + 1'),
+  signalled: expression('true'),
   attempts: expression('0'),
   outages: expression('0'),
   deadlineAt: expression(`case before.state when 'DEAD' then null else deadline_at end`),

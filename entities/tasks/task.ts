@@ -25,6 +25,8 @@ export const Task = entity('task', {
   fence: defaulting(column.bigint(), 0),
   /** How many signals came. If the count grew during a step, the task runs again at once. */
   signals: defaulting(column.int(), 0),
+  /** Whether one came since the last lease. Somebody waits for such a task, so it comes before the others of its party. */
+  signalled: defaulting(column.boolean(), 'false'),
   /** Attempts at the step, with the present one. */
   attempts: defaulting(column.int(), 0),
   /** The attempts of them that an outage of the other side ended. They do not count. */

@@ -6,7 +6,6 @@ import {
   type GraphQLInputType,
   validateInputValue,
 } from 'graphql';
-import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import {
   ApiError,
   apiErrorOf,
@@ -76,7 +75,6 @@ export function permit({ scopes, activeOnly }: Operation, viewer: Viewer | null)
 
 export function runner(operation: Operation, refuse: Refuse): Run {
   const { answer, input } = operation;
-  const execute = compiled(operation);
   const { toApi } = answer;
   const toVariables = variablesOf(operation);
   const unalias = input && aliasing(input.type);
@@ -84,7 +82,7 @@ export function runner(operation: Operation, refuse: Refuse): Run {
   return sharing(operation, async (values, body, context) => {
     if (unalias && isRecord(body)) unalias(body);
     const variables = toVariables(values, body);
-    const { data, errors } = await execute(variables, context);
+    const { data, errors } = await (await compiled(operation))(variables, context);
     if (data === undefined)
       throw inTheirWords(
         refuse(values, body, () => graphqlErrors(operation, variables)),
@@ -115,21 +113,24 @@ export function noSuch({ parameters, listedBy }: Operation, values: Values): Api
 }
 
 type Execute = (variables: Values, context: Context) => ExecutionResult | Promise<ExecutionResult>;
-const COMPILED = new WeakMap<DocumentNode, Execute>();
+const COMPILED = new WeakMap<DocumentNode, Promise<Execute>>();
 
 /**
- * Compiles a document to a function, once for REST and MCP together. It takes a fifth of the time of GraphQL's `execute`,
- * which walks the document at each call.
+ * Compiles a document to a function at its first call, once for REST and MCP together. It takes a fifth of the time of
+ * GraphQL's `execute`, which walks the document at each call.
  */
-export function compiled({ schema, document, name, kind }: Operation): Execute {
-  const existing = COMPILED.get(document);
-  if (existing) return existing;
+export function compiled(operation: Operation): Promise<Execute> {
+  const existing = COMPILED.get(operation.document) ?? compile(operation);
+  COMPILED.set(operation.document, existing);
+  return existing;
+}
+
+async function compile({ schema, document, name, kind }: Operation): Promise<Execute> {
+  const { compileQuery, isCompiledQuery } = await import('graphql-jit');
   const query = compileQuery<Values, Values>(schema, document, name);
   if (!isCompiledQuery(query)) throw new Error(`${name} cannot be compiled: ${query.errors?.join(' ')}`);
-  const execute: Execute = (variables, context) =>
+  return (variables, context) =>
     atTurnOf(context, () => query.query(undefined, context, variables), kind === 'query' ? context.signal : undefined);
-  COMPILED.set(document, execute);
-  return execute;
 }
 
 /** Returns the value at a path of keys; null if it or a value above it is null. */

@@ -39,7 +39,7 @@ export const STYLES = {
 } as const satisfies Record<string, Style>;
 export type StyleName = keyof typeof STYLES;
 
-/** The most parameters of a form. The time to read one grows with their square. */
+/** The most parameters of a form, which the service counts before it parses them. The time to read them grows with their square. */
 const PARAMETERS_MAX = 100;
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
@@ -49,9 +49,10 @@ export const FORM_TYPE = 'application/x-www-form-urlencoded';
  * @throws ApiError invalid_request
  */
 export function readForm(bytes: Buffer): Record<string, string | string[]> {
-  const form = new URLSearchParams(readUtf8(bytes));
-  if (form.size > PARAMETERS_MAX)
+  const text = readUtf8(bytes);
+  if (text.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX)
     throw new ApiError('invalid_request', `The form has more than ${PARAMETERS_MAX} parameters.`);
+  const form = new URLSearchParams(text);
   const members: [name: string, value: string | string[]][] = [];
   for (const name of new Set(form.keys())) {
     const values = form.getAll(name).filter((value) => value !== '');

@@ -1,24 +1,25 @@
 /** Renders an answer as a QR code (ISO/IEC 18004): an image, or characters for a terminal. */
-import { renderSVG, renderUnicodeCompact } from 'uqr';
 import { ApiError } from '../../schema/index.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import { preferredType } from './accept.ts';
 
 interface QrFormat {
   contentType: string;
-  render: (text: string) => string;
+  render: (text: string) => Promise<string>;
   schema: JsonSchema;
 }
 
 /** The standard requires a border of four modules. Level M corrects errors in 15 percent of the code. */
 const OPTIONS = { ecc: 'M', border: 4 } as const;
+/** The first code loads it. */
+const library = () => import('uqr');
 const LENGTH_MAX = 262_144;
 
 /** The formats by their media types in `Accept`. */
 export const QR_FORMATS: Readonly<Record<string, QrFormat>> = {
   'image/svg+xml': {
     contentType: 'image/svg+xml',
-    render: (text) => renderSVG(text, OPTIONS),
+    render: async (text) => (await library()).renderSVG(text, OPTIONS),
     schema: {
       description: 'A QR code of payment_uri, for wallets.',
       type: 'string',
@@ -28,7 +29,7 @@ export const QR_FORMATS: Readonly<Record<string, QrFormat>> = {
   },
   'text/plain': {
     contentType: 'text/plain; charset=utf-8',
-    render: (text) => `${renderUnicodeCompact(text, OPTIONS)}\n`,
+    render: async (text) => `${(await library()).renderUnicodeCompact(text, OPTIONS)}\n`,
     schema: {
       description: 'A QR code of payment_uri in block characters, for terminals.',
       type: 'string',
@@ -49,7 +50,7 @@ export function qrFormatFor(accept: string | undefined): QrFormat | undefined {
  * @param member the member of the answer that the code shows
  * @throws ApiError not_found if the member is null
  */
-export function qrCode({ render }: QrFormat, json: string, member: string): string {
+export async function qrCode({ render }: QrFormat, json: string, member: string): Promise<string> {
   const text = (JSON.parse(json) as Record<string, unknown>)[member];
   if (typeof text !== 'string') throw new ApiError('not_found', `There is no QR code, because ${member} is null.`);
   return render(text);

@@ -41,9 +41,10 @@ interface Receipt {
 const escaped = (text: string | null): string =>
   (text ?? '').replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 const minuteOf = (time: string | null): string => escaped((time ?? '').slice(0, 16).replace('T', ' '));
+/** To make a format takes longer than to use it. */
+const USD = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 6 });
 /** At least two decimals, at most six. */
-const usd = (amount: number): string =>
-  amount.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 6 }).replace(/^-/, '\u2212');
+const usd = (amount: number): string => USD.format(amount).replace(/^-/, '\u2212');
 
 /** @param json the answer */
 export function receiptPage(json: string): string {

@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { parse } from 'graphql';
-import { createYoga, type Plugin } from 'graphql-yoga';
+import type { Plugin, YogaServerInstance, YogaServerOptions } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
 import { watch } from '../compile/watchers.ts';
 import { serveConsole } from '../console/console.ts';
@@ -98,7 +98,7 @@ export function internalListener(options: InternalOptions): InternalListener {
       if (result && 'data' in result && isTooLarge(result.data)) setResult({ errors: [tooLargeAnswer()] });
     },
   };
-  const yoga = createYoga<Responding, Context>({
+  const yogaOptions: YogaServerOptions<Responding, Context> = {
     schema,
     graphqlEndpoint: PATH,
     landingPage: false,
@@ -118,8 +118,9 @@ export function internalListener(options: InternalOptions): InternalListener {
       const viewer = await viewerOf(request, req);
       return contextOf({ viewer, userAgent: headers.get('user-agent'), address: addressOf(req), signal });
     },
-  });
+  };
 
+  let yoga: Promise<YogaServerInstance<Responding, Context>> | undefined;
   const unread = new UnreadBytes(options.unread);
   const server = createServer(async (request, response) => {
     if (lacksHost(request) || hasWrongHost(request)) return response.writeHead(400, { connection: 'close' }).end();
@@ -130,7 +131,9 @@ export function internalListener(options: InternalOptions): InternalListener {
       // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
       const look = setInterval(unread.note, LOOK_MS, response).unref();
       response.once('close', () => clearInterval(look));
-      return yoga(request, response);
+      // Its first request loads Yoga: a tenth of a second, and 15 MB. Sockets do without it.
+      yoga ??= import('graphql-yoga').then(({ createYoga }) => createYoga<Responding, Context>(yogaOptions));
+      return (await yoga)(request, response);
     }
     if (path === SIGN_IN_PATH) {
       const stranger = { viewer: null, userAgent: request.headers['user-agent'] ?? null, address: addressOf(request) };

@@ -28,6 +28,7 @@ import { watch } from '../compile/watchers.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 import { isTooLarge, tooLargeAnswer } from './limits.ts';
+import { MessageCounts } from './message-counts.ts';
 import type { AdmitCalls, Operations } from './operations.ts';
 import { sending } from './watchers.ts';
 
@@ -50,10 +51,6 @@ const RESERVED = 100;
 const SOCKETS_OF_ONE_MAX = 64;
 /** The most operations of a socket that wait for their turn. */
 const OPERATIONS_WAITING_MAX = 100;
-/** The most messages of a socket in a second, and of one that has not shown its credential. */
-const [MESSAGES_MAX, STRANGERS_MESSAGES_MAX] = [1_000, 5];
-/** The sockets that have shown a credential. */
-const ADMITTED = new WeakSet<WebSocket>();
 /** An operation that has begun. */
 interface Begun {
   socket: WebSocket;
@@ -80,6 +77,12 @@ interface Options extends SocketOptions {
   operations: Operations;
 }
 
+/** The parts that the sockets of a process share. */
+interface Shared {
+  places: Places;
+  counts: MessageCounts;
+}
+
 interface Connection extends Extra {
   viewer: Viewer;
   gone: AbortController;
@@ -95,13 +98,17 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
   const sockets = new WebSocketServer({ noServer: true, path, ...MESSAGES });
   const { max, reserved } = options.sockets ?? { max: SOCKETS_MAX, reserved: RESERVED };
   const places = new Places(max - reserved);
+  const counts = new MessageCounts();
   server.on('upgrade', (request, connection, head) => {
-    if (sockets.clients.size >= max && !closeOldestStranger(sockets)) return connection.destroy();
+    if (sockets.clients.size >= max && !closeOldestStranger(sockets, counts)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
   const unread = { bytes: 0 };
-  sockets.on('connection', (socket: WebSocket) => boundMessages(socket, unread));
-  useServer(socketOptions({ ...options, places }, maskingWithoutHttp(mask)), sockets);
+  sockets.on('connection', (socket: WebSocket) => {
+    boundUnread(socket, unread);
+    counts.watch(socket);
+  });
+  useServer(socketOptions({ ...options, places, counts }, maskingWithoutHttp(mask)), sockets);
   // The library logs each fault of a client. Any stranger could fill the log.
   sockets.on('connection', (socket: WebSocket) =>
     socket.removeAllListeners('error').on('error', () => socket.terminate()),
@@ -116,14 +123,18 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
 }
 
 /** Closes the oldest socket that has not shown its credential. @returns whether there was one */
-function closeOldestStranger({ clients }: WebSocketServer): boolean {
+function closeOldestStranger({ clients }: WebSocketServer, counts: MessageCounts): boolean {
   for (const socket of clients) {
-    if (ADMITTED.has(socket) || socket.readyState !== WebSocket.OPEN) continue;
+    if (counts.isAdmitted(socket) || socket.readyState !== WebSocket.OPEN) continue;
     socket.terminate();
     return true;
   }
   return false;
 }
+
+/** The caller whose sockets count together. Those of the token in DATA_DIR count each for itself. */
+const callerOf = ({ accountId, credentialId }: Viewer): string | undefined =>
+  credentialId === FIRST_OWNER.credentialId ? undefined : (accountId ?? credentialId);
 
 /** The places of sockets. The token in DATA_DIR needs none. */
 class Places {
@@ -135,20 +146,20 @@ class Places {
   }
 
   /** Takes a place until the socket closes. @throws ApiError rate_limited */
-  take({ accountId, credentialId }: Viewer, socket: WebSocket): void {
-    if (credentialId === FIRST_OWNER.credentialId) return;
-    socket.once('close', this.#ofOne.enter(accountId ?? credentialId));
-    if (accountId) socket.once('close', this.#all.enter('accounts'));
+  take(viewer: Viewer, socket: WebSocket): void {
+    const caller = callerOf(viewer);
+    if (!caller) return;
+    socket.once('close', this.#ofOne.enter(caller));
+    if (viewer.accountId) socket.once('close', this.#all.enter('accounts'));
   }
 }
 
 /**
- * Bounds the messages of a socket, in both directions. Closes it if its client does not read, or sends too many. The client may
- * come back, and its subscriptions begin with the present state. A message that cannot be sent any more is no error: the library
- * would log each.
+ * Closes a socket whose client does not read. The client may come back, and its subscriptions begin with the present state. A
+ * message that cannot be sent any more is no error: the library would log each.
  * @param unread the bytes that wait for all clients
  */
-function boundMessages(socket: WebSocket, unread: { bytes: number }): void {
+function boundUnread(socket: WebSocket, unread: { bytes: number }): void {
   const send = socket.send.bind(socket) as (data: unknown, sent: () => void) => void;
   socket.send = (data: unknown, sent?: unknown) => {
     const waiting = socket.bufferedAmount;
@@ -161,17 +172,11 @@ function boundMessages(socket: WebSocket, unread: { bytes: number }): void {
       (sent as (() => void) | undefined)?.();
     });
   };
-  let [messages, since] = [0, performance.now()];
-  socket.on('message', () => {
-    if (performance.now() - since >= 1_000) [messages, since] = [0, performance.now()];
-    const most = ADMITTED.has(socket) ? MESSAGES_MAX : STRANGERS_MESSAGES_MAX;
-    if (++messages > most) socket.terminate();
-  });
 }
 
 export const addressOf = ({ socket }: IncomingMessage): string | null => socket.remoteAddress ?? null;
 
-function socketOptions({ contextOf, places, ...options }: Options & { places: Places }, mask: Mask): LibraryOptions {
+function socketOptions({ contextOf, ...options }: Options & Shared, mask: Mask): LibraryOptions {
   /** A client takes an error in a message for the end of its subscription. After a close it subscribes again. */
   const shown = ({ socket }: Connection, errors: readonly GraphQLError[], isSubscription: boolean): GraphQLError[] => {
     const masked = errors.map(mask);
@@ -189,7 +194,7 @@ function socketOptions({ contextOf, places, ...options }: Options & { places: Pl
         : answers;
     },
     connectionInitWaitTimeout: 5_000,
-    onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, { ...options, places }),
+    onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, options),
     context: ({ extra }) => {
       const { viewer, gone, request } = extra as Connection;
       const userAgent = request.headers['user-agent'] ?? null;
@@ -255,7 +260,7 @@ async function begin(
 async function connect(
   connection: Connection,
   parameters: Record<string, unknown> | undefined,
-  { authenticate, onCredentialEnd, onError, places }: Omit<SocketOptions, 'contextOf'> & { places: Places },
+  { authenticate, onCredentialEnd, onError, places, counts }: Omit<SocketOptions, 'contextOf'> & Shared,
 ): Promise<boolean> {
   const { request, socket } = connection;
   const given = parameters?.authorization ?? parameters?.Authorization ?? request.headers.authorization;
@@ -283,7 +288,7 @@ async function connect(
     credential.forget();
     gone.abort();
   });
-  ADMITTED.add(socket);
+  counts.admit(socket, callerOf(viewer));
   Object.assign(connection, { viewer, gone, waiting: 0, turn: Promise.resolve() });
   await credential.checked;
   return true;

@@ -10,8 +10,7 @@ import { ApiError } from '../../schema/index.ts';
 import { wholePage } from '../compile/outputs.ts';
 import { wantsPage } from '../formats/receipt.ts';
 import type { Admit } from '../rate-limit/admission.ts';
-import { PAGE_CSP } from '../site/frame.ts';
-import { JSON_TYPE } from './headers.ts';
+import { JSON_TYPE, PAGE_CSP } from './headers.ts';
 import { cached, etagOf } from './rest.ts';
 
 const BUILT = join(import.meta.dirname, '..', '..', 'dist');
@@ -36,7 +35,7 @@ export interface Download {
 export interface DownloadsOptions {
   admit: Admit;
   /** Shows the files to people. */
-  showDownloads: (files: readonly Download[]) => string;
+  showDownloads: (files: readonly Download[]) => Promise<string>;
   /** Without a trailing slash. */
   publicUrl: string;
   /** The folder of the files. Default: the folder that `npm run package` writes. */
@@ -73,7 +72,7 @@ export function downloads(
       data.push({ name, url: `${publicUrl}/downloads/${name}`, size_bytes: await sizeOf(name), sha256 });
     reply.header('vary', 'accept');
     if (wantsPage(request.headers.accept)) {
-      const page = showDownloads(data);
+      const page = await showDownloads(data);
       reply.headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': PAGE_CSP });
       return cached(request, reply, page, CACHE, etagOf(page));
     }

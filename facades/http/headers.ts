@@ -17,6 +17,10 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
   'access-control-expose-headers': '*',
 };
 
+/** Allows nothing but styles and images of this service, and its search form. */
+export const PAGE_CSP =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
 /** Lets browsers send any header. `*` does not include Authorization. */
 export const preflightHeaders = (allow: string): Record<string, string> => ({
   allow,

@@ -16,14 +16,15 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
-import { type Brand, PAGE_CSP } from '../site/frame.ts';
-import { COMPRESSED, type Shown, site } from '../site/site.ts';
+import type { Brand } from '../site/frame.ts';
+import type { Pages } from '../site/pages.ts';
+import { COMPRESSED, site } from '../site/site.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { downloadable, downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
-import { API_HEADERS, JSON_TYPE, methodsOf, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
+import { API_HEADERS, JSON_TYPE, methodsOf, PAGE_CSP, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { lostPaths } from './paths.ts';
@@ -80,8 +81,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   } = options;
   const terms = restTerms(operations);
   const errorResponse = errorResponder(publicUrl, onError, terms);
-  let shown: Shown | undefined;
-  const send = errorSender(errorResponse, (title, detail) => shown?.error(title, detail));
+  let pages: (() => Promise<Pages>) | undefined;
+  const send = errorSender(errorResponse, async (title, detail) => (await pages?.())?.error(title, detail));
   const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
   const app = Fastify({
@@ -139,8 +140,9 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS);
     app.server.once('close', () => clearTimeout(deadline));
   });
-  app.addHook('onSend', async ({ raw }, reply) => {
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
     if (closing || isUnfinished(raw)) reply.header('connection', 'close');
+    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
@@ -153,37 +155,39 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.setNotFoundHandler(({ url }) => {
     throw new ApiError('not_found', lost(url));
   });
-  const document = openapi(operations, publicUrl);
+  let made: ReturnType<typeof openapi> | undefined;
+  const document = () => (made ??= openapi(operations, publicUrl));
   const { brand = FREEHOLD } = options;
-  const pages = {
+  pages = await site(app, {
     ...options,
     brand,
     operations,
     document,
     terms,
+    lost,
     admit: pageAdmission(rateLimits),
     downloadable: downloadable(options.downloads),
-  };
-  shown = await site(app, pages);
-  downloads(app, { ...options, admit, showDownloads: shown.downloads });
+  });
+  downloads(app, { ...options, admit, showDownloads: async (files) => (await pages!()).downloads(files) });
   processorWebhooks(app, { ...options, admit, refuseEarly: earlyRefusal(rateLimits) });
   rest(app, { ...options, operations, admit, readmit: readmission(authenticate), onWrite: unread.note });
   oauth(app, publicUrl, admitPublic);
-  serveDocument(app, admit, JSON.stringify(document));
+  serveDocument(app, admit, document);
   const toolErrors = errorResponder(publicUrl, onError, toolTerms(operations));
-  const sendError = errorSender(toolErrors, () => undefined);
+  const sendError = errorSender(toolErrors, async () => undefined);
   await app.register(mcp, { ...options, operations, errorResponse: toolErrors, sendError, onWrite: unread.note });
   otherMethods(app, operations, { admit, admitPublic });
   return app;
 }
 
 /** Serves the OpenAPI document. */
-function serveDocument(app: FastifyInstance, admit: Admit, text: string): void {
+function serveDocument(app: FastifyInstance, admit: Admit, document: () => object): void {
   const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
-  const etag = `W/${etagOf(text)}`;
-  app.get('/v1/openapi.json', { onRequest, compress: COMPRESSED }, async (request, reply) =>
-    cached(request, reply, text, 'public, max-age=60', etag),
-  );
+  let text: string | undefined;
+  app.get('/v1/openapi.json', { onRequest, compress: COMPRESSED }, async (request, reply) => {
+    text ??= JSON.stringify(document());
+    return cached(request, reply, text, 'public, max-age=60', `W/${etagOf(text)}`);
+  });
 }
 
 /** Answers the other methods of a path with 404 and the header Allow, and OPTIONS. The contract has no 405. */
@@ -221,17 +225,17 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, readonly [code: ErrorCode, detai
 const CUT_OFF = ['malformed_json', 'The body did not arrive completely.'] as const;
 
 /** Makes the page of an error, for people. */
-type ShowError = (title: string, detail: string) => string | undefined;
+type ShowError = (title: string, detail: string) => Promise<string | undefined>;
 
 function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
-  return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
+  return async (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
     const response = errorResponse(refusal ? new ApiError(...refusal) : error, request.id);
     const { status, headers } = response;
-    const page = isForBrowser(request) && showError(String(response.body.title), String(response.body.detail));
+    const page = isForBrowser(request) && (await showError(String(response.body.title), String(response.body.detail)));
     if (page) {
       reply.code(status).headers({ ...headers, 'content-type': PAGE_TYPE, 'content-security-policy': PAGE_CSP });
-      return void reply.header('cache-control', 'no-store').send(page);
+      return reply.header('cache-control', 'no-store').send(page);
     }
     const body = request.url.startsWith('/v1/oauth/') ? oauthError(response) : response.body;
     const problem = request.headers.accept?.includes(PROBLEM_TYPE);
@@ -239,7 +243,7 @@ function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
       .code(status)
       .headers(headers)
       .header('content-type', problem ? PROBLEM_TYPE : JSON_TYPE);
-    reply.header('cache-control', 'no-store').send(JSON.stringify(body));
+    return reply.header('cache-control', 'no-store').send(JSON.stringify(body));
   };
 }
 

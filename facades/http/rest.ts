@@ -103,7 +103,7 @@ function serve(
             .header('content-security-policy', RECEIPT_CSP)
             .send(receiptPage(text));
         const format = qr && qrFormatFor(accept);
-        if (format) return reply.header('content-type', format.contentType).send(qrCode(format, text, qr));
+        if (format) return reply.header('content-type', format.contentType).send(await qrCode(format, text, qr));
         return cacheControl ? cached(request, reply, text, cacheControl, etagOf(text)) : text;
       },
     });

@@ -1,17 +1,8 @@
 /** Mounts the MCP endpoint on the public listener: POST, GET and DELETE. */
-import {
-  INVALID_REQUEST,
-  localhostAllowedOrigins,
-  type McpServerFactory,
-  PARSE_ERROR,
-  validateOriginHeader,
-} from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 import { isRecord } from '../compile/inputs.ts';
 import { changeOf, type Operation } from '../compile/operation.ts';
-import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
-import { type Log, scrubbed } from '../http/errors.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
@@ -19,42 +10,26 @@ import { earlyRefusal, type RefuseEarly, readmission } from '../rate-limit/admis
 import { rateHeaders, refuseCaller } from '../rate-limit/rate-headers.ts';
 import type { Call, RateLimits } from '../rate-limit/rate-limit.ts';
 import { authInfoOf, type Count } from './caller.ts';
-import type { Secrets } from './confirm.ts';
-import { type McpParts, partsOf } from './parts.ts';
-import { serverFactory } from './server.ts';
-import type { ToolOptions } from './tools.ts';
-import { withFewDetails } from './transport/client-details.ts';
-import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import type { Serving, ServingOptions } from './serving.ts';
 import { admitMessages, InvalidMessages } from './transport/messages.ts';
-import { ProtocolVersions } from './transport/protocol-versions.ts';
-import { idOf, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
+import { INVALID_REQUEST, idOf, PARSE_ERROR, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
 
-export interface McpOptions extends ToolOptions {
-  authenticate: Authenticate;
-  /** Without a trailing slash. */
-  publicUrl: string;
+export interface McpOptions extends Omit<ServingOptions, 'onWrite'> {
   /** Host names of further origins from which browsers may call. The service's own and localhost always may. */
   mcpOrigins?: string[];
-  /** Sign sessions and questions. The same in every process. */
-  mcpSecrets: Secrets;
-  onCredentialEnd: OnCredentialEnd;
-  /** Receives faults, without any input value. */
-  onError: Log;
   /** Absent: there are no limits. */
   rateLimits?: RateLimits;
-  /** Makes the MCP servers. Conformance tests replace the default. */
-  factoryOf?: (parts: McpParts) => McpServerFactory;
 }
 
-interface Mount extends McpOptions {
-  onWrite: ExchangeOptions['onWrite'];
+interface Mount extends McpOptions, ServingOptions {
   /** Answers a refusal that comes before a message is read, in the words of tools. */
   sendError: ErrorHandler;
 }
 
 /** /mcp also serves callers without a credential. /mcp/secure answers them 401, which makes OAuth clients fetch a token. */
 export const MCP_PATHS = ['/mcp', '/mcp/secure'] as const;
-const REFUSALS: ReadonlySet<string> = new Set(['Error', 'ProtocolError']);
+/** Hosts of origins that may always call. */
+const LOCAL_ORIGINS = ['localhost', '127.0.0.1', '[::1]'];
 /** The messages that older clients send before their first call. */
 const OPENING: ReadonlySet<unknown> = new Set(['initialize', 'notifications/initialized']);
 const BODY_MAX = 256 * 1024;
@@ -64,30 +39,15 @@ const DEPTH_MAX = 16;
 
 /** A Fastify plugin with a content-type parser and an error handler of its own, for JSON-RPC. */
 export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
-  const {
-    authenticate,
-    onError,
-    publicUrl,
-    onWrite,
-    mcpOrigins = [],
-    mcpSecrets: secrets,
-    factoryOf = serverFactory,
-  } = options;
-  const parts = partsOf({ ...options, secrets });
-  // The SDK also reports refused requests. They have their answer, and need no line in the log.
-  const report = (error: Error) => !REFUSALS.has(error.name) && onError(scrubbed(error));
-  const versions = new ProtocolVersions({ ...options, factory: factoryOf(parts), parts, secrets, onError: report });
-  const serve = exchanger({
-    ...versions,
-    onError: (error) => onError(scrubbed(error)),
-    onWrite,
-    fill: parts.lists.prepared.fill,
-  });
-  const origins = [new URL(publicUrl).hostname, ...localhostAllowedOrigins(), ...mcpOrigins];
+  const { authenticate, publicUrl, mcpOrigins = [] } = options;
+  /** The SDK and the tools. The first message loads them. */
+  let serving: Promise<Serving> | undefined;
+  const served = () => (serving ??= import('./serving.ts').then(({ servingOf }) => servingOf(options)));
+  const origins = new Set([new URL(publicUrl).hostname, ...LOCAL_ORIGINS, ...mcpOrigins]);
   const counter = new Counter(options);
   const readmit = readmission(authenticate);
   // Open streams would keep the listener from closing.
-  app.addHook('preClose', () => versions.close());
+  app.addHook('preClose', async () => (await serving)?.close());
   readMessages(app);
   const refuse = jsonRpcErrors(options.sendError);
   app.setErrorHandler(async (error: Error, request, reply) => {
@@ -103,7 +63,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
       exposeHeadRoute: false,
       onRequest: async (request, reply) => {
         // The transport's specification requires this check against DNS rebinding. Requests without an Origin pass.
-        if (!validateOriginHeader(request.headers.origin, origins).ok) throw new ForeignOrigin();
+        if (isForeign(request.headers.origin, origins)) throw new ForeignOrigin();
         request.viewer = await authenticate(request.headers.authorization, request.ip);
         if (isLarge(request)) await counter.countEarly(request, reply);
         if (url === '/mcp/secure' && !request.viewer)
@@ -115,7 +75,8 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         await readmit(request);
         const count = counter.of(request, reply);
         const messages = await admitMessages(request, authenticate, count);
-        const view = parts.lists.viewOf(request.query as Record<string, unknown>);
+        const { viewOf, serve } = await served();
+        const view = viewOf(request.query as Record<string, unknown>);
         for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
         reply.raw.removeHeader('content-type');
         reply.hijack();
@@ -147,7 +108,7 @@ function readMessages(app: FastifyInstance): void {
       try {
         const text = readUtf8(body);
         measure(text, DEPTH_MAX);
-        done(null, text ? withFewDetails(JSON.parse(text)) : undefined);
+        done(null, text ? JSON.parse(text) : undefined);
       } catch (error) {
         done(error instanceof ApiError ? error : new ApiError('malformed_json'), undefined);
       }
@@ -227,6 +188,10 @@ const isLarge = ({ headers }: FastifyRequest): boolean =>
   Number(headers['content-length'] ?? 0) > SMALL_MAX || headers['transfer-encoding'] !== undefined;
 
 class ForeignOrigin extends Error {}
+
+function isForeign(origin: string | undefined, ours: ReadonlySet<string>): boolean {
+  return Boolean(origin) && !ours.has(URL.parse(origin!)?.hostname ?? '');
+}
 
 type ErrorHandler = (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 

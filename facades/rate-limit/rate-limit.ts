@@ -106,10 +106,11 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
+    const limits = call.counted ? [] : this.#limits(viewer, address, call);
+    if (!call.change && !call.urgent) return this.#take(limits);
     const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
     const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const unpaid = await atTurnOf({ viewer, address }, read);
-    const limits = call.counted ? [] : this.#limits(viewer, address, call);
     const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
     return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);

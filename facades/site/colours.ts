@@ -41,3 +41,7 @@ export const accentsOf = (colour: string): { light: string; dark: string } => ({
   light: readable(colour, GROUNDS.light),
   dark: readable(colour, GROUNDS.dark),
 });
+
+/** The operator's sign: a house in the colour. */
+export const iconOf = ({ color }: { color: string }): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accentsOf(color).light}"/><path d="M16 7l9 8v10h-6v-6h-6v6H7V15z" fill="#fff"/></svg>`;

@@ -29,10 +29,6 @@ export interface Page {
   query?: string;
 }
 
-/** Allows nothing but styles and images of this service, and its search form. */
-export const PAGE_CSP =
-  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
 const STYLE = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8').replace(/\/\*.*?\*\/\n|^ +/gms, '');
 
 /** The one style sheet, with the operator's colour. Its path names its content, so that browsers keep it. */
@@ -42,10 +38,6 @@ export function styleOf({ color }: Brand): { path: string; text: string } {
   const version = createHash('sha256').update(text).digest('base64url').slice(0, 12);
   return { path: `/site/${version}.css`, text };
 }
-
-/** The operator's sign: a house in the colour. */
-export const iconOf = ({ color }: Brand): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${accentsOf(color).light}"/><path d="M16 7l9 8v10h-6v-6h-6v6H7V15z" fill="#fff"/></svg>`;
 
 const NAVIGATION = [
   { title: 'Prices', path: '/#prices', of: /^$/ },

@@ -17,7 +17,8 @@ export function cardUrl(agentUrl: string): string {
   if (!url) return agentUrl;
   url.search = '';
   url.hash = '';
-  url.pathname = url.pathname.replace(/\/+$/, '') + CARD_PATH;
+  // Only the first of several slashes begins a match, so many of them take no longer than their number.
+  url.pathname = url.pathname.replace(/(?<!\/)\/+$/, '') + CARD_PATH;
   return url.href;
 }
 

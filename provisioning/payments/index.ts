@@ -12,7 +12,6 @@ import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import { observeTransaction } from './chains/transaction.ts';
 import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
-import { CHAINS } from './drivers/utxo/chains.ts';
 import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
@@ -117,12 +116,13 @@ export class Payments implements WorkerPart {
    * Spells an address of a network as its chain does; undefined: the chain has no such address. A processor reads no chain, but
    * the service knows the addresses of Bitcoin's family by their network. Simulated networks have any address.
    */
-  spell(network: string, address: string): string | undefined {
+  async spell(network: string, address: string): Promise<string | undefined> {
     const { payments } = this.#options;
     const reader = payments.find(({ chains = [] }) => chains.some((chain) => chain.network === network));
     if (reader?.spell) return reader.spell(address);
     const isReal = payments.some((one) => !one.simulated && one.coins().some((coin) => coin.network === network));
-    const family = isReal ? CHAINS[network] : undefined;
+    if (!isReal) return address;
+    const family = (await import('./drivers/utxo/chains.ts')).CHAINS[network];
     return family ? family.spell(address) : address;
   }
 

@@ -10,8 +10,8 @@ import { NO_DRIVER } from './none.ts';
 
 /** The drivers of the environment, by the kind of machines that they make. */
 export type Drivers = Record<Server['kind'], HardwareDriver>;
-/** Makes the driver of an engine that the operator added. */
-export type Connect = (engine: Engine) => HardwareDriver;
+/** Loads and makes the driver of an engine that the operator added. */
+export type Connect = (engine: Engine) => Promise<HardwareDriver>;
 
 export interface ConnectedEngine {
   name: string;
@@ -25,10 +25,10 @@ export interface ConnectedEngine {
   /** Whether a look has compared its machines with the servers, since its connection changed. */
   isChecked: boolean;
   /** @throws DriverError unreachable, if there is no way to make it */
-  driver(): HardwareDriver;
+  driver(): Promise<HardwareDriver>;
 }
 
-const cannotConnect: Connect = ({ name }) => {
+const cannotConnect: Connect = async ({ name }) => {
   throw new Error(`This process cannot reach the engine ${name}.`);
 };
 
@@ -36,7 +36,7 @@ export class Engines {
   readonly #db: Queryable;
   readonly #drivers: Drivers;
   readonly #connect: Connect;
-  readonly #added = new Map<string, { revision: number; driver: HardwareDriver }>();
+  readonly #added = new Map<string, { revision: number; driver: Promise<HardwareDriver> }>();
 
   constructor(db: Queryable, drivers: Drivers, connect = cannotConnect) {
     this.#db = db;
@@ -51,7 +51,7 @@ export class Engines {
       name: driver.name,
       kinds: kinds.flatMap(([kind, one]) => (one === driver ? kind : [])),
       ...{ engine: null, region: null, revision: null, isChecked: true },
-      driver: () => driver,
+      driver: async () => driver,
     }));
   }
 
@@ -64,7 +64,7 @@ export class Engines {
       const isChecked = seenAt !== null;
       return { name, kinds, engine: name, region, revision, isChecked, driver: () => this.#driverOf(row) };
     });
-    const made = this.configured.filter(({ driver }) => driver() !== NO_DRIVER);
+    const made = this.configured.filter(({ name }) => name !== NO_DRIVER.name);
     return [...made, ...added].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -86,16 +86,15 @@ export class Engines {
     return this.#driverOf(row);
   }
 
-  #driverOf(row: Engine): HardwareDriver {
+  #driverOf(row: Engine): Promise<HardwareDriver> {
     const { name, revision } = row;
     const known = this.#added.get(name);
     if (known?.revision === revision) return known.driver;
-    try {
-      const driver = this.#connect(row);
-      this.#added.set(name, { revision, driver });
-      return driver;
-    } catch (error) {
+    const driver = this.#connect(row).catch((error) => {
+      if (this.#added.get(name)?.driver === driver) this.#added.delete(name);
       throw new DriverError('unreachable', error instanceof Error ? error.message : String(error));
-    }
+    });
+    this.#added.set(name, { revision, driver });
+    return driver;
   }
 }

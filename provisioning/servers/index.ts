@@ -126,7 +126,7 @@ export class Servers implements WorkerPart {
     const signal = AbortSignal.timeout(CHECK_MS);
     const checked = (await this.engines.all()).map(async ({ name, engine, driver }) => {
       try {
-        return await driver().check?.(signal);
+        return await (await driver()).check?.(signal);
       } catch (error) {
         // Work on an unsafe engine stops by itself. Others must not wait for it.
         if (error instanceof DriverError && error.code === 'rejected' && engine === null) throw error;
@@ -166,7 +166,7 @@ export class Servers implements WorkerPart {
       await LOCK_ENGINES.all(tx);
       await REMOVE_OTHER_ENGINES.all(tx, [engines.map(({ name }) => name)]);
       for (const { name, kinds, driver } of engines) {
-        const { needsHosts = false, simulated } = driver();
+        const { needsHosts = false, simulated } = await driver();
         await WRITE_ENGINE.all(tx, [name, kinds, needsHosts, simulated]);
       }
       await REMOVE_IMAGES_OF_NO_ENGINE.all(tx);

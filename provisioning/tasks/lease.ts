@@ -1,6 +1,7 @@
 /** Leases: how workers take tasks, keep them, and release them. entities/tasks/lease.ts has the statements. */
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import {
+  DUE_LANES,
   END_LEASES,
   END_TASK,
   EXTEND_LEASES,
@@ -75,6 +76,10 @@ export function takeLeases(
   const { perParty, perAccount = perParty } = shares;
   return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served]);
 }
+
+/** Returns those of some lanes that have due tasks. */
+export const dueLanes = async (db: Queryable, lanes: string[]): Promise<string[]> =>
+  (await DUE_LANES.all(db, [lanes])).map(({ lane }) => lane);
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */
 export async function extendLeases(

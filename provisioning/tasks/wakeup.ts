@@ -8,11 +8,11 @@ export class Wakeup {
     this.#resume();
   }
 
-  /** Waits for a wakeup, or so many seconds at most. */
-  async wait(withinSeconds: number): Promise<void> {
+  /** Waits for a wakeup, or so many seconds at most. Default: without end. */
+  async wait(withinSeconds?: number): Promise<void> {
     if (!this.#pending) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withinSeconds * 1000);
+        const timer = withinSeconds === undefined ? undefined : setTimeout(resolve, withinSeconds * 1000);
         this.#resume = () => {
           clearTimeout(timer);
           resolve();

@@ -4,14 +4,25 @@
  * lives, the fence refuses its commits. It also refuses those of an aborted step that does not end. The worker releases
  * the task of such a step and gives its place in the lane to another task.
  *
- * A worker polls each second; the bus and the end of each step only wake it earlier. Without a database it waits.
+ * A worker looks each second for lanes with due tasks, by one query. The bus and the end of each step only wake it earlier.
+ * Without a database it waits.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
-import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
+import {
+  dueLanes,
+  extendLeases,
+  giveBack,
+  type Lease,
+  LeaseLost,
+  release,
+  type TakenTask,
+  takeLeases,
+  textOf,
+} from './lease.ts';
 import { Runner } from './runner.ts';
 import { ServedParties } from './served-parties.ts';
 import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process } from './tasks.ts';
@@ -49,6 +60,7 @@ export class Worker {
   readonly #onError: (error: unknown) => void;
   readonly #runner: Runner;
   readonly #wakeups = new Map<string, Wakeup>();
+  readonly #pollWakeup = new Wakeup();
   /** The running leases. Each promise is fulfilled when the run ends. */
   readonly #busy = new Map<Lease, Promise<void>>();
   /** Steps that do not end. They can commit nothing. */
@@ -87,7 +99,7 @@ export class Worker {
   start(): void {
     for (const lane of Object.keys(this.#lanes)) this.#wakeups.set(lane, new Wakeup());
     this.#stopListening = this.#db.bus.listen(({ id }) => this.#wake(id), { kind: 'task' });
-    this.#loops = Object.keys(this.#lanes).map((lane) => this.#serve(lane));
+    this.#loops = [this.#poll(), ...Object.keys(this.#lanes).map((lane) => this.#serve(lane))];
     void this.#keepLeases();
   }
 
@@ -169,6 +181,16 @@ export class Worker {
     return release(tx, this, task, outcome);
   }
 
+  /** Wakes the lanes with due tasks until the worker stops. */
+  async #poll(): Promise<void> {
+    while (!this.#stopping) {
+      await this.#pollWakeup.wait(this.#pollSeconds);
+      if (this.#stopping) return;
+      const due = await dueLanes(this.#db, Object.keys(this.#lanes)).catch(this.#onError);
+      for (const lane of due ?? []) this.#wake(lane);
+    }
+  }
+
   /** Keeps a lane busy until the worker stops. */
   async #serve(lane: string): Promise<void> {
     const wakeup = this.#wakeups.get(lane)!;
@@ -185,7 +207,7 @@ export class Worker {
         this.#busy.set(lease, this.run(lease).then(end));
       }
       const isFull = room <= 0 || leases?.length === room;
-      await wakeup.wait(isFull ? Math.min(this.#pollSeconds, FULL_MS / 1000) : this.#pollSeconds);
+      await wakeup.wait(isFull ? Math.min(this.#pollSeconds, FULL_MS / 1000) : undefined);
     }
   }
 
@@ -244,6 +266,7 @@ export class Worker {
 
   #wake(lane: string | null): void {
     for (const [name, wakeup] of this.#wakeups) if (lane === null || lane === name) wakeup.wake();
+    if (lane === null) this.#pollWakeup.wake();
   }
 
   /** Wakes the lane after a rest that is shorter than the poll. The end of the run already wakes it for a rest of 0. */

@@ -31,7 +31,7 @@ export async function register(context: Context, registration: Registration): Pr
   const { email, password, proofOfWork, recoveryCodes } = registration;
   if (recoveryCodes && !context.features.has('recovery'))
     throw invalid('recovery_codes', 'recovery_codes is not available: this service has no recovery. Leave it out.');
-  refuseWeakPassword(password, email);
+  await refuseWeakPassword(password, email);
   const proven = await admitRegistration(context, proofOfWork);
   const passwordHash = await hashPassword(password, context.address);
   const id = newId('acct');

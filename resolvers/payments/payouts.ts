@@ -110,7 +110,7 @@ async function prepared(
   rest: Omit<RequestedPayout, 'key' | 'address' | 'signature' | 'reason'>,
 ): Promise<RequestedPayout> {
   const { db, provisioning } = context;
-  const address = provisioning.payments.spell(rest.network, entered);
+  const address = await provisioning.payments.spell(rest.network, entered);
   if (address === undefined) throw refuse('address', 'wrong_value', `address is no address of ${rest.network}.`);
   const given = { ...rest, key, address, reason, signature: signature ?? null, source: source ?? rest.source };
   if (!/^(gateway|wallet):\S+$/.test(given.source))

@@ -77,7 +77,7 @@ export async function demandPayment(context: Context, sale: Sale<unknown>): Prom
  */
 export async function pay<T>(context: Context, header: string, sale: Sale<T>): Promise<T> {
   const x402 = available(context);
-  const payment = decodePayment(header);
+  const payment = await decodePayment(header);
   const buyer = {
     accountId: accountOf(context),
     address: context.address,

@@ -51,7 +51,7 @@ export const MACHINE = {
 };
 
 /** The command that starts the program. */
-export const MAIN = join(import.meta.dirname, '..', '..', 'start.ts');
+export const MAIN = join(import.meta.dirname, '..', '..', 'start.js');
 
 /** Starts the service on free ports and waits until it is ready. */
 export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {

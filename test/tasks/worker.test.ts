@@ -1,9 +1,11 @@
 /** A running worker: how it finds work, keeps its leases, stops, and lives without its database. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { done, hop, nap } from '../../provisioning/tasks/tasks.ts';
 import type { Worker, WorkerOptions } from '../../provisioning/tasks/worker.ts';
 import { administer } from '../setup/postgres.ts';
+import { queriesOf } from '../setup/queries.ts';
 import { effect, effects, engine, newWorker, prepareEngine, read, start } from './engine.ts';
 
 prepareEngine();
@@ -45,6 +47,12 @@ describe('A running worker', () => {
       `insert into task (id, lane, process, subject, account_id, step) values ('task_1', 'lane', 'process', 'thing', 'acct', 'start')`,
     );
     await finished();
+  });
+
+  it('asks for due tasks by one query a poll, however many lanes it has', async () => {
+    running({ lanes: Object.fromEntries([...'abcdefghijklmnopqrst'].map((lane) => [lane, 1])), pollSeconds: 0.05 });
+    await sleep(300);
+    expect((await queriesOf(() => sleep(500))).length).toBeLessThanOrEqual(11);
   });
 
   it('runs as many tasks at once as its lane allows', async () => {

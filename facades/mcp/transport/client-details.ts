@@ -8,12 +8,10 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
 import { isRecord } from '../../compile/inputs.ts';
+import { TEXT_MAX } from './rpc.ts';
 
 type Members = Record<string, unknown>;
 type Reduce = (value: unknown) => unknown;
-
-/** The most characters of a name, a version, a URI or an id that outlives its call. */
-export const TEXT_MAX = 200;
 
 /** Keeps these members of an object, each reduced. The SDK refuses other values than objects later. */
 const only =

@@ -1,12 +1,11 @@
 /** Admits the messages of a request: checks the credential of each, and counts each once. It does so before any work. */
-import { INVALID_REQUEST } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../../schema/index.ts';
 import { refusal } from '../../compile/details.ts';
 import { isRecord } from '../../compile/inputs.ts';
 import type { Authenticate } from '../../compile/run.ts';
 import type { Admitted, Count, Messages } from '../caller.ts';
-import { TEXT_MAX } from './client-details.ts';
+import { INVALID_REQUEST, TEXT_MAX } from './rpc.ts';
 
 export const BATCH_MAX = 10;
 const NO_TEXT = refusal([{ field: 'access_token', code: 'wrong_type', message: 'access_token must be a string.' }]);

@@ -2,8 +2,10 @@
 
 import { isRecord } from '../../compile/inputs.ts';
 
-/** A code of the range that JSON-RPC reserves for servers. */
-export const SERVER_ERROR = -32_000;
+/** The codes of JSON-RPC, without the SDK. The first one is of the range for servers. */
+export const [SERVER_ERROR, INVALID_REQUEST, PARSE_ERROR] = [-32_000, -32_600, -32_700];
+/** The most characters of a name, a version, a URI or an id that outlives its call. */
+export const TEXT_MAX = 200;
 
 export const rpcErrorBody = (code: number, message: string, id: unknown = null, more: object = {}) => ({
   jsonrpc: '2.0',

@@ -2,12 +2,6 @@
  * The messages of x402 in its versions 1 and 2. One answer 402 carries both: version 2 in the header PAYMENT-REQUIRED, and
  * version 1 in the body. A payment is the same authorization in both, so later code ignores its version.
  */
-import {
-  decodePaymentSignatureHeader,
-  encodePaymentRequiredHeader,
-  encodePaymentResponseHeader,
-} from '@x402/core/http';
-import { PaymentPayloadSchema } from '@x402/core/schemas';
 import { ApiError } from '../../../entities/errors.ts';
 import type { Coin } from '../drivers/driver.ts';
 import { type Authorization, isSameHex, TIMEOUT_SECONDS, type X402Terms } from '../drivers/x402/driver.ts';
@@ -19,6 +13,9 @@ import { type Authorization, isSameHex, TIMEOUT_SECONDS, type X402Terms } from '
 const VALID_SECONDS_MAX = 2 * TIMEOUT_SECONDS;
 /** The service refuses authorizations that end sooner: the settlement takes time. */
 const MARGIN_SECONDS = 6;
+
+/** The form of the headers of x402. */
+const encoded = (message: object): string => Buffer.from(JSON.stringify(message)).toString('base64');
 
 /** A received payment. Only its form has been checked. */
 export interface SignedPayment {
@@ -52,8 +49,12 @@ const NONCE = /^0x[0-9a-fA-F]{64}$/;
 const UINT = /^\d{1,78}$/;
 const SIGNATURE = /^0x([0-9a-fA-F]{2}){65,4096}$/;
 
-/** Reads PAYMENT-SIGNATURE or X-PAYMENT. @throws ApiError invalid_payment */
-export function decodePayment(header: string): SignedPayment {
+/** Reads PAYMENT-SIGNATURE or X-PAYMENT. The first payment loads the library. @throws ApiError invalid_payment */
+export async function decodePayment(header: string): Promise<SignedPayment> {
+  const [{ decodePaymentSignatureHeader }, { PaymentPayloadSchema }] = await Promise.all([
+    import('@x402/core/http'),
+    import('@x402/core/schemas'),
+  ]);
   let decoded: unknown;
   try {
     decoded = decodePaymentSignatureHeader(header);
@@ -120,11 +121,11 @@ export function challengeOf(terms: X402Terms, { amountMicros, url, description }
   const [amount, mimeType] = [String(amountMicros), 'application/json'];
   const common = { scheme: 'exact', asset, payTo, maxTimeoutSeconds: TIMEOUT_SECONDS, extra: { ...domain } };
   return {
-    header: encodePaymentRequiredHeader({
+    header: encoded({
       x402Version: 2,
       error,
       resource: { url, description, mimeType },
-      accepts: [{ ...common, network: network as `${string}:${string}`, amount }],
+      accepts: [{ ...common, network, amount }],
     }),
     accepts: networkV1
       ? [{ ...common, network: networkV1, maxAmountRequired: amount, resource: url, description, mimeType }]
@@ -137,10 +138,10 @@ export function challengeOf(terms: X402Terms, { amountMicros, url, description }
  * @param unusedNonce the nonce of a payment of the same request that the service did not use
  */
 export const receiptOf = (network: string, payer: string, transaction: string, unusedNonce?: string): string =>
-  encodePaymentResponseHeader({
+  encoded({
     success: true,
     transaction,
-    network: network as `${string}:${string}`,
+    network,
     payer,
     ...(unusedNonce !== undefined && { extensions: { unusedNonce } }),
   });

@@ -74,7 +74,7 @@ export function imageProcess(db: Database, engines: Pick<Engines, 'all'>): Proce
 async function storeOf(engines: Pick<Engines, 'all'>, { engine }: EngineImage): Promise<ImageStore> {
   const connected = (await engines.all()).find(({ name }) => name === engine);
   if (!connected) throw new DriverError('unreachable', `The engine ${engine} does not exist.`);
-  const { imageStore } = connected.driver();
+  const { imageStore } = await connected.driver();
   if (!imageStore) throw new DriverError('rejected', `The engine ${engine} has no images.`);
   return imageStore;
 }

@@ -45,7 +45,7 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
     start: async ({ aborted, now }) => {
       const at = now();
       const ask = async (of: ConnectedEngine): Promise<Answer[]> => {
-        const readings = await of.driver().meter?.(within(aborted));
+        const readings = await (await of.driver()).meter?.(within(aborted));
         silent.delete(of.name);
         return readings ? [{ of, readings: readings.filter(isSound).map(withoutOdd) }] : [];
       };
@@ -67,7 +67,7 @@ export const meterProcess = ({ db, kind, engines, packetsPerSecondMax, log }: Me
       const signal = within(aborted);
       const setAll = async ({ engine, driver }: ConnectedEngine) => {
         for (const { portMbps, ...key } of await FIND_WRONG_SPEEDS.all(db, [kind, engine])) {
-          const set = async () => driver().setSpeed?.(key, portMbps, signal);
+          const set = async () => (await driver()).setSpeed?.(key, portMbps, signal);
           // The next minute tries again.
           await set().catch((error) => {
             aborted.throwIfAborted();

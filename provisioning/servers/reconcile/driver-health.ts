@@ -62,7 +62,7 @@ export const driverHealthProcess = (db: Database, { engines, payments, x402 }: D
         ...regions.map(async ({ code }): Promise<Found> => {
           const here = all.filter(({ region }) => region === null || region === code);
           const answers = here.map(({ driver }) =>
-            ask(async (signal) => (await driver().reachable?.(code, signal)) ?? true),
+            ask(async (signal) => (await (await driver()).reachable?.(code, signal)) ?? true),
           );
           const isBreakerOpen = here.some(({ name }) => breakers.some((breaker) => breaker.driver === name));
           const { component, status } = await statusOf(machinesComponent(code), answers);

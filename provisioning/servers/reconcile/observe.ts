@@ -150,7 +150,7 @@ export const observerProcess = (
 /** Observes one engine, and opens its circuit breaker if necessary. @throws DriverError */
 async function observe(db: Database, { of, memory, signal, now }: Look): Promise<Seen> {
   const { kinds, engine } = of;
-  const driver = of.driver();
+  const driver = await of.driver();
   // The worker reads the servers before and after it asks the engine, and ignores machines that change in between.
   const before = await FIND_EXPECTED_MACHINES.all(db, [kinds, engine]);
   const { sound: listed = [], odd = [] } = Object.groupBy(await driver.list(signal), (one) =>

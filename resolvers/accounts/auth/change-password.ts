@@ -43,7 +43,7 @@ export type PasswordChanged = Pick<Revoked, 'sessionsRevoked'> & Partial<Revoked
 export async function changePassword(context: Context, change: PasswordChange): Promise<PasswordChanged> {
   const { currentPassword, newPassword, totpCode, revoke } = change;
   const { id: accountId, email, passwordHash: checked } = await requirePassword(context, currentPassword);
-  refuseWeakPassword(newPassword, email ?? '', 'new_password');
+  await refuseWeakPassword(newPassword, email ?? '', 'new_password');
   if (newPassword === currentPassword)
     throw new ApiError('validation_failed', undefined, {
       errors: [

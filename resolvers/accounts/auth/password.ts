@@ -1,17 +1,18 @@
 /** Passwords: argon2id (the default of the library) with the parameters that OWASP recommends. */
 import { availableParallelism } from 'node:os';
-import { hash, verify } from '@node-rs/argon2';
-import { dictionary } from '@zxcvbn-ts/language-common';
 import { ApiError } from '../../../entities/errors.ts';
 import { siteOf } from '../../../entities/networks.ts';
 import { Turns } from '../../../entities/turns.ts';
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+/** The first password loads the library. */
+const argon2 = () => import('@node-rs/argon2');
+let common: Promise<ReadonlySet<string>> | undefined;
 /** The 10,000 most frequent passwords (the list is sorted by frequency), and the name of this program. */
-const COMMON: ReadonlySet<string> = new Set([
-  ...(dictionary as Record<string, string[]>)['passwords-common']!.slice(0, 10_000),
-  'freehold',
-]);
+const commonPasswords = (): Promise<ReadonlySet<string>> =>
+  (common ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set([...dictionary['passwords-common']!.slice(0, 10_000), 'freehold']),
+  ));
 /** Up to four digits or symbols, which people add to a common password. */
 const ENDING = /\P{L}{1,4}$/u;
 /** One to three characters again and again. */
@@ -36,13 +37,11 @@ const atTurn = <T>(address: string | null, work: () => Promise<T>): Promise<T> =
 
 /** Returns the hash of a password, in PHC form. @throws ApiError rate_limited if too many checks wait */
 export const hashPassword = (password: string, address: string | null = null): Promise<string> =>
-  atTurn(address, () => hash(password, PARAMETERS));
+  atTurn(address, async () => (await argon2()).hash(password, PARAMETERS));
 
-/** The hash for unknown accounts, so that a wrong email takes as long as a wrong password. */
-let dummy: Promise<string> | undefined;
-
-/** Computes the hash for unknown accounts before the first login needs it. */
-export const prepareDummy = (): Promise<string> => (dummy ??= hashPassword('no account has this password'));
+/** A hash of no password, for unknown accounts. So a wrong email takes as long as a wrong password. */
+const { memoryCost, timeCost, parallelism } = PARAMETERS;
+const NOBODY = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
  * Whether a password matches a stored hash. Without a hash, the check takes as long and fails.
@@ -53,17 +52,19 @@ export async function verifyPassword(
   password: string,
   address: string | null,
 ): Promise<boolean> {
-  const against = stored ?? (await prepareDummy());
   // A malformed stored hash throws, and matches no password.
-  const matches = await atTurn(address, () => verify(against, password).catch(() => false));
+  const matches = await atTurn(address, async () =>
+    (await argon2()).verify(stored ?? NOBODY, password).catch(() => false),
+  );
   return matches && Boolean(stored);
 }
 
 /** @throws ApiError weak_password for a common password and for the email, each also with an ending, and for repeated characters */
-export function refuseWeakPassword(password: string, email: string, field = 'password'): void {
+export async function refuseWeakPassword(password: string, email: string, field = 'password'): Promise<void> {
   const lower = password.toLowerCase();
   const known = [email, email.split('@')[0]];
-  const isGuessed = [lower, lower.replace(ENDING, '')].some((guess) => known.includes(guess) || COMMON.has(guess));
+  const common = await commonPasswords();
+  const isGuessed = [lower, lower.replace(ENDING, '')].some((guess) => known.includes(guess) || common.has(guess));
   if (isGuessed || REPEATED.test(lower)) {
     const message = 'Choose a less common password, without your email. Digits and symbols at its end do not help.';
     throw new ApiError('weak_password', undefined, { errors: [{ field, code: 'weak_password', message }] });

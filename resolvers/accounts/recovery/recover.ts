@@ -86,7 +86,7 @@ async function answerChallenge(
 ): Promise<Recovered> {
   const known = isId('chl', id) && (await FIND_CHALLENGE.first(context.db, [id]));
   if (!known) throw ended();
-  refuseWeakPassword(newPassword, known.name, 'new_password');
+  await refuseWeakPassword(newPassword, known.name, 'new_password');
   return context.logins.uncounted({ name: known.name, address: context.address }, async () => {
     if (!(await COUNT_TRY.first(context.db, [id, TRIES_MAX]))) throw ended();
     const isRight = ({ pgpPublicKey }: Account) =>
@@ -114,7 +114,7 @@ async function recoverByCode(
   context: Context,
   { email, recoveryCode, newPassword, totpCode }: ByCode,
 ): Promise<Recovered> {
-  refuseWeakPassword(newPassword, email, 'new_password');
+  await refuseWeakPassword(newPassword, email, 'new_password');
   const codeDigest = digest(normalised(recoveryCode));
   const wrong = () => new ApiError('invalid_login', 'The email or the recovery_code is wrong, or the code was used.');
   const login = { name: email, address: context.address };

@@ -1,5 +1,7 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { readOperations } from '../../../facades/compile/read.ts';
+import { compiled } from '../../../facades/compile/run.ts';
 import { schema as realSchema } from '../../../schema/index.ts';
 import { DOCUMENTS, folderOf } from '../sample-api.ts';
 import { schema } from '../sample-schema.ts';
@@ -184,5 +186,17 @@ describe('An operation', () => {
     ]);
     const [limit] = operations.get('ListThings')!.parameters;
     expect(limit).toMatchObject({ in: 'query', required: false, default: 50 });
+  });
+});
+
+describe('The service', () => {
+  it('can compile each of its documents at the first request', async () => {
+    for (const operation of readOperations(realSchema)) expect(await compiled(operation)).toBeTypeOf('function');
+  });
+
+  it('has scalars whose JSON Schemas are valid', () => {
+    const ajv = new Ajv2020({ strict: false });
+    for (const { name, extensions } of Object.values(realSchema.getTypeMap()))
+      if (extensions.jsonSchema) expect(ajv.validateSchema(extensions.jsonSchema), name).toBe(true);
   });
 });

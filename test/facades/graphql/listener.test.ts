@@ -88,6 +88,48 @@ describe('The WebSockets of the internal listener', () => {
     expect(await admitted(port, 'opr_b')).toBeInstanceOf(WebSocket);
   });
 
+  /** A ping whose content has a thousand values. */
+  const WIDE = JSON.stringify({
+    type: 'ping',
+    payload: Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`k${n}`, n])),
+  });
+
+  it('end with a large message before the credential, and the library never reads it', async () => {
+    const { port } = await started();
+    const socket = await stranger(port);
+    const received: unknown[] = [];
+    socket.on('message', (message) => received.push(message));
+    socket.send(WIDE);
+    expect((await once(socket, 'close'))[0]).toBe(1006);
+    expect(received).toEqual([]);
+  });
+
+  it('of an account share a count of messages and of their KiB in a second', async () => {
+    const { port } = await started();
+    const [first, second, other] = await Promise.all(['acct_a', 'acct_a', 'acct_b'].map((id) => admitted(port, id)));
+    const answers = { own: 0, other: 0 };
+    first.on('message', () => answers.own++);
+    second.on('message', () => answers.own++);
+    other.on('message', () => answers.other++);
+    for (let n = 0; n < 100; n++) {
+      first.send(WIDE);
+      second.send(WIDE);
+    }
+    other.send(WIDE);
+    await Promise.all([once(first, 'close'), once(second, 'close')]);
+    await eventually(async () => answers.other === 1);
+    // Each has 10 KiB, and some may arrive in the next second.
+    expect(answers.own).toBeLessThan(199);
+    expect(other.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('take no flood of pings of the protocol itself', async () => {
+    const { port } = await started();
+    const socket = await admitted(port, 'acct_a');
+    for (let n = 0; n < 3_000; n++) socket.ping();
+    expect((await once(socket, 'close'))[0]).toBe(1006);
+  });
+
   it('are at most a thousand, and the operator still gets one', async () => {
     const { graphqlUrl, operatorToken } = await startFreehold({ ROLES: 'api' });
     const { port } = new URL(graphqlUrl);

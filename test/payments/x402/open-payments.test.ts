@@ -159,7 +159,7 @@ describe('A dropped payment that its payer submits to the chain', () => {
     await shop.db.query(`update task set run_at = now() where process = 'x402'`);
     const worker = shop.provisioning.newWorker();
     await worker.drain('payments');
-    const submit = () => shop.chain.settle(decodePayment(payment.signature!).authorization);
+    const submit = async () => shop.chain.settle((await decodePayment(payment.signature!)).authorization);
     const order = (headers: PaymentHeaders = payment) =>
       orderServer({ ...another(shop.context), keyDigest }, ORDER, headers);
     return { shop, submit, order, worker };

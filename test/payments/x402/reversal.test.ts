@@ -210,7 +210,7 @@ it('A top-up earns no bonus for the part of its payment that left by a payout be
 it('Only a fault of the chain counts as one when a payment goes into suspense', async ({ onTestFinished }) => {
   const shop = await openX402Shop(onTestFinished);
   const payment = await paymentForOrder(shop.context);
-  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  await shop.chain.settle((await decodePayment(payment.signature!)).authorization);
   shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
   const order = () => refusalOf(orderServer(another(shop.context), ORDER, payment));
   await asOwner(shop.db, `alter table payment add constraint broken check (status <> 'UNMATCHED')`);
@@ -223,7 +223,7 @@ it('A payment in suspense goes back only when its block is safe', async ({ onTes
   const shop = await openX402Shop(onTestFinished);
   shop.chain.safe = false;
   const payment = await paymentForOrder(shop.context);
-  const { authorization } = decodePayment(payment.signature!);
+  const { authorization } = await decodePayment(payment.signature!);
   await shop.chain.settle(authorization);
   shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
   expect((await refusalOf(orderServer(shop.context, ORDER, payment))).code).toBe('payment_nonce_used');
@@ -241,7 +241,7 @@ it('A payment in suspense that its chain has removed leaves the gateway when the
   const shop = await openX402Shop(onTestFinished);
   shop.chain.safe = false;
   const payment = await paymentForOrder(shop.context);
-  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  await shop.chain.settle((await decodePayment(payment.signature!)).authorization);
   shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
   await refusalOf(orderServer(shop.context, ORDER, payment));
   const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];
@@ -261,7 +261,7 @@ it('A payment that another operator assigns while its chain is asked is not writ
 }) => {
   const shop = await openX402Shop(onTestFinished);
   const payment = await paymentForOrder(shop.context);
-  await shop.chain.settle(decodePayment(payment.signature!).authorization);
+  await shop.chain.settle((await decodePayment(payment.signature!)).authorization);
   shop.chain.verify = async () => 'invalid_exact_evm_nonce_already_used';
   await refusalOf(orderServer(shop.context, ORDER, payment));
   const [{ id }] = (await shop.db.query<{ id: string }>('select id from payment')) as [{ id: string }];

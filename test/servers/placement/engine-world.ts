@@ -86,7 +86,7 @@ export const ELSEWHERE = 'unix:/elsewhere';
 export async function openEngines(onEnd: OnEnd, options: Parameters<typeof openCustomerShop>[1] = {}) {
   const made = new Map<string, PretendEngine>();
   const connected: string[] = [];
-  const connect = ({ name, connection }: Engine) => {
+  const connect = async ({ name, connection }: Engine) => {
     connected.push(name);
     return engine(name, connection!.endpoints[0] === ELSEWHERE ? 'elsewhere' : name);
   };

@@ -1,0 +1,67 @@
+/** The start loads what every request needs, and no more. The rest comes with its first use. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newFolder, type RunningService, removeFolder, restClient, spawnService } from './setup/spawn.ts';
+
+const HOOKS = join(import.meta.dirname, 'setup', 'loaded-packages.ts');
+const PERSON = { email: 'heron@example.org', password: 'a heron on the roof' };
+
+/** Starts the service, does the work, and returns the packages that the process loaded. */
+async function loadedBy(work: (service: RunningService) => Promise<unknown>): Promise<string[]> {
+  const folder = newFolder();
+  onTestFinished(() => removeFolder(folder));
+  const report = join(folder, 'loaded.json');
+  const service = await spawnService({
+    DATA_DIR: folder,
+    LOADED_REPORT: report,
+    NODE_OPTIONS: `--import=${HOOKS}`,
+  });
+  await work(service).finally(() => service.stop());
+  return JSON.parse(readFileSync(report, 'utf8'));
+}
+
+/** The packages that wait for their use. */
+const LATER = [
+  ...['viem', '@x402/core', '@x402/evm', '@scure/base', '@scure/bip32', '@noble/curves', '@noble/hashes', 'ox'],
+  ...['graphql-yoga', '@graphql-yoga/render-graphiql', 'graphql-jit', '@modelcontextprotocol/server', 'zod'],
+  ...['preact', 'preact-render-to-string', 'htm', 'markdown-it', 'highlight.js'],
+  ...['@node-rs/argon2', '@zxcvbn-ts/language-common', 'openpgp', 'unixcrypt', 'uqr', 'ioredis'],
+];
+const later = (loaded: string[]) => LATER.filter((name) => loaded.includes(name)).sort();
+
+describe('The start of a service without configuration', () => {
+  it('loads no chain, no page, no MCP, no GraphQL over HTTP and no library of passwords', async () => {
+    const loaded = await loadedBy(async () => {});
+    expect(loaded).toContain('fastify');
+    expect(later(loaded)).toEqual([]);
+  });
+});
+
+describe('A use loads its packages', () => {
+  it.each([
+    ['a read over REST', ['graphql-jit'], ({ url }: RunningService) => fetch(`${url}/v1/catalog`)],
+    [
+      'a registration',
+      ['@node-rs/argon2', '@zxcvbn-ts/language-common', 'graphql-jit'],
+      ({ url }: RunningService) => restClient(url)('POST', '/v1/auth/register', PERSON),
+    ],
+    [
+      'a page of the site',
+      ['highlight.js', 'htm', 'markdown-it', 'preact', 'preact-render-to-string'],
+      ({ url }: RunningService) => fetch(`${url}/docs/quickstart`),
+    ],
+    [
+      'a query over GraphQL',
+      ['graphql-yoga'],
+      ({ graphql, operatorToken }: RunningService) =>
+        fetch(graphql, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
+          body: '{"query":"{ __typename }"}',
+        }),
+    ],
+  ])('%s', async (_, packages, use) => {
+    expect(later(await loadedBy(use))).toEqual(packages);
+  });
+});
