@@ -13,7 +13,7 @@ import { newClient } from './connection.ts';
 
 const CHANNEL = 'freehold';
 /** The kinds of changes. `task` wakes workers, and its id is a lane. `webhook` means that a webhook has deliveries. */
-export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook' | 'operatorEvent';
+export type ChangeKind = 'server' | 'topUp' | 'balance' | 'credential' | 'task' | 'webhook' | 'operatorEvent' | 'agent';
 /** A row that changed. Without an id, any row of the kind may have changed. */
 export interface Change {
   kind: ChangeKind;
@@ -21,7 +21,14 @@ export interface Change {
   id: string | null;
 }
 /** The kinds whose listeners read any row again. Polls find the others. */
-const READ_AGAIN = ['server', 'topUp', 'balance', 'credential', 'operatorEvent'] as const satisfies ChangeKind[];
+const READ_AGAIN = [
+  'server',
+  'topUp',
+  'balance',
+  'credential',
+  'operatorEvent',
+  'agent',
+] as const satisfies ChangeKind[];
 /** The kinds that the commit itself sends. */
 const SENT_BY_COMMIT: ReadonlySet<ChangeKind> = new Set(['credential']);
 const NOTIFY = 'select pg_notify($1, payload) from unnest($2::text[]) payload';
@@ -36,6 +43,11 @@ const WAITING_MAX = 10_000;
 /** PostgreSQL's code for a message that no try can send. */
 const TOO_LONG = '22023';
 type Listener = (change: Change) => void;
+/** The changes that a listener hears: of one kind or of all, of one account or of all. */
+export interface Heard {
+  kind?: ChangeKind;
+  accountId?: string | undefined;
+}
 /** A transaction, as far as the bus needs it. */
 interface Sender {
   query(sql: string, parameters: unknown[]): Promise<unknown>;
@@ -45,7 +57,10 @@ export class Bus {
   readonly #url: string;
   readonly #name: string;
   readonly #sender = randomUUID();
-  readonly #listeners = new Set<Listener>();
+  /** The listeners by kind and account, each '' for all. So a change calls only those who hear it. */
+  readonly #listeners = new Map<string, Map<string, Set<Listener>>>();
+  /** The changes of each kind since the start. */
+  readonly #counts = new Map<ChangeKind, number>();
   readonly #pending = new Set<string>();
   #publisher: pg.Client | undefined;
   #subscriber: pg.Client | undefined;
@@ -61,6 +76,14 @@ export class Bus {
   /** Whether changes of other processes arrive. While false, caches must expire soon. */
   get connected(): boolean {
     return this.#subscriber !== undefined;
+  }
+
+  /**
+   * The number of changes of these kinds that this process knows of. A reader that keeps its result compares it with the number
+   * before the read.
+   */
+  changesOf(kinds: readonly ChangeKind[]): number {
+    return kinds.reduce((sum, kind) => sum + (this.#counts.get(kind) ?? 0), 0);
   }
 
   /**
@@ -85,10 +108,15 @@ export class Bus {
       this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined));
   }
 
-  /** Calls the listener at each change of any process, until the caller calls the returned function. */
-  listen(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** Calls the listener at the changes of any process that it hears, until the caller calls the returned function. */
+  listen(listener: Listener, { kind = '' as ChangeKind, accountId = '' }: Heard = {}): () => void {
+    const ofKind = this.#listeners.get(kind) ?? new Map<string, Set<Listener>>();
+    const listeners = ofKind.get(accountId) ?? new Set();
+    this.#listeners.set(kind, ofKind.set(accountId, listeners.add(listener)));
+    return () => {
+      listeners.delete(listener);
+      if (!listeners.size && ofKind.get(accountId) === listeners) ofKind.delete(accountId);
+    };
   }
 
   /**
@@ -98,11 +126,13 @@ export class Bus {
   changes(kind: ChangeKind, accountId: string | undefined, signal: AbortSignal): AsyncGenerator<Change> {
     const waiting = new Map<string | null, Change>();
     let wake = () => {};
-    const stop = this.listen((change) => {
-      if (change.kind !== kind || (accountId && change.accountId && change.accountId !== accountId)) return;
-      waiting.set(change.id, change);
-      wake();
-    });
+    const stop = this.listen(
+      (change) => {
+        waiting.set(change.id, change);
+        wake();
+      },
+      { kind, accountId },
+    );
     const end = () => {
       signal.removeEventListener('abort', end);
       stop();
@@ -137,14 +167,24 @@ export class Bus {
     await Promise.all([this.#subscriber?.end(), this.#publisher?.end()].map((ended) => ended?.catch(() => {})));
   }
 
-  /** Calls all listeners. An error of one listener harms neither the others nor the transaction that has committed. */
+  /** Calls those who hear a change. An error of one listener harms neither the others nor the transaction that has committed. */
   #deliver(change: Change) {
-    for (const listener of this.#listeners)
+    this.#counts.set(change.kind, this.changesOf([change.kind]) + 1);
+    for (const listener of this.#hearing(change))
       try {
         listener(change);
       } catch (error) {
         process.emitWarning(error instanceof Error ? error : String(error));
       }
+  }
+
+  /** A change without an account may concern every account. */
+  *#hearing({ kind, accountId }: Change): Generator<Listener> {
+    for (const heard of ['', kind]) {
+      const ofKind = this.#listeners.get(heard);
+      if (!accountId) for (const listeners of ofKind?.values() ?? []) yield* listeners;
+      else for (const account of ['', accountId]) yield* ofKind?.get(account) ?? [];
+    }
   }
 
   #payload({ kind, accountId, id }: Change): string {

@@ -110,7 +110,7 @@ export async function record(
     subject,
     ...parameters,
   ]);
-  tx.changedAll([...deliveriesFor(written?.webhookIds), ...toOperator(accountId, parameters)]);
+  tx.changedAll([...deliveriesFor(written?.webhookIds), ...toldBy(accountId, happening, parameters)]);
   return parameters[0] as string;
 }
 
@@ -128,13 +128,16 @@ export async function recordAll(
     );
     const [written] = await tx.query<{ webhookIds: string[] }>(recordMany(resource), [JSON.stringify(given)]);
     tx.changedAll(deliveriesFor(written?.webhookIds));
-    for (const [accountId, , parameters] of given) tx.changedAll(toOperator(accountId, parameters));
+    for (const [i, [accountId, , parameters]] of given.entries())
+      tx.changedAll(toldBy(accountId, alike[i]!, parameters));
   }
 }
 
-/** The change that tells subscriptions of an event of the operator. */
-const toOperator = (accountId: string, [eventId]: unknown[]): Change[] =>
-  accountId === OPERATOR_ACCOUNT ? [{ kind: 'operatorEvent', accountId, id: eventId as string }] : [];
+/** The changes that tell others: of an event of the operator, and of an entry of the public directory. */
+const toldBy = (accountId: string, { type }: Happening, [eventId]: unknown[]): Change[] => [
+  ...(accountId === OPERATOR_ACCOUNT ? [{ kind: 'operatorEvent', accountId, id: eventId as string } as const] : []),
+  ...(type === 'agent.updated' ? [{ kind: 'agent', accountId, id: null } as const] : []),
+];
 
 /** Returns the columns of the changed row, and the relation `given` joined with it. */
 function rowOf(resource: ResourceType, subject: string): string {

@@ -15,6 +15,8 @@ export interface Http {
   maxAgeSeconds?: number;
   /** For so long, callers share an answer, which depends on nothing of them but whether they have a credential. */
   sharedSeconds?: number;
+  /** The changes that end the sharing of an answer. */
+  until?: ('OPERATOR' | 'SERVERS' | 'AGENTS')[];
   style: StyleName;
   /** The member of the answer that callers may also get as a QR code. */
   qr?: string;

@@ -1,7 +1,7 @@
 /**
- * Answers that many callers share. A flood of callers from many addresses or accounts then costs one read in a while. A caller
- * may see what was true a second ago. It sees each earlier change that this process made by a mutation of the same noun. So an
- * order shows in the stock of the catalog within a second.
+ * Answers that many callers share. A flood of callers, also from many addresses or accounts, then costs one read. An answer
+ * lasts until a change that its document names (`until`), at most for its `sharedSeconds`. The bus tells each process of changes.
+ * So no answer outlives an act of the operator. It may miss a change by a customer for a second: there are many of these.
  */
 import { type Context, turnOf } from '../../schema/index.ts';
 import type { Operation } from './operation.ts';
@@ -14,13 +14,17 @@ export type Run = (values: Record<string, unknown>, body: unknown, context: Cont
 
 /** The most answers of an operation that are kept. Callers can ask for any number of pages. */
 const KEPT_MAX = 64;
-/** How often mutations of each noun have changed something. */
-const CHANGES = new Map<string, number>();
+/** For so long, an answer may miss a change by a customer. It lasts no longer while the bus may miss changes. */
+const SOON_MS = 1_000;
 /** The text of each shared answer, once it is rendered. */
 const TEXTS = new WeakMap<object, { text?: string }>();
 
 /** An answer that callers share. The first read that ends gives it. */
 interface Shared extends PromiseWithResolvers<unknown> {
+  /** When the first read began. */
+  since: number;
+  /** The numbers of changes at that time. Those of the first end the answer at once, and those of the second end it soon. */
+  counts: [now: number, soon: number];
   /** Aborts when there is an answer. Then the other reads wait for no turn. */
   end: AbortController;
   /** One read for the callers of each turn. So no caller waits for the turn of another. */
@@ -31,32 +35,38 @@ interface Shared extends PromiseWithResolvers<unknown> {
  * Shares the answers of an operation with `sharedSeconds`. They depend on nothing of their callers but whether they have a
  * credential. Callers with a credential and callers without share apart.
  */
-export function sharing(operation: Operation, run: Run): Run {
-  const { kind, noun, http } = operation;
-  if (kind === 'mutation')
-    return async (values, body, context) => {
-      const answer = await run(values, body, context);
-      endSharing(operation);
-      return answer;
-    };
-  const seconds = http?.sharedSeconds;
-  if (!seconds) return run;
-  const kept = new Map<string, Shared>();
+export function sharing({ http }: Operation, run: Run): Run {
+  if (!http?.sharedSeconds) return run;
+  const { sharedSeconds, until = [] } = http;
+  const atOnce = until.flatMap((one) => (one === 'SERVERS' ? [] : [KINDS[one]]));
+  const soon = until.includes('SERVERS') ? [KINDS.SERVERS] : [];
+  const countsOf = ({ bus }: Context['db']): Shared['counts'] => [bus.changesOf(atOnce), bus.changesOf(soon)];
+  const isCurrent = ({ since, counts, end }: Shared, db: Context['db']) => {
+    const [now, later] = countsOf(db);
+    const age = performance.now() - since;
+    if (now !== counts[0]) return false;
+    if (!end.signal.aborted || age < SOON_MS) return true;
+    return age < sharedSeconds * 1_000 && later === counts[1] && db.bus.connected;
+  };
+  const all = new WeakMap<object, Map<string, Shared>>();
   return (values, body, context) => {
-    const view = JSON.stringify([CHANGES.get(noun), context.viewer !== null, values]);
-    const shared = kept.get(view) ?? {
-      ...Promise.withResolvers<unknown>(),
-      end: new AbortController(),
-      reads: new Map(),
-    };
+    const { db } = context;
+    const kept = all.get(db.bus) ?? new Map<string, Shared>();
+    all.set(db.bus, kept);
+    const view = JSON.stringify([context.viewer !== null, values]);
+    const last = kept.get(view);
+    const shared =
+      last && isCurrent(last, db)
+        ? last
+        : {
+            ...Promise.withResolvers<unknown>(),
+            ...{ since: performance.now(), counts: countsOf(db), end: new AbortController(), reads: new Map() },
+          };
     const group = turnOf(context);
     const known = shared.end.signal.aborted ? shared.promise : shared.reads.get(group);
     if (known) return known;
-    if (!kept.has(view) && kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!);
+    if (!last && kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!);
     kept.set(view, shared);
-    const forget = () => {
-      if (kept.get(view) === shared) kept.delete(view);
-    };
     // The caller may go before the others have the answer.
     const signal = AbortSignal.any([context.stopping, shared.end.signal]);
     const read = run(values, body, { ...context, signal });
@@ -66,11 +76,10 @@ export function sharing(operation: Operation, run: Run): Run {
         TEXTS.set(Object(answer), {});
         shared.resolve(answer);
         shared.end.abort();
-        setTimeout(forget, seconds * 1_000).unref();
       },
       () => {
         shared.reads.delete(group);
-        if (!shared.reads.size && !shared.end.signal.aborted) forget();
+        if (!shared.reads.size && !shared.end.signal.aborted && kept.get(view) === shared) kept.delete(view);
       },
     );
     const answer = Promise.race([shared.promise, read]);
@@ -79,10 +88,8 @@ export function sharing(operation: Operation, run: Run): Run {
   };
 }
 
-/** Ends the sharing of answers that a mutation has changed. Call it after the commit. */
-export function endSharing({ noun }: Operation): void {
-  CHANGES.set(noun, (CHANGES.get(noun) ?? 0) + 1);
-}
+/** The kinds of changes on the bus, by their names in the documents. */
+const KINDS = { OPERATOR: 'operatorEvent', SERVERS: 'server', AGENTS: 'agent' } as const;
 
 /** Renders an answer as JSON, a shared one only once. */
 export function jsonOf(answer: unknown): string {

@@ -91,6 +91,12 @@ export function refusalsOf(
   return tooLarge.length ? tooLarge : validate(schema, document, rules);
 }
 
+/** The valid documents of WebSockets by their texts, as long as an operation uses them. Watchers with one text share them. */
+const VALID = new Map<string, WeakRef<DocumentNode>>();
+const unused = new FinalizationRegistry((text: string) => {
+  if (!VALID.get(text)?.deref()) VALID.delete(text);
+});
+
 /**
  * Reads an operation from a WebSocket, with the limits of HTTP. Errors are an answer, and the socket stays open.
  * @returns the operation, or its errors
@@ -99,14 +105,18 @@ export function readOperation(
   schema: GraphQLSchema,
   { query, operationName, variables }: SubscribePayload,
 ): Omit<ExecutionArgs, 'contextValue'> | GraphQLError[] {
-  let document: DocumentNode;
-  try {
-    document = parse(query, { maxTokens: TOKENS_MAX });
-  } catch (error) {
-    return [copy(error as GraphQLError, (error as GraphQLError).message, { code: 'GRAPHQL_PARSE_FAILED' })];
+  let document = VALID.get(query)?.deref();
+  if (!document) {
+    try {
+      document = parse(query, { maxTokens: TOKENS_MAX });
+    } catch (error) {
+      return [copy(error as GraphQLError, (error as GraphQLError).message, { code: 'GRAPHQL_PARSE_FAILED' })];
+    }
+    const wrong = refusalsOf(schema, document, specifiedRules);
+    if (wrong.length) return wrong.map((error) => copy(error, error.message, { code: 'GRAPHQL_VALIDATION_FAILED' }));
+    VALID.set(query, new WeakRef(document));
+    unused.register(document, query);
   }
-  const wrong = refusalsOf(schema, document, specifiedRules);
-  if (wrong.length) return wrong.map((error) => copy(error, error.message, { code: 'GRAPHQL_VALIDATION_FAILED' }));
   if (!getOperationAST(document, operationName)) return [NO_OPERATION];
   return { schema, document, operationName, variableValues: variables };
 }

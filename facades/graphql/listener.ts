@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { parse } from 'graphql';
 import type { Plugin, YogaServerInstance, YogaServerOptions } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
+import { watch } from '../compile/watchers.ts';
 import { serveConsole } from '../console/console.ts';
 import { answerSignIn, SIGN_IN_PATH } from '../console/sign-in.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
@@ -88,7 +89,7 @@ export function internalListener(options: InternalOptions): InternalListener {
         }
       }),
     onExecute: ({ executeFn, setExecuteFn }) => setExecuteFn((args) => operations.run(args, executeFn)),
-    onSubscribe: ({ subscribeFn, setSubscribeFn }) => setSubscribeFn((args) => operations.run(args, subscribeFn)),
+    onSubscribe: ({ setSubscribeFn }) => setSubscribeFn((args) => operations.run(args, watch)),
   };
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),

@@ -10,7 +10,6 @@ import {
   type GraphQLError,
   getOperationAST,
   OperationTypeNode,
-  subscribe,
 } from 'graphql';
 import type { ServerOptions, SubscribePayload } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
@@ -25,11 +24,13 @@ import {
   type Viewer,
 } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
+import { watch } from '../compile/watchers.ts';
 import { type Log, shownError } from '../http/errors.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 import { isTooLarge, tooLargeAnswer } from './limits.ts';
 import { MessageCounts } from './message-counts.ts';
 import type { AdmitCalls, Operations } from './operations.ts';
+import { sending } from './watchers.ts';
 
 /** The close code of graphql-ws for a refused connection. */
 const FORBIDDEN = 4403;
@@ -46,17 +47,23 @@ const CLOSING_MS = 2_000;
  */
 const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 2, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
 /** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
-const SOCKETS_MAX = 1_000;
+const SOCKETS_MAX = 10_100;
 /** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
 const RESERVED = 100;
 /** More than the subscriptions of an account, each of which may have a socket. A named operator has as many. */
 const SOCKETS_OF_ONE_MAX = 64;
 /** The most operations of a socket that wait for their turn. */
 const OPERATIONS_WAITING_MAX = 100;
-/** The ends of operations that have begun, by their arguments. */
-const ENDS = new WeakMap<object, () => void>();
-/** The most bytes that wait for the client of a socket before its next message. */
-const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
+/** An operation that has begun. */
+interface Begun {
+  socket: WebSocket;
+  id: string;
+  end(): void;
+}
+/** The operations that have begun, by their arguments. */
+const BEGUN = new WeakMap<object, Begun>();
+/** The most bytes that wait for the client of a socket before its next message. The most that wait for all clients. */
+const [UNREAD_BYTES_MAX, ALL_UNREAD_BYTES_MAX] = [4 * 1024 * 1024, 256 * 1024 * 1024];
 
 export interface SocketOptions {
   authenticate: Authenticate;
@@ -65,7 +72,7 @@ export interface SocketOptions {
   admit: AdmitCalls;
   /** Receives faults, without any input value. */
   onError: Log;
-  /** The most sockets, and those that accounts leave free. Default: 1,000 and 100. */
+  /** The most sockets, and those that accounts leave free. Default: 10,100 and 100. */
   sockets?: { max: number; reserved: number };
 }
 /** The options, with the parts that HTTP and WebSocket share. */
@@ -99,8 +106,9 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
     if (sockets.clients.size >= max && !closeOldestStranger(sockets, counts)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
+  const unread = { bytes: 0 };
   sockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
-    boundUnread(socket);
+    boundUnread(socket, unread);
     counts.watch(socket, request);
   });
   useServer(socketOptions({ ...options, places, counts }, maskingWithoutHttp(mask)), sockets);
@@ -150,13 +158,22 @@ class Places {
 }
 
 /**
- * Ends a socket whose client does not read. A message that cannot be sent any more is no error: the library would log each.
+ * Closes a socket whose client does not read. The client may come back, and its subscriptions begin with the present state. A
+ * message that cannot be sent any more is no error: the library would log each.
+ * @param unread the bytes that wait for all clients
  */
-function boundUnread(socket: WebSocket): void {
+function boundUnread(socket: WebSocket, unread: { bytes: number }): void {
   const send = socket.send.bind(socket) as (data: unknown, sent: () => void) => void;
   socket.send = (data: unknown, sent?: unknown) => {
-    if (socket.bufferedAmount > UNREAD_BYTES_MAX) socket.terminate();
-    send(data, () => (sent as (() => void) | undefined)?.());
+    const waiting = socket.bufferedAmount;
+    if (waiting > UNREAD_BYTES_MAX || (waiting && unread.bytes > ALL_UNREAD_BYTES_MAX))
+      socket.close(TRY_AGAIN, 'Your client reads too slowly.');
+    const { length } = data as string;
+    unread.bytes += length;
+    send(data, () => {
+      unread.bytes -= length;
+      (sent as (() => void) | undefined)?.();
+    });
   };
 }
 
@@ -171,9 +188,14 @@ function socketOptions({ contextOf, ...options }: Options & Shared, mask: Mask):
   };
   return {
     schema,
-    onSubscribe: ({ extra }, _, payload) => begin(extra as Connection, payload, options, mask),
+    onSubscribe: ({ extra }, id, payload) => begin(extra as Connection, id, payload, options, mask),
     execute: (args) => perform(args, execute, options.operations),
-    subscribe: (args) => perform(args, subscribe, options.operations),
+    subscribe: async (args) => {
+      const answers = await perform(args, watch, options.operations);
+      return Symbol.asyncIterator in answers
+        ? sending(answers, { ...BEGUN.get(args)!, mask, lost: closeForNow })
+        : answers;
+    },
     connectionInitWaitTimeout: 5_000,
     onConnect: ({ connectionParams, extra }) => connect(extra as Connection, connectionParams, options),
     context: ({ extra }) => {
@@ -203,13 +225,14 @@ async function perform<Result>(
   } catch (error) {
     return { errors: [error as GraphQLError] };
   } finally {
-    ENDS.get(args)?.();
+    BEGUN.get(args)?.end();
   }
 }
 
 /** Begins an operation when it is its turn. Other callers come between two operations of a socket. */
 async function begin(
   connection: Connection,
+  id: string,
   payload: SubscribePayload,
   { admit, operations }: Pick<Options, 'admit' | 'operations'>,
   mask: Mask,
@@ -228,7 +251,7 @@ async function begin(
       operation = readOperation(schema, payload);
     } finally {
       if (Array.isArray(operation)) end();
-      else ENDS.set(operation, end);
+      else BEGUN.set(operation, { socket: connection.socket, id, end });
     }
     return operation;
   } catch (error) {

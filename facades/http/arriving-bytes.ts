@@ -4,11 +4,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { freeSiteOf } from '../../schema/index.ts';
-import { declaredBytes } from './request-bodies.ts';
+import { CHUNK_BYTES, declaredBytes } from './request-bodies.ts';
 
 const MIB = 1024 * 1024;
-/** The memory that a chunk takes beside its bytes. */
-const CHUNK_BYTES = 256;
 
 export interface ArrivingLimits {
   /** The most bytes of an IPv4 address, of an IPv6 /48, or of all circuits of an onion service. */

@@ -11,7 +11,7 @@ import { aliasing, isRecord } from '../compile/inputs.ts';
 import { dependsOnViewer, type Operation } from '../compile/operation.ts';
 import { type Parameter, readsCredential } from '../compile/parameters.ts';
 import type { Run, Values } from '../compile/run.ts';
-import { endSharing, jsonOf } from '../compile/sharing.ts';
+import { jsonOf } from '../compile/sharing.ts';
 
 /** Does the work once for each key, and commits its changes together with the answer. */
 export type Once = (
@@ -123,8 +123,6 @@ export function runnerOnce(operation: Operation, run: Run, once: Once | undefine
     } = await once(request, async (db, keyDigest) =>
       withHeaders(headers, await runToJson(values, body, { ...context, db, keyDigest, setHeader })),
     );
-    // The run ended the sharing before this commit.
-    endSharing(operation);
     if (replayed && code) await requireRepeatedStepUp(context, code, sameCode);
     const answer = readStored(stored);
     if (replayed) for (const [header, value] of Object.entries(answer.headers)) context.setHeader?.(header, value);

@@ -4,11 +4,11 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { boundBody, declaredBytes } from './request-bodies.ts';
+import { boundBody, CHUNK_BYTES, declaredBytes } from './request-bodies.ts';
 
 /** The most requests that wait on a connection. Above it, the listener closes the connection. */
 const WAITING_MAX = 16;
-/** The most bytes of their heads and bodies together. */
+/** The most bytes of their heads and bodies together, with the memory that each chunk of a body takes. */
 const WAITING_BYTES_MAX = 64 * 1024;
 /** The memory of each name and value of a header, besides its text. */
 const TEXT_BYTES = 32;
@@ -75,8 +75,18 @@ export function serveInOrder(server: Server): void {
       queues.set(socket, []);
       return begin({ request, response });
     }
-    queue.push({ request, response, bytes: bytesOf(request) });
-    const bytes = queue.reduce((sum, waiting) => sum + waiting.bytes, 0);
-    if (queue.length > WAITING_MAX || bytes > WAITING_BYTES_MAX) socket.destroy();
+    const waiting = { request, response, bytes: bytesOf(request) };
+    queue.push(waiting);
+    const bound = () => {
+      const bytes = queue.reduce((sum, one) => sum + one.bytes, 0);
+      if (queue.length > WAITING_MAX || bytes > WAITING_BYTES_MAX) socket.destroy();
+    };
+    const { push } = request;
+    request.push = (...given) => {
+      waiting.bytes += CHUNK_BYTES;
+      bound();
+      return push.apply(request, given);
+    };
+    bound();
   });
 }

@@ -5,6 +5,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** The memory that a chunk takes beside its bytes. */
+export const CHUNK_BYTES = 256;
 /** The most chunks of a body. Above it, the listener closes the connection. */
 const CHUNKS_MAX = 1024;
 /** The most bytes that the listener still takes from the client of a refused body. They cost no parsing. */

@@ -14,6 +14,7 @@ import { ApiError } from '../../schema/index.ts';
 import { pathNames } from '../compile/names.ts';
 import type { Operation } from '../compile/operation.ts';
 import { type Caller, type ContextOf, permit, runner } from '../compile/run.ts';
+import { jsonOf } from '../compile/sharing.ts';
 import type { ErrorResponder } from '../http/errors.ts';
 import type { McpCaller } from './caller.ts';
 import type { ToolOptions } from './tools.ts';
@@ -94,7 +95,7 @@ function readerOf(operation: Operation, contextOf: ContextOf): Reader {
       permit(operation, caller.viewer);
       const [, ...texts] = match.exec(uri)!;
       const values = Object.fromEntries(variables.map((variable, i) => [variable, texts[i]]));
-      return JSON.stringify(await run(values, undefined, contextOf(caller)));
+      return jsonOf(await run(values, undefined, contextOf(caller)));
     },
   };
 }

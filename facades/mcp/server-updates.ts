@@ -1,6 +1,7 @@
 /** Changes of servers, from the schema's subscription. Resource updates and progress notifications use them. */
-import { type ExecutionResult, parse, subscribe } from 'graphql';
+import { type ExecutionResult, parse } from 'graphql';
 import { type Context, schema } from '../../schema/index.ts';
+import { watch } from '../compile/watchers.ts';
 
 export const SERVER_URI = 'freehold://servers/';
 
@@ -20,7 +21,7 @@ const UPDATES = parse(`subscription ($orderNumber: ID) {
  */
 export async function serverUpdates(context: Context, orderNumber?: string): Promise<AsyncGenerator<ServerUpdate>> {
   const variableValues = { orderNumber: orderNumber ?? null };
-  const updates = await subscribe({ schema, document: UPDATES, variableValues, contextValue: context });
+  const updates = await watch({ schema, document: UPDATES, variableValues, contextValue: context });
   if (!(Symbol.asyncIterator in updates)) throw updates.errors![0]!;
   return serversIn(updates);
 }

@@ -98,9 +98,7 @@ export class Worker {
 
   start(): void {
     for (const lane of Object.keys(this.#lanes)) this.#wakeups.set(lane, new Wakeup());
-    this.#stopListening = this.#db.bus.listen(({ kind, id }) => {
-      if (kind === 'task') this.#wake(id);
-    });
+    this.#stopListening = this.#db.bus.listen(({ id }) => this.#wake(id), { kind: 'task' });
     this.#loops = [this.#poll(), ...Object.keys(this.#lanes).map((lane) => this.#serve(lane))];
     void this.#keepLeases();
   }

@@ -8,6 +8,7 @@ import { ownersOf } from '../../entities/history/find-account.ts';
 import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
 import { Shares } from './shares.ts';
+import { sharedRead } from '../one-read.ts';
 
 /** A request, as the audit log shows it. */
 export interface AuditedRequest {
@@ -140,7 +141,9 @@ export class RequestAudit {
   async #read(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
     const shown = await answer();
     await this.#room();
-    for (const account of await accountsIn(this.#db, [args, shown])) {
+    // An event of a subscription comes to many operators at once.
+    const names = namesIn([args, shown]);
+    for (const account of await sharedRead(this.#db, `owners ${names}`, () => accountsOf(this.#db, names))) {
       const key = [caller.viewer?.credentialId, name, account].join(' ');
       const now = Date.now();
       if ((this.#reads.get(key) ?? 0) > now - REPEAT_MS) continue;
@@ -208,8 +211,9 @@ const columns = (batch: unknown[][]): unknown[][] => batch[0]!.map((_, i) => bat
 const pathOf = (field: string) => `/graphql#${field}`;
 
 /** Returns the accounts that a value names, such as arguments, a row, rows or a page. */
-async function accountsIn(db: Queryable, value: unknown): Promise<string[]> {
-  return [...new Set(await ownersOf(db, [...new Set(namesIn(value))]))];
+const accountsIn = (db: Queryable, value: unknown): Promise<string[]> => accountsOf(db, namesIn(value));
+async function accountsOf(db: Queryable, names: readonly string[]): Promise<string[]> {
+  return [...new Set(await ownersOf(db, [...new Set(names)]))];
 }
 
 /** The texts in a value. An object with its account stands for that account alone. */

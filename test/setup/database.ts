@@ -40,6 +40,10 @@ async function send(db: Queryable, sql: string, parameters: unknown[], as: 'repl
   }
 }
 
+/** Ends answers from memory, as an act of the operator does. A test that changes rows by SQL needs it. */
+export const actOfOperator = ({ bus }: Pick<Database, 'bus'>): void =>
+  bus.publish([{ kind: 'operatorEvent', accountId: '', id: null }]);
+
 /** Empties tables, also append-only ones, and those that refer to them. */
 export const truncate = (db: Queryable, tables: string): Promise<void> => asSuperuser(db, `truncate ${tables} cascade`);
 

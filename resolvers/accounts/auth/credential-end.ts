@@ -3,6 +3,7 @@ import { READ_STANDING } from '../../../entities/accounts/credential.ts';
 import type { Database } from '../../../entities/database/database.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
+import { OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { FIND_OPEN_SESSION, READ_OPERATOR } from '../../../entities/operator.ts';
 import type { Viewer } from '../../context.ts';
 import { concerns, FIRST_OWNER } from './credential.ts';
@@ -38,10 +39,12 @@ export function onCredentialEnd(
 ): CredentialWatch {
   const { bus } = db;
   let isOver = false;
-  const forget = bus.listen((change) => {
-    if (change.kind !== 'credential' || !concerns(change, viewer)) return;
-    ended(change.accountId || change.id ? 'ended' : 'unknown');
-  });
+  const forget = bus.listen(
+    (change) => {
+      if (concerns(change, viewer)) ended(change.accountId || change.id ? 'ended' : 'unknown');
+    },
+    { kind: 'credential', accountId: viewer.accountId ?? OPERATOR_ACCOUNT },
+  );
   let timer: NodeJS.Timeout | undefined;
   const waitFor = (end: number) => {
     const left = end - Date.now();

@@ -39,17 +39,12 @@ export class Authenticator {
   readonly #security: SecurityLog;
   /** By the SHA-256 of the credential, so that no credential stays in memory. */
   readonly #cache = new Map<string, Cached>();
-  #revocations = 0;
 
   constructor(db: Database, operatorToken: string, security: SecurityLog) {
     this.#db = db;
     this.#security = security;
     this.#operatorDigest = digest(operatorToken);
-    db.bus.listen((change) => {
-      if (change.kind !== 'credential') return;
-      this.#revocations++;
-      this.#forget(change);
-    });
+    db.bus.listen((change) => this.#forget(change), { kind: 'credential' });
   }
 
   /**
@@ -104,7 +99,7 @@ export class Authenticator {
     this.#cache.delete(cacheKey);
     const kind = credentialKind(credential);
     if (kind !== 'live' && kind !== 'at') throw this.#unknown();
-    const revocations = this.#revocations;
+    const revocations = this.#db.bus.changesOf(['credential']);
     const key = [digest(credential)];
     // Until it is found, a credential may be a guess.
     const found: FoundCredential | undefined = await onBehalfOfStranger(address, () =>
@@ -120,7 +115,7 @@ export class Authenticator {
     if (isExpired) throw new ApiError('expired_credential');
     const known = { viewer, allows: allowedBy(found.ipAllowlist) };
     // A revocation during the read may have made this row out of date.
-    if (revocations === this.#revocations) this.#remember(cacheKey, known);
+    if (revocations === this.#db.bus.changesOf(['credential'])) this.#remember(cacheKey, known);
     return { ...known, unnoted: found.ipAllowlist.length > 0 };
   }
 

@@ -69,6 +69,22 @@ describe('A connection', () => {
     await expect.poll(() => begun[0]?.[0]).toBe('/4');
   });
 
+  it('closes when the bodies of waiting requests have too many chunks, however small', async () => {
+    const { begun, socket } = await serving();
+    socket.write(get('/'));
+    await expect.poll(() => begun.length).toBe(1);
+    const head = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1020\r\n\r\n';
+    for (let n = 0; n < 2; n++) {
+      socket.write(head);
+      for (let byte = 0; byte < 1020 && !socket.closed; byte++) {
+        socket.write('x');
+        await new Promise((resume) => setImmediate(resume));
+      }
+    }
+    await expect.poll(() => socket.closed).toBe(true);
+    expect(begun.length).toBe(1);
+  });
+
   it('with more than sixteen waiting requests closes, and begins none of them', async () => {
     const { begun, counts, socket } = await serving();
     socket.write(get('/').repeat(17));

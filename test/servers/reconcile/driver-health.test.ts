@@ -5,7 +5,7 @@ import { SimulatedPayments } from '../../../provisioning/payments/drivers/simula
 import type { X402Driver, X402Health } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 import { driverHealthProcess } from '../../../provisioning/servers/reconcile/driver-health.ts';
-import { newDatabase } from '../../setup/database.ts';
+import { actOfOperator, newDatabase } from '../../setup/database.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -85,6 +85,7 @@ it('the operator gets one warning while payments by x402 are at risk', async () 
 it('the status page reports a missing worker, at once if none ever ran, otherwise when work is late', async () => {
   const { anonymous, db } = await startFreehold({ ROLES: 'api' });
   const workers = async () => {
+    actOfOperator(db);
     const { body } = await anonymous('GET', '/v1/transparency/status');
     return [body.indicator, body.components.find(({ id }: { id: string }) => id === 'workers').status];
   };
