@@ -11,43 +11,61 @@ import { RECONCILE, UNDO } from '../../provisioning/servers/task.ts';
 import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
 import type { OnEnd } from '../setup/spawn.ts';
 import { deathOf, newFolder, runScript } from '../setup/spawn.ts';
-import { setOut, WAY_OF, WAYS } from './ways.ts';
+import type { KilledShop } from './killed-worker.ts';
+import { setOut, WAY_OF, WAYS, type Way } from './ways.ts';
 
 /** A death right before the commit is one during the commit: the database keeps as little. */
 const MOMENTS = ['before', 'committing', 'committed'] as const;
 
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
-/** A worker process that kills itself; resolves with the signal that ended it. */
-function killedAt(onEnd: OnEnd, { url, folder }: CustomerShop, environment: Record<string, string>) {
-  const given = { DATABASE_URL: url, FOLDER: folder, ...environment };
-  return deathOf(runScript(join(import.meta.dirname, 'killed-worker.ts'), given, onEnd));
+/** A server in a shop of its own, and the moment at which its worker dies. */
+interface Case {
+  shop: CustomerShop;
+  orderNumber: string;
+  step: string;
+  moment: KilledShop['moment'];
 }
 
-describe.each(Object.entries(WAYS))('kill -9 during %s', (_, way) => {
-  const { steps, refuse = '', ends } = way;
-  const moments = steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
+async function setOutUntil(onEnd: OnEnd, way: Way, step: string, moment: Case['moment']): Promise<Case> {
+  const shop = await openCustomerShop(onEnd, { refused: [way.refuse ?? ''] });
+  const orderNumber = await setOut(shop, way);
+  const begun = await shop.db.query('select status from server where order_number = $1', [orderNumber]);
+  expect(begun).toEqual([{ status: way.via }]);
+  return { shop, orderNumber, step, moment };
+}
 
-  it.concurrent.for(moments)(
-    'at the step %s, %s: after a restart each effect exists once',
-    async ([step, moment], { onTestFinished: onEnd }) => {
-      const shop = await openCustomerShop(onEnd, { refused: [refuse] });
-      const orderNumber = await setOut(shop, way);
-      const begun = await shop.db.query('select status from server where order_number = $1', [orderNumber]);
-      expect(begun).toEqual([{ status: way.via }]);
-      const environment = { REFUSE: refuse, KILL_STEP: step, KILL_MOMENT: moment };
-      expect(await killedAt(onEnd, shop, environment)).toBe('SIGKILL');
-      await finish(shop, orderNumber, ends, way.events.length);
+/** Runs one worker process of all shops, which kills itself. @returns the signal that ended it */
+function killedAt(onEnd: OnEnd, { refuse = '' }: Way, cases: Case[]) {
+  const shops = cases.map(({ shop: { url, folder }, step, moment }) => ({ url, folder, refuse, step, moment }));
+  const script = join(import.meta.dirname, 'killed-worker.ts');
+  return deathOf(runScript(script, { SHOPS: JSON.stringify(shops satisfies KilledShop[]) }, onEnd));
+}
 
-      const { transfers, events, addresses, places, balance } = await traces(shop, orderNumber);
-      expect({ transfers, events }).toEqual({ transfers: way.transfers, events: way.events });
-      const journal = shop.driver.journal().map((line) => line.split(' ')[0]);
-      expect(journal).toEqual(way.journal);
-      expect([addresses, places]).toEqual(HOLDS[ends] ?? [2, 1]);
-      expect(balance.held).toBe(0n);
-      expect(balance.available).toBeGreaterThanOrEqual(BigInt(way.leavesUsd) * 1_000_000n);
-      expect(balance.available).toBeLessThanOrEqual(FUNDS_MICROS);
-      expect((await verifyBooks(shop.db)).balanced).toBe(true);
+/** Expects each effect of the way, once. */
+async function hasEffects(way: Way, { shop, orderNumber, step, moment }: Case) {
+  const { transfers, events, addresses, places, balance } = await traces(shop, orderNumber);
+  const journal = shop.driver.journal().map((line) => line.split(' ')[0]);
+  const found = { transfers, events, journal, capacity: [addresses, places], held: balance.held };
+  const { transfers: moved, events: told, journal: made } = way;
+  const capacity = HOLDS[way.ends] ?? [2, 1];
+  expect({ step, moment, ...found }).toEqual({
+    ...{ step, moment, transfers: moved, events: told, journal: made, capacity, held: 0n },
+  });
+  expect(balance.available).toBeGreaterThanOrEqual(BigInt(way.leavesUsd) * 1_000_000n);
+  expect(balance.available).toBeLessThanOrEqual(FUNDS_MICROS);
+  expect((await verifyBooks(shop.db)).balanced).toBe(true);
+}
+
+describe('kill -9 at any moment of a step', () => {
+  it.concurrent.for(Object.entries(WAYS))(
+    'leaves each effect once after a restart: %s',
+    async ([, way], { onTestFinished: onEnd }) => {
+      const moments = way.steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
+      const cases = await Promise.all(moments.map(([step, moment]) => setOutUntil(onEnd, way, step, moment)));
+      expect(await killedAt(onEnd, way, cases)).toBe('SIGKILL');
+      await Promise.all(cases.map((one) => finish(one.shop, one.orderNumber, way.ends, way.events.length)));
+      for (const one of cases) await hasEffects(way, one);
     },
   );
 });

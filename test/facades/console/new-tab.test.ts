@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
-import { consoleAt } from './open-page.ts';
+import { consoleAt, installClock } from './open-page.ts';
 
 const { graphqlUrl, operator, operatorToken } = await startFreehold();
 const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
@@ -74,7 +74,7 @@ describe.runIf(hasChromium)('A tab', () => {
 
   it('ends no session that the operator uses in another tab, and ends it when no tab is in use', async () => {
     const page = await openPage(await signIn(), 'servers');
-    await page.clock.install();
+    await installClock(page);
     // The timers that the page began before have the real clock.
     await page.reload();
     await page.getByRole('heading', { name: 'Servers' }).waitFor();

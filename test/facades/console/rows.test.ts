@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../../entities/ids.ts';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { consoleAt, logIn, visitPath } from './open-page.ts';
+import { consoleAt, logIn, visitPath, takeSockets } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operatorToken } = await startFreehold();
 const { start, stop, visit, openPage } = consoleAt(new URL(graphqlUrl).origin);
@@ -108,7 +108,7 @@ describe.runIf(hasChromium)('A long list of the console', () => {
   it('watches again after the service has ended a subscription with a fault', async () => {
     let endAll = () => {};
     const page = await visit();
-    await page.routeWebSocket('**/graphql', (socket) => {
+    await takeSockets(page, (socket) => {
       const service = socket.connectToServer();
       const ids = new Set<string>();
       socket.onMessage((message) => {

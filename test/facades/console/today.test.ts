@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../setup/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
-import { consoleAt, logIn } from './open-page.ts';
+import { consoleAt, logIn, takeSockets } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 if (!hasChromium) say('Skipped: the first page in a browser, because there is no chromium here.');
@@ -19,7 +19,7 @@ async function openFirst(word?: string, token = operatorToken) {
     held = other;
   };
   // No change of the service asks for the parts again.
-  await page.routeWebSocket('**/graphql', () => {});
+  await takeSockets(page);
   await page.route('**/graphql', (route) => {
     const { query } = route.request().postDataJSON();
     documents.push(query);
