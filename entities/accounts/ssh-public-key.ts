@@ -106,10 +106,16 @@ class Fields {
   }
 }
 
+/** The most characters of an application. Each server keeps its keys, so a long one would cost the service much. */
+const APPLICATION_MAX = 64;
+
 /** Reads the key of a security token, which ends with the name of its application. */
 function withApplication(fields: Fields, read: KeyReader): number {
   const bits = read(fields);
-  if (!/^ssh:[\x20-\x7e]*$/.test(fields.text())) throw invalid('The security token did not make this key for SSH.');
+  const application = fields.text();
+  if (!/^ssh:[\x20-\x7e]*$/.test(application)) throw invalid('The security token did not make this key for SSH.');
+  if (application.length > APPLICATION_MAX)
+    throw invalid(`The application of the security token has more than ${APPLICATION_MAX} characters.`);
   return bits;
 }
 

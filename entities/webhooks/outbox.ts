@@ -52,7 +52,7 @@ export const outboxSql = (from: string, id: string, type: string, table: EntityS
     where ${listensTo(type)} and ${type}::text <> '${DIRECT_EVENT}'),
   snapshots_written as (
     insert into webhook_snapshot (event_id, snapshot)
-    select ${id}::text, to_jsonb(${from}) - array[${list(table ? leftOut(table) : LEFT_OUT)}] from ${from}
+    select ${id}::text, (to_jsonb(${from}) - array[${list(table ? leftOut(table) : LEFT_OUT)}]) #- '{change,sshPublicKeys}' from ${from}
     where ${type}::text in (${list(PUBLIC_EVENTS)}) or ${id}::text in (select event_id from wanted)),
   deliveries_written as (
     insert into webhook_delivery (id, account_id, webhook_id, event_id, event_type, next_attempt_at)

@@ -173,6 +173,7 @@ describe('Anything else', () => {
     ['a field after the key of a token', sk('ssh:', ''), /after the end/],
     ['a token for the web', sk('https://example.com'), /did not make this key for SSH/],
     ['a token without its application', sk(), /too early/],
+    ['a token with a long application', sk(`ssh:${'x'.repeat(61)}`), /more than 64 characters/],
     ['31 bytes of ed25519', ed25519(ED25519.subarray(1)), /32 bytes/],
     ['33 bytes of ed25519', ed25519(zeroBefore(ED25519)), /32 bytes/],
     ['an ed25519 key off its curve', ed25519(offEdwards), /point/],

@@ -218,6 +218,16 @@ describe('Deleting a server', () => {
     expect(await rows('address where held_by = $1', order_number)).toBe(0);
   });
 
+  it('leaves no SSH keys of its machine', async () => {
+    const account = await funded(30);
+    expect((await account.rest('POST', '/v1/ssh-keys', { name: 'one', public_key: KEY })).status).toBe(200);
+    const { order_number: orderNumber } = (await order(account)).body;
+    const kept = () => rows(`server where order_number = $1 and ssh_public_keys <> '{}'`, orderNumber);
+    expect(await kept()).toBe(1);
+    await account.rest('DELETE', `/v1/servers/${orderNumber}`);
+    await eventually(async () => (await kept()) === 0);
+  });
+
   it('answers a caller who waits for the end with the deleted server', async () => {
     const account = await apart.newAccount();
     await account.fund(30);

@@ -33,5 +33,6 @@ export async function release(tx: Transaction, server: Server): Promise<void> {
   const { orderNumber, status } = server;
   await releaseKept(tx, server);
   await releaseCapacity(tx, orderNumber);
-  if (status === 'DELETING') await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', { actor: SYSTEM });
+  if (status === 'DELETING')
+    await transition(tx, SERVER_LIFECYCLE, orderNumber, 'DELETED', { set: { sshPublicKeys: [] }, actor: SYSTEM });
 }
