@@ -4,7 +4,6 @@
  */
 import { constants, enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 
 const { FAILED } = constants.compileCacheStatus;
 const [beside, within] = [
@@ -13,10 +12,7 @@ const [beside, within] = [
 ];
 // Compilation is half of the load time. The folder of the program may belong to another user.
 if (enableCompileCache(beside).status === FAILED) enableCompileCache(within);
-// Nearly all that the start makes stays, so a larger nursery only costs memory: 35 MB that V8 never gives back. Requests may need one.
-setFlagsFromString('--semi-space-growth-factor=1');
 // An import of node:http would ask for these members. Each loads Node's client for fetch and WebSocket: 35 ms and 17 MB.
 const http = process.getBuiltinModule('node:http');
 for (const member of ['WebSocket', 'CloseEvent', 'MessageEvent']) delete http[member];
 await import('./start.ts');
-setFlagsFromString('--semi-space-growth-factor=2');
