@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newFolder, type RunningService, removeFolder, restClient, spawnService } from './setup/spawn.ts';
 
-const HOOKS = join(import.meta.dirname, 'setup', 'packages.ts');
+const HOOKS = join(import.meta.dirname, 'packages.ts');
 const PERSON = { email: 'heron@example.org', password: 'a heron on the roof' };
 
 /** Starts the service, does the work, and returns the packages that the process loaded. */

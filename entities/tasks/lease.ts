@@ -40,7 +40,8 @@ export const TAKE_LEASES = statement(LEASED)`
  * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
  * a party take turns, too. Signalled tasks come first, then those of accounts that have paid, then those of accounts with few
- * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets more than $6 tasks at once, and no account more than $7 of a party.
+ * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets
+ * more than $6 tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (

@@ -120,9 +120,11 @@ const COMPILED = new WeakMap<DocumentNode, Promise<Execute>>();
  * GraphQL's `execute`, which walks the document at each call.
  */
 export function compiled(operation: Operation): Promise<Execute> {
-  const existing = COMPILED.get(operation.document) ?? compile(operation);
-  COMPILED.set(operation.document, existing);
-  return existing;
+  const existing = COMPILED.get(operation.document);
+  if (existing) return existing;
+  const execute = compile(operation);
+  COMPILED.set(operation.document, execute);
+  return execute;
 }
 
 async function compile({ schema, document, name, kind }: Operation): Promise<Execute> {

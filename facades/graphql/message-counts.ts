@@ -3,7 +3,7 @@
  * content. A refused message never reaches it.
  */
 import type { IncomingMessage } from 'node:http';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 
 const KIB = 1024;
 /** The most that a caller may send in a second. A message counts one, and each KiB another. */
@@ -35,9 +35,8 @@ export class MessageCounts {
   watch(socket: WebSocket, { socket: connection }: IncomingMessage): void {
     connection.prependListener('data', ({ length }: Buffer) => this.#count(socket, length / KIB));
     const on = socket.on.bind(socket) as (event: string, listener: (...given: unknown[]) => void) => WebSocket;
-    const takes = () => this.#count(socket, 1) && socket.readyState !== WebSocket.CLOSED;
     socket.on = ((event: string, listener: (...given: unknown[]) => void) =>
-      on(event, event === 'message' ? (...given) => takes() && listener(...given) : listener)) as never;
+      on(event, event === 'message' ? (...given) => this.#count(socket, 1) && listener(...given) : listener)) as never;
   }
 
   /** @returns whether the caller is within its limit */

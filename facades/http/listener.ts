@@ -183,10 +183,12 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
 /** Serves the OpenAPI document. */
 function serveDocument(app: FastifyInstance, admit: Admit, document: () => object): void {
   const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
-  let text: string | undefined;
+  let made: { text: string; etag: string } | undefined;
+  const make = (text: string) => ({ text, etag: `W/${etagOf(text)}` });
   app.get('/v1/openapi.json', { onRequest, compress: COMPRESSED }, async (request, reply) => {
-    text ??= JSON.stringify(document());
-    return cached(request, reply, text, 'public, max-age=60', `W/${etagOf(text)}`);
+    made ??= make(JSON.stringify(document()));
+    const { text, etag } = made;
+    return cached(request, reply, text, 'public, max-age=60', etag);
   });
 }
 

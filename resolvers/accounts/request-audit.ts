@@ -7,8 +7,8 @@ import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../.
 import { ownersOf } from '../../entities/history/find-account.ts';
 import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
-import { Shares } from './shares.ts';
 import { sharedRead } from '../one-read.ts';
+import { Shares } from './shares.ts';
 
 /** A request, as the audit log shows it. */
 export interface AuditedRequest {

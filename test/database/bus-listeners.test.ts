@@ -1,23 +1,13 @@
 /** The listeners of a bus, in its own process. */
 import { getEventListeners, once } from 'node:events';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Bus, type Change } from '../../entities/database/bus.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { heardBy, newBus as newBusAt, server } from './bus.ts';
 
 const url = await newDatabaseUrl(afterAll);
 
-async function newBus(): Promise<Bus> {
-  const bus = new Bus(url);
-  onTestFinished(() => bus.close());
-  await bus.start();
-  return bus;
-}
-function heardBy(bus: Bus): Change[] {
-  const heard: Change[] = [];
-  bus.listen((change) => heard.push(change));
-  return heard;
-}
-const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
+const newBus = () => newBusAt(url);
 
 describe('A listener', () => {
   it('hears nothing after it has left', async () => {

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { Bus, type Change } from '../../entities/database/bus.ts';
+import { Bus } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { heardBy, newBus as newBusAt, server } from './bus.ts';
 import { administer } from '../setup/postgres.ts';
 
 const url = await newDatabaseUrl(afterAll);
@@ -11,18 +12,7 @@ const observer = new pg.Client({ connectionString: url });
 await observer.connect();
 afterAll(() => observer.end());
 
-async function newBus(): Promise<Bus> {
-  const bus = new Bus(url);
-  onTestFinished(() => bus.close());
-  await bus.start();
-  return bus;
-}
-function heardBy(bus: Bus): Change[] {
-  const heard: Change[] = [];
-  bus.listen((change) => heard.push(change));
-  return heard;
-}
-const server = (id: string, accountId = 'acct_1'): Change => ({ kind: 'server', accountId, id });
+const newBus = () => newBusAt(url);
 const withResolvers = () => Promise.withResolvers<void>();
 const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 240_000, interval: 20 });
 

@@ -146,10 +146,10 @@ function next(driver: PaymentDriver, topUp: TopUp & { readAt: Date }, pollSecond
   const restSeconds = Math.max(0, -overSeconds);
   if (ageSeconds > DEPOSIT_ADDRESS_SECONDS || (driver.simulated && status === 'CONFIRMED')) return done();
   if (!driver.observe) return restSeconds > 0 ? nap(restSeconds) : done();
-  if (status === 'CONFIRMING')
-    return nap(
-      Math.max(pollSeconds, Math.min(CONFIRMING_POLL_SECONDS_MAX, Math.max(ageSeconds / 20, overSeconds / 24))),
-    );
+  if (status === 'CONFIRMING') {
+    const pauseSeconds = Math.max(pollSeconds, ageSeconds / 20, overSeconds / 24);
+    return nap(Math.min(pauseSeconds, CONFIRMING_POLL_SECONDS_MAX));
+  }
   if (status === 'PENDING') return nap(Math.min(Math.max(pollSeconds, ageSeconds / 20), restSeconds));
   return nap(Math.min(LATE_POLL_SECONDS_MAX, Math.max(LATE_POLL_SECONDS, ageSeconds / 8)));
 }

@@ -39,9 +39,9 @@ const atTurn = <T>(address: string | null, work: () => Promise<T>): Promise<T> =
 export const hashPassword = (password: string, address: string | null = null): Promise<string> =>
   atTurn(address, async () => (await argon2()).hash(password, PARAMETERS));
 
-/** A hash of no password, for unknown accounts. So a wrong email takes as long as a wrong password. */
+/** A hash that no password matches, for unknown accounts. So a wrong email takes as long as a wrong password. */
 const { memoryCost, timeCost, parallelism } = PARAMETERS;
-const NOBODY = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+const UNMATCHABLE_HASH = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
  * Whether a password matches a stored hash. Without a hash, the check takes as long and fails.
@@ -54,7 +54,7 @@ export async function verifyPassword(
 ): Promise<boolean> {
   // A malformed stored hash throws, and matches no password.
   const matches = await atTurn(address, async () =>
-    (await argon2()).verify(stored ?? NOBODY, password).catch(() => false),
+    (await argon2()).verify(stored ?? UNMATCHABLE_HASH, password).catch(() => false),
   );
   return matches && Boolean(stored);
 }

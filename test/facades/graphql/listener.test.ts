@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { type InternalOptions, internalListener } from '../../../facades/graphql/listener.ts';
 import type { Context, Viewer } from '../../../schema/index.ts';
-import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { eventually } from '../../setup/freehold.ts';
 
 const KIB = 1024;
 
@@ -139,15 +139,6 @@ describe('The WebSockets of the internal listener', () => {
     expect(String((await once(socket, 'message'))[0])).toBe('{"type":"pong"}');
     for (let n = 0; n < 3; n++) socket.send('{', { fin: false });
     expect((await once(socket, 'close'))[0]).toBe(1008);
-  });
-
-  it('are at most a thousand, and the operator still gets one', async () => {
-    const { graphqlUrl, operatorToken } = await startFreehold({ ROLES: 'api' });
-    const { port } = new URL(graphqlUrl);
-    const strangers = await Promise.all(Array.from({ length: 1_005 }, () => stranger(Number(port))));
-    const isOpen = ({ readyState }: WebSocket) => readyState === WebSocket.OPEN;
-    await eventually(async () => strangers.filter(isOpen).length <= 1_000);
-    expect(await admitted(Number(port), operatorToken)).toBeInstanceOf(WebSocket);
   });
 });
 
