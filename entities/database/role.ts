@@ -55,7 +55,7 @@ const DELETABLE = [
 const OWN_COLUMNS: Record<string, string> = { transfer: 'created_at' };
 
 /** The functions that do for the service what its role may not do. */
-const FUNCTIONS = ['delete_old_audit(int)'];
+const FUNCTIONS = ['delete_old_audit(int)', 'delete_old_events(text, text, int)'];
 
 /** A role of the database, as the service uses it. */
 export interface DatabaseRole {

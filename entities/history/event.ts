@@ -1,7 +1,7 @@
 /** Events: one for each change that concerns a customer. The transaction of the change writes it (outbox). */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { columnsOf, entity, type Row, type RowOf } from '../database/table.ts';
+import { columnsOf, entity, nullable, type Row, type RowOf } from '../database/table.ts';
 
 export const EVENT_TYPES = [
   'server.created',
@@ -158,3 +158,12 @@ export const LATEST_OPERATOR_EVENT = operatorEvents('true order by id desc limit
 export const FIND_OPERATOR_EVENT = operatorEvents('id = $1');
 /** The events of the operator since the time $1, the oldest first. $2 the bound of their ids. */
 export const OPERATOR_EVENTS_SINCE = operatorEvents('id > $2 and created_at >= $1 order by id');
+
+/** Days for which customers' events stay. */
+export const EVENT_DAYS = 400;
+/**
+ * Deletes old events of customers among the next $3 after the id $1. It keeps the newest of each subject. $2 is the bound of
+ * their ids. `last` is the last id that it looked at; null: there are no more.
+ */
+export const DELETE_OLD_EVENTS = statement({ last: nullable(column.key()), deleted: column.int() })`
+  select last, deleted from delete_old_events($1, $2, $3)`;
