@@ -53,7 +53,7 @@ export function configurationPage(groups: Readonly<Record<string, object>>): str
 }
 
 /** Returns the secret of a file, which the variable with the ending `_FILE` names. @throws Error that names the reason */
-export function secretIn(environment: Record<string, string | undefined>, name: string): string | undefined {
+function secretIn(environment: Environment, name: string): string | undefined {
   const file = environment[`${name}_FILE`]?.trim();
   if (!file) return undefined;
   const refused = (reason: string) => new Error(`${name}_FILE is wrong: ${reason}.`);
@@ -70,4 +70,33 @@ export function secretIn(environment: Record<string, string | undefined>, name: 
     console.warn(`Every user who can enter the folder of ${file} can read this secret. If some should not: chmod 600`);
   if (!text) throw refused(`${file} is empty`);
   return text;
+}
+
+/** The environment of a process. */
+export type Environment = Record<string, string | undefined>;
+/** `DATA_DIR` becomes `dataDir`. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Name>;
+type Value<V> = V extends Variable<infer T> ? T : never;
+/** The values of a group by camel-cased names, which lack the prefix. */
+export type Values<Group, Prefix extends string> = {
+  [Name in keyof Group as Name extends `${Prefix}${infer Rest}` ? Camel<Rest> : never]: Value<Group[Name]>;
+};
+
+const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
+
+/** Reads a group of variables. @throws Error that names the wrong variable and the expected text */
+export function valuesOf<Group, Prefix extends string>(group: object, environment: Environment, { length }: Prefix) {
+  const values = Object.entries<Variable<unknown>>({ ...group }).map(([name, { kind, preset, secret }]) => {
+    const set = environment[name]?.trim();
+    const kept = secret ? secretIn(environment, name) : undefined;
+    if (set && kept) throw new Error(`${name} and ${name}_FILE are both set. Unset one of them.`);
+    const given = set || kept || preset;
+    const value = given === undefined ? undefined : kind.parse(given);
+    if (given !== undefined && value === undefined) throw wrong(kept ? `${name}_FILE` : name, kind.expected);
+    const words = name.slice(length).toLowerCase();
+    return [words.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value];
+  });
+  return Object.fromEntries(values) as Values<Group, Prefix>;
 }

@@ -32,7 +32,7 @@ import {
   webUrl,
   whole,
 } from './config-kind.ts';
-import { configurationPage, optional, secret, secretIn, type Variable, variable } from './config-variable.ts';
+import { configurationPage, type Environment, optional, secret, type Values, valuesOf, variable } from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {
@@ -84,6 +84,20 @@ const VARIABLES = {
         url('postgres:', 'postgresql:'),
         '`DATABASE_URL`',
         'The same by the [role that owns its tables](install.md#your-own-postgresql). Only migrations use it.',
+      ),
+    ),
+    DATABASE_POOLER_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        'no pooler',
+        'The same through a [pooler](scaling.md#poolers) in transaction mode, for requests and tasks.',
+      ),
+    ),
+    DATABASE_READ_URL: secret(
+      optional(
+        url('postgres:', 'postgresql:'),
+        'no standby',
+        'One [standby](scaling.md#a-standby-for-reads) of `DATABASE_URL`. It answers reads, and misses no commit.',
       ),
     ),
     BACKUP_DAYS_MAX: variable(count('days'), '7', 'An older [backup](running.md#backups) is an open matter.'),
@@ -208,22 +222,24 @@ const VARIABLES = {
   },
 } as const;
 
-type Environment = Record<string, string | undefined>;
 type Groups = typeof VARIABLES;
-/** `DATA_DIR` becomes `dataDir`. */
-type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
-  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
-  : Lowercase<Name>;
-type Value<V> = V extends Variable<infer T> ? T : never;
-/** The values of a group by camel-cased names, which lack the prefix. */
-type Values<Group, Prefix extends string> = {
-  [Name in keyof Group as Name extends `${Prefix}${infer Rest}` ? Camel<Rest> : never]: Value<Group[Name]>;
-};
-
-const wrong = (name: string, expected: string) => new Error(`${name} is wrong: expected ${expected}.`);
-
+type Storage = Values<Groups['Storage'], ''>;
 /** A variable such as DATA_DIR is the member `dataDir`. */
 export type Config = ReturnType<typeof readConfig>;
+
+/** @throws Error if the embedded PostgreSQL is in use, and a variable names another */
+function refuseAlone({ databaseUrl, migrationDatabaseUrl, databasePoolerUrl, databaseReadUrl }: Storage): void {
+  const others = {
+    MIGRATION_DATABASE_URL: migrationDatabaseUrl,
+    DATABASE_POOLER_URL: databasePoolerUrl,
+    DATABASE_READ_URL: databaseReadUrl,
+  };
+  const name = Object.entries(others).find(([, url]) => url && !databaseUrl)?.[0];
+  if (name)
+    throw new Error(
+      `${name} needs DATABASE_URL, with the role of the service. Set both, or unset both for the embedded PostgreSQL.`,
+    );
+}
 
 /** @throws Error that names the wrong variable and the expected text */
 export function readConfig(environment: Environment = process.env) {
@@ -235,10 +251,7 @@ export function readConfig(environment: Environment = process.env) {
   const { store, ...rateLimits } = read('Rate limits', 'RATE_LIMIT_');
   if (store === 'redis' && !storage.redisUrl)
     throw new Error('RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory as the store.');
-  if (storage.migrationDatabaseUrl && !storage.databaseUrl)
-    throw new Error(
-      'MIGRATION_DATABASE_URL needs DATABASE_URL, with the role of the service. Set both, or unset both for the embedded PostgreSQL.',
-    );
+  refuseAlone(storage);
   return {
     ...listeners,
     ...storage,
@@ -258,20 +271,6 @@ export function readConfig(environment: Environment = process.env) {
     limits: { ...read('Limits of an account', 'LIMIT_'), unpaidSessionsPerHour: rateLimits.unpaidPerHour },
     lxc: partsOf(environment.LXC_ENDPOINTS ?? '').length ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
   };
-}
-
-function valuesOf<Group, Prefix extends string>(group: object, environment: Environment, { length }: Prefix) {
-  const values = Object.entries<Variable<unknown>>({ ...group }).map(([name, { kind, preset, secret }]) => {
-    const set = environment[name]?.trim();
-    const kept = secret ? secretIn(environment, name) : undefined;
-    if (set && kept) throw new Error(`${name} and ${name}_FILE are both set. Unset one of them.`);
-    const given = set || kept || preset;
-    const value = given === undefined ? undefined : kind.parse(given);
-    if (given !== undefined && value === undefined) throw wrong(kept ? `${name}_FILE` : name, kind.expected);
-    const words = name.slice(length).toLowerCase();
-    return [words.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()), value];
-  });
-  return Object.fromEntries(values) as Values<Group, Prefix>;
 }
 
 /** Adds `tls` where an endpoint needs it. */

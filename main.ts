@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { reach } from './entities/database/connection.ts';
 import { Database } from './entities/database/database.ts';
-import type { EmbeddedPostgres } from './entities/database/embedded-postgres.ts';
+import type { EmbeddedPostgres } from './entities/database/embedded/postgres.ts';
 import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
@@ -103,9 +103,18 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
   const url = databaseUrl ?? embedded!.url;
   const ownerUrl = embedded?.ownerUrl ?? migrationDatabaseUrl;
   const vault = await vaultOf(config, (vault) => checkKeys(ownerUrl ?? url, vault));
-  const db = await Database.open(url, { name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl });
+  const db = await Database.open(url, {
+    ...{ name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl },
+    poolerUrl: config.databasePoolerUrl,
+  });
   if (db.role?.isOwner) console.warn(ownerWarning(db.role.name, migrationDatabaseUrl !== undefined));
   onStop(() => db.close());
+  if (config.databaseReadUrl) {
+    const { StandbyReads } = await import('./entities/database/standby.ts');
+    const reads = await StandbyReads.follow(db, url, config.databaseReadUrl);
+    onStop(() => reads.close());
+    db.reads = reads;
+  }
   await useKey(db, vault);
   return { db, vault };
 }

@@ -4,7 +4,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { type Config, readConfig } from './config.ts';
-import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded-postgres.ts';
+import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded/postgres.ts';
 import type { Service } from './main.ts';
 
 /** The words for the operator about the start of the database. */

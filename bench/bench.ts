@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { availableParallelism, loadavg } from 'node:os';
 import { Database } from '../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../entities/database/embedded/postgres.ts';
 import { verifyBooks } from '../entities/payments/books.ts';
 import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { addresses } from './addresses.ts';

@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../entities/database/embedded/postgres.ts';
 import type { MachineSpec } from '../provisioning/servers/drivers/driver.ts';
 import { instanceOf } from '../provisioning/servers/drivers/lxc/instance.ts';
 import { macOf } from '../provisioning/servers/placement/spec.ts';

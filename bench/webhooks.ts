@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../entities/database/embedded/postgres.ts';
 import { verifyBooks } from '../entities/payments/books.ts';
 import { type Receiver, startReceiver } from '../test/setup/receiver.ts';
 import { newFolder, type RunningService, removeFolder, restClient, spawnService } from '../test/setup/spawn.ts';

@@ -117,15 +117,21 @@ export const callsCountAs = (viewer: Viewer): string =>
 export const groupOf = (viewer: Viewer | null, address: string | null): string =>
   viewer?.accountId ?? networkOf(address ?? '');
 
-/**
- * Does the work at the turns of the caller: of the account, or of the site of a stranger. The operator waits for no turn.
- * @param signal takes the work out of the queues. A change has none, because it must not stop between its steps
- */
-export function atTurnOf<T>(
-  { viewer, address }: Pick<Context, 'viewer' | 'address'>,
-  work: () => T,
-  signal?: AbortSignal,
-): T {
+/** Does the work at the turns of the caller: of the account, or of the site of a stranger. The operator waits for no turn. */
+export const atTurnOf = <T, C extends Turn>(context: C, work: (context: C) => T): T =>
+  atTurn(context, () => work(context));
+
+/** Does the same for a read. A standby may answer it, and it leaves the queues when its caller is gone. */
+export function readAtTurnOf<T>(context: Context, read: (context: Context) => T): T {
+  const { reads } = context.db;
+  const given = reads === context.db ? context : { ...context, db: reads };
+  return atTurn(given, () => read(given), context.signal);
+}
+
+type Turn = Pick<Context, 'viewer' | 'address'>;
+
+/** A change has no signal, because it must not stop between its steps. */
+function atTurn<T>({ viewer, address }: Turn, work: () => T, signal?: AbortSignal): T {
   if (!viewer) return onBehalfOfStranger(address, work, signal);
   return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId, signal }, work) : work();
 }

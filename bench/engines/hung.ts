@@ -10,7 +10,7 @@ import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Database } from '../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { newFolder, type RestClient, removeFolder, restClient, spawnService } from '../../test/setup/spawn.ts';
 import { median, print } from '../figure.ts';
 import { run, stops } from '../run.ts';

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Database } from '../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { newOrderNumber } from '../../entities/ids.ts';
 import { Server } from '../../entities/servers/server.ts';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';

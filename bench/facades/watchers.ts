@@ -10,7 +10,7 @@ import { WebSocket } from 'ws';
 import { readConfig } from '../../config.ts';
 import { Bus } from '../../entities/database/bus.ts';
 import { Database } from '../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { newId } from '../../entities/ids.ts';
 import { ADD_OPERATOR } from '../../entities/operator.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';

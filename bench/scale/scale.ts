@@ -3,7 +3,7 @@
  * one. Only work that reads everything may cost more there, and no more for each row.
  */
 import { Database } from '../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { newFolder, removeFolder } from '../../test/setup/spawn.ts';
 import { run, stops } from '../run.ts';
 import { type Cost, costOf, prepareMeasures } from './measure.ts';

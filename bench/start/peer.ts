@@ -1,5 +1,5 @@
 /** The peer of bench/start/start.ts: it loads the four largest libraries of the service, and starts the same database. Nothing more. */
-import { startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 
 const waiting = Promise.withResolvers<void>();
 const starting = startEmbeddedPostgres(process.env.DATA_DIR!, [], waiting.resolve);

@@ -1,8 +1,8 @@
 /** The database of a command such as `npm run verify`. A command makes no database: an empty one would look like a sound one. */
 import { resolve } from 'node:path';
 import { reach } from './connection.ts';
-import { findCluster } from './embedded-cluster.ts';
-import { runningUrl, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { findCluster } from './embedded/cluster.ts';
+import { runningUrl, startEmbeddedPostgres } from './embedded/postgres.ts';
 
 interface Settings {
   databaseUrl?: string | undefined;

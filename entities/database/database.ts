@@ -6,6 +6,7 @@ import { Bus, type Change } from './bus.ts';
 import { withSchema } from './connection.ts';
 import { migrate } from './migrate.ts';
 import { Pool } from './pool.ts';
+import { checkPooler, IDLE_TRANSACTION_MS, LOCK_MS } from './pooler.ts';
 import type { DatabaseRole } from './role.ts';
 import { TABLES } from './tables.ts';
 import { isConnectionLost, type Queryable, rows, sqlStateOf, type Transaction, within } from './transaction.ts';
@@ -20,14 +21,33 @@ const ATTEMPTS_MAX = 5;
 /** The driver of TypeORM, with the pool at which callers take turns. */
 const DRIVER: typeof pg = Object.create(pg, { Pool: { value: Pool } });
 
+/** The settings of a session. A pooler refuses them. */
+export const SESSION = { idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS, lock_timeout: LOCK_MS };
+/** TypeORM's own pool. A query runner for each statement would cost a request more time than its checks. */
+export const poolOf = ({ driver }: DataSource): pg.Pool => (driver as unknown as { master: pg.Pool }).master;
+
+interface OpenOptions {
+  /** The name of the connections, by which other processes see this one. */
+  name?: string;
+  poolSize?: number;
+  /** The same database by the role that owns the tables. Absent: the role of the service migrates, if it may. */
+  ownerUrl?: string | undefined;
+  /** The same database through a pooler in transaction mode. The bus and the migrations do not use it. */
+  poolerUrl?: string | undefined;
+  /** For tests: how long PostgreSQL may be silent. */
+  silentMs?: number;
+}
+
 export class Database implements Queryable {
   readonly #source: DataSource;
   readonly bus: Bus;
-  /** TypeORM's own pool. A query runner for each statement would cost a request more time than its checks. */
   readonly #pool: pg.Pool;
 
   /** The role by which the service uses the database. Absent: within a request. */
   readonly role: DatabaseRole | undefined;
+
+  /** The database for reads outside of transactions: at a standby, or this one. */
+  reads: Database = this;
 
   /** Wakes the webhooks for which a commit has deliveries. */
   readonly waker: Waker;
@@ -36,7 +56,7 @@ export class Database implements Queryable {
     this.role = role;
     this.#source = source;
     this.bus = bus;
-    this.#pool = (source.driver as unknown as { master: pg.Pool }).master;
+    this.#pool = poolOf(source);
     this.waker = waker ?? new Waker((ids) => wakeWebhooks(this, bus, ids));
   }
 
@@ -51,31 +71,22 @@ export class Database implements Queryable {
   /**
    * Connects, migrates the schema, and starts the bus.
    * @param url the database by the role of the service
-   * @param name the name of the connections, by which other processes see this one
-   * @param silentMs for tests: how long PostgreSQL may be silent
-   * @param ownerUrl the same database by the role that owns the tables. Absent: the role of the service migrates, if it may
    * @throws Error if an unknown version made the schema, or if the role of the service may not migrate
    */
   static async open(
     url: string,
-    {
-      name = 'freehold',
-      poolSize = 10,
-      ownerUrl,
-      silentMs,
-    }: { name?: string; poolSize?: number; ownerUrl?: string | undefined; silentMs?: number } = {},
+    { name = 'freehold', poolSize = 10, ownerUrl, poolerUrl, silentMs }: OpenOptions = {},
   ): Promise<Database> {
     const role = await migrate(url, ownerUrl);
+    if (poolerUrl) await checkPooler(url, poolerUrl);
     const source = new DataSource({
       type: 'postgres',
       driver: DRIVER,
-      url: withSchema(url),
+      url: poolerUrl ?? withSchema(url),
       poolSize,
       entities: TABLES,
       applicationName: name,
-      // A forgotten transaction would keep dead rows alive and slow down the leasing of tasks. Waiting for its locks ends
-      // before it, so that a dead process cannot hold them again.
-      extra: { idle_in_transaction_session_timeout: 30_000, lock_timeout: 25_000, keepAlive: true, silentMs },
+      extra: { ...(poolerUrl ? { isPooled: true } : SESSION), keepAlive: true, silentMs },
     });
     await source.initialize();
     const bus = new Bus(url, name);

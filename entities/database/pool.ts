@@ -6,17 +6,18 @@
 import pg from 'pg';
 import { type Caller, callers } from '../caller.ts';
 import { Turns } from '../turns.ts';
+import { STATEMENT_MS } from './pooler.ts';
 import { isConnectionLost } from './transaction.ts';
 
 /** Connections that callers leave to the service. */
 const OWN = 2;
 const WAITING_MAX = 2_000;
 const WAITING_OF_GROUP_MAX = 200;
-/** The longest statement of a caller. The service itself may take longer, for example to delete old rows. */
-const STATEMENT_SECONDS = 20;
 
 /** How long PostgreSQL may leave a connection without an answer while it does nothing for it. */
 const SILENT_MS = 25_000;
+/** The longest transaction through a pooler, whose backends no connection knows. */
+const POOLED_MS = 60_000;
 /** The longest wait for a new connection, and for the answer of a look. */
 const ANSWER_MS = 5_000;
 
@@ -30,6 +31,8 @@ const END_IDLE = `
 /** The options of the pool. `silentMs` is for tests. */
 export interface PoolConfig extends pg.PoolConfig {
   silentMs?: number;
+  /** Whether a pooler in transaction mode is between the pool and PostgreSQL. */
+  isPooled?: boolean;
 }
 
 /** A connection of the pool that can be closed without an answer. */
@@ -51,6 +54,18 @@ export class Client extends pg.Client {
   }
 }
 
+/** A connection to a pooler. Its statements have no names: the next one may meet a session that does not know them. */
+class PooledClient extends Client {
+  /** For those who send statements of their own. */
+  readonly isPooled = true;
+
+  // biome-ignore lint/suspicious/noExplicitAny: the library has six forms of this method, and this passes each of them on
+  override query(query: any, ...rest: any[]): any {
+    const unnamed = query?.name ? { ...query, name: undefined } : query;
+    return (super.query as (...all: unknown[]) => unknown).call(this, unnamed, ...rest);
+  }
+}
+
 type Connected = (
   error: Error | undefined,
   client: pg.PoolClient | undefined,
@@ -59,13 +74,15 @@ type Connected = (
 
 export class Pool extends pg.Pool {
   readonly #turns: Record<Caller['kind'], Turns>;
-  /** Connections whose statements end after `STATEMENT_SECONDS`. */
+  readonly #isPooled: boolean;
+  /** Connections whose statements end after `STATEMENT_MS`. */
   readonly #limited = new WeakSet<pg.PoolClient>();
   /** The connections in use, and since when, by performance.now(). */
   readonly #used = new Map<Client, number>();
 
-  constructor({ silentMs = SILENT_MS, ...config }: PoolConfig) {
-    super({ ...config, Client } as pg.PoolConfig);
+  constructor({ isPooled = false, silentMs = isPooled ? POOLED_MS : SILENT_MS, ...config }: PoolConfig) {
+    super({ ...config, Client: isPooled ? PooledClient : Client } as pg.PoolConfig);
+    this.#isPooled = isPooled;
     this.on('acquire', (client) => this.#used.set(client as unknown as Client, performance.now()));
     this.on('release', (_, client) => this.#used.delete(client as unknown as Client));
     const look = setInterval(() => (this.ended ? clearInterval(look) : this.#look(silentMs)), silentMs / 5).unref();
@@ -85,10 +102,8 @@ export class Pool extends pg.Pool {
     const before = performance.now() - silentMs;
     const silent = [...this.#used].filter(([, since]) => since < before);
     if (!silent.length) return;
-    const working = await this.#working(
-      silent.map(([{ processID }]) => processID),
-      silentMs / 1000,
-    );
+    const pids = silent.map(([{ processID }]) => processID);
+    const working = this.#isPooled ? new Set() : await this.#working(pids, silentMs / 1000);
     for (const [client, since] of silent)
       if (this.#used.get(client) === since && !working.has(client.processID)) client.drop();
   }
@@ -111,8 +126,7 @@ export class Pool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(done: Connected): void;
   override connect(done?: Connected): unknown {
-    const caller = callers.getStore();
-    const connected = !caller || caller.connections ? this.#connected(caller) : this.#atTurn(caller);
+    const connected = this.connection();
     if (!done) return connected;
     connected.then(
       (client) => done(undefined, client, client.release),
@@ -120,13 +134,19 @@ export class Pool extends pg.Pool {
     );
   }
 
+  /** Returns a connection at the turn of the caller. */
+  protected connection(): Promise<pg.PoolClient> {
+    const caller = callers.getStore();
+    return !caller || caller.connections ? this.#connected(caller) : this.#atTurn(caller);
+  }
+
   /** Returns a connection with the statement timeout of a caller, or that of the service. */
   async #connected(caller: Caller | undefined): Promise<pg.PoolClient> {
     const client = await super.connect();
     const isLimited = caller !== undefined && caller.kind !== 'task';
-    if (this.#limited.has(client) === isLimited) return client;
+    if (this.#isPooled || this.#limited.has(client) === isLimited) return client;
     try {
-      await client.query(`set statement_timeout to ${isLimited ? `'${STATEMENT_SECONDS}s'` : 'default'}`);
+      await client.query(`set statement_timeout to ${isLimited ? STATEMENT_MS : 'default'}`);
     } catch (error) {
       client.release(true);
       throw error;

@@ -15,6 +15,7 @@ import {
   type CredentialWatch,
   ERRORS,
   type FieldError,
+  readAtTurnOf,
   requireActive,
   shortened,
   type Viewer,
@@ -131,8 +132,8 @@ async function compile({ schema, document, name, kind }: Operation): Promise<Exe
   const { compileQuery, isCompiledQuery } = await import('graphql-jit');
   const query = compileQuery<Values, Values>(schema, document, name);
   if (!isCompiledQuery(query)) throw new Error(`${name} cannot be compiled: ${query.errors?.join(' ')}`);
-  return (variables, context) =>
-    atTurnOf(context, () => query.query(undefined, context, variables), kind === 'query' ? context.signal : undefined);
+  const atTurn = kind === 'query' ? readAtTurnOf : atTurnOf;
+  return (variables, context) => atTurn(context, (context) => query.query(undefined, context, variables));
 }
 
 /** Returns the value at a path of keys; null if it or a value above it is null. */

@@ -3,7 +3,7 @@
  * together have some more. Others wait for their turn. The operator waits for no turn.
  */
 import { type ExecutionArgs, getOperationAST, OperationTypeNode } from 'graphql';
-import { atTurnOf, Ceiling, type Context, Turns, type Viewer } from '../../schema/index.ts';
+import { atTurnOf, Ceiling, type Context, readAtTurnOf, Turns, type Viewer } from '../../schema/index.ts';
 import { refuseHeavy, weightOf } from './document-size.ts';
 
 /** The most operations of an account that run or wait. Each keeps its document in memory. */
@@ -59,15 +59,15 @@ export class Operations {
    */
   async run<Result>(args: ExecutionArgs, execute: (args: ExecutionArgs) => Result): Promise<Awaited<Result>> {
     const context = args.contextValue as Context;
-    const { viewer, address, signal } = context;
+    const { viewer, address } = context;
     const kind = getOperationAST(args.document, args.operationName)?.operation;
     if (viewer?.accountId) {
       const weight = weightOf(args);
       refuseHeavy(weight);
       await this.#admit(viewer, address, weight.roots - 1, kind === OperationTypeNode.MUTATION ? weight.roots : 0);
     }
-    const isQuery = kind === OperationTypeNode.QUERY;
-    return await atTurnOf(context, () => execute(args), isQuery ? signal : undefined);
+    const atTurn = kind === OperationTypeNode.QUERY ? readAtTurnOf : atTurnOf;
+    return await atTurn(context, (contextValue) => execute({ ...args, contextValue }));
   }
 }
 

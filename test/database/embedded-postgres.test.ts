@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 
@@ -53,7 +53,7 @@ const pidOf = ({ folder }: { folder: string }) =>
 /** Starts a process that starts the server, reports the result, and lives until the test kills it. */
 async function startInChild(dataDir: string, environment: Record<string, string> = {}) {
   const program = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded-postgres.ts', import.meta.url))};
+    import { startEmbeddedPostgres } from ${JSON.stringify(new URL('../../entities/database/embedded/postgres.ts', import.meta.url))};
     process.umask(0o077);
     const { ownerUrl: url, folder } = await startEmbeddedPostgres(${JSON.stringify(dataDir)}, ${JSON.stringify(FLAGS)}).catch(
       ({ message }) => ({ ownerUrl: message }),

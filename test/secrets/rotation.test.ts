@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
-import { placeCluster } from '../../entities/database/embedded-cluster.ts';
+import { placeCluster } from '../../entities/database/embedded/cluster.ts';
 import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
 import { KeyMissing, Vault } from '../../entities/secrets.ts';
 import { newDatabaseUrl } from '../setup/database.ts';

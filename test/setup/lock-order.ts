@@ -201,6 +201,9 @@ function lockedRows(tables: string[], hasSavepoints: boolean) {
   return { name, text: own + selects.join(' union all ') };
 }
 const names = new Map<string, string>();
+/** A session behind a pooler keeps no names. */
+const nameless = (client: object, query: { name: string; text: string }) =>
+  'isPooled' in client ? { text: query.text } : query;
 
 function listen(): void {
   const prototype = pg.Client.prototype as unknown as { query: Query };
@@ -227,7 +230,7 @@ function listen(): void {
       );
       try {
         const { rows: found } = asked.length
-          ? ((await query.call(this, lockedRows(asked, trace.hasSavepoints))) as { rows: LockedRow[] })
+          ? ((await query.call(this, nameless(this, lockedRows(asked, trace.hasSavepoints)))) as { rows: LockedRow[] })
           : { rows: [] };
         const rows = (table: string, isNew = false) =>
           found.filter((row) => row.table === table && (!isNew || row.isFresh)).map(({ key }) => key);

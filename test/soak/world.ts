@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Database } from '../../entities/database/database.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
 import { administer, withDatabase } from '../setup/postgres.ts';
 import { newFolder, type RunningService, removeFolder, spawnService } from '../setup/spawn.ts';
 

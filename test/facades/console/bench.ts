@@ -7,7 +7,7 @@ import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, type Page } from 'playwright-core';
 import { Database } from '../../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../../entities/database/embedded/postgres.ts';
 import { newId } from '../../../entities/ids.ts';
 import { newFolder, removeFolder, spawnService } from '../../setup/spawn.ts';
 import { median, print } from '../../../bench/figure.ts';

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Database } from '../../../entities/database/database.ts';
-import { startEmbeddedPostgres } from '../../../entities/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../../entities/database/embedded/postgres.ts';
 import { newFolder, removeFolder, restClient, spawnService } from '../../setup/spawn.ts';
 import { startAnvil } from '../drivers/evm/anvil.ts';
 import { PAY_TO, paymentsFileIn } from '../payments-file.ts';

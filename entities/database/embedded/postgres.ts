@@ -9,8 +9,8 @@ import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Cluster, ENVIRONMENT, placeCluster, USER, writeOwned } from './embedded-cluster.ts';
-import { isConnectionLost } from './transaction.ts';
+import { type Cluster, ENVIRONMENT, placeCluster, USER, writeOwned } from './cluster.ts';
+import { isConnectionLost } from '../transaction.ts';
 
 /** The lock of the process that owns the embedded server: any fixed number. */
 const OWNER_LOCK = 4_707_366_002;
