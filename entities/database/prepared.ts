@@ -30,3 +30,6 @@ export function preparedName(sql: string): string | undefined {
   kept.runs++;
   return undefined;
 }
+
+/** Returns the statements that connections may keep. */
+export const keptStatements = (): string[] => [...KEPT.keys()];
