@@ -14,10 +14,17 @@ const LEASED = { ...Task.columns, overdue: nullable(column.boolean()), leasedAt:
 /** PostgreSQL rounds times to milliseconds, so a task that is due now may seem due in half a millisecond. A deadline, too. */
 const SOON = `now() + interval '1 millisecond'`;
 const DUE = `task.lane = $1 and task.state = 'READY' and task.run_at <= ${SOON} and task.id <> all($5::text[])`;
-/** Returns those of the lanes $1 that have due tasks. */
-export const DUE_LANES = statement({ lane: column.text() })`
-  select lane from unnest($1::text[]) as given (lane)
-  where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})`;
+/** Returns those of the lanes $1 that have due tasks, and the time. */
+export const DUE_LANES = statement({ lanes: column.textArray(), time: column.timestamp() })`
+  select array(select lane from unnest($1::text[]) as given (lane)
+    where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})) as lanes,
+    clock_timestamp() as time`;
+/** Makes tasks due that would rest for more than $1 seconds. A step may always come early, as after a signal. */
+export const WAKE_SLEEPERS = statement({ id: column.text() })`
+  with asleep as (
+    select id from task where state = 'READY' and leased_by is null and run_at > now() + $1::float8 * interval '1 second'
+    order by subject for update skip locked)
+  update task set run_at = now() from asleep where task.id = asleep.id returning task.id`;
 
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';

@@ -11,6 +11,7 @@ import {
   RETRY_TASK,
   TAKE_LEASES,
   TAKE_LEASES_IN_TURN,
+  WAKE_SLEEPERS,
 } from '../../entities/tasks/lease.ts';
 import type { Task } from '../../entities/tasks/task.ts';
 import type { LeasedTask, Outcome, SharedLane } from './tasks.ts';
@@ -77,9 +78,13 @@ export function takeLeases(
   return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served]);
 }
 
-/** Returns those of some lanes that have due tasks. */
-export const dueLanes = async (db: Queryable, lanes: string[]): Promise<string[]> =>
-  (await DUE_LANES.all(db, [lanes])).map(({ lane }) => lane);
+/** Returns those of some lanes that have due tasks, and the time of the database. */
+export const dueLanes = async (db: Queryable, lanes: string[]): Promise<{ lanes: string[]; time: Date }> =>
+  (await DUE_LANES.first(db, [lanes]))!;
+
+/** Makes tasks due that would rest for longer. The clock of the database was wrong when they went to rest. @returns how many */
+export const wakeSleepers = async (db: Queryable, restSeconds: number): Promise<number> =>
+  (await WAKE_SLEEPERS.all(db, [restSeconds])).length;
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */
 export async function extendLeases(

@@ -22,6 +22,7 @@ import {
   type TakenTask,
   takeLeases,
   textOf,
+  wakeSleepers,
 } from './lease.ts';
 import { Runner } from './runner.ts';
 import { ServedParties } from './served-parties.ts';
@@ -32,6 +33,10 @@ import { Wakeup } from './wakeup.ts';
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
 /** Milliseconds after which a step in a shared lane gives its place to another task, even without `waitFor`. */
 const PATIENCE_MS = 500;
+/** The longest rest of a task, with some room: the longest pause between two attempts has 75 minutes. */
+const REST_SECONDS_MAX = 2 * 3600;
+/** A clock may be set back by so much without consequences. */
+const CLOCK_MS = 5_000;
 /** Milliseconds until a full lane looks for free places again. */
 const FULL_MS = 20;
 
@@ -68,6 +73,8 @@ export class Worker {
   /** By lane. */
   readonly #served = new Map<string, ServedParties>();
   readonly #stopped = new AbortController();
+  /** The time of the database at the last look. */
+  #time: Date | undefined;
   #stopping = false;
   #loops: Promise<void>[] = [];
   #stopListening = () => {};
@@ -186,9 +193,23 @@ export class Worker {
     while (!this.#stopping) {
       await this.#pollWakeup.wait(this.#pollSeconds);
       if (this.#stopping) return;
-      const due = await dueLanes(this.#db, Object.keys(this.#lanes)).catch(this.#onError);
+      const due = await this.#look().catch(this.#onError);
       for (const lane of due ?? []) this.#wake(lane);
     }
+  }
+
+  /** Returns the lanes with due tasks. A clock that was ahead lets tasks rest for too long, so they become due when it is right. */
+  async #look(): Promise<string[]> {
+    const { lanes, time } = await dueLanes(this.#db, Object.keys(this.#lanes));
+    const before = this.#time;
+    const wentBack = before !== undefined && time.getTime() < before.getTime() - CLOCK_MS;
+    const woken = !before || wentBack ? await wakeSleepers(this.#db, wentBack ? 0 : REST_SECONDS_MAX) : 0;
+    this.#time = time;
+    if (wentBack)
+      this.#onError(
+        new Error(`The clock of the database went back from ${before.toISOString()} to ${time.toISOString()}.`),
+      );
+    return woken ? Object.keys(this.#lanes) : lanes;
   }
 
   /** Keeps a lane busy until the worker stops. */

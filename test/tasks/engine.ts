@@ -42,8 +42,8 @@ const process: Process = {
     return engine.onExhausted;
   },
 };
-export const newWorker = (options: Partial<WorkerOptions> = {}, db = engine.db): Worker =>
-  new Worker(db, { process }, { lanes: { lane: 4 }, ...options });
+export const newWorker = (options: Partial<WorkerOptions> = {}, db = engine.db, by = process): Worker =>
+  new Worker(db, { process: by }, { lanes: { lane: 4 }, ...options });
 
 export const TASK: NewTask = { lane: 'lane', process: 'process', subject: 'thing', accountId: 'acct' };
 export const start = (task: Partial<NewTask> = {}, db = engine.db): Promise<void> =>

@@ -1,0 +1,51 @@
+/** The clock of the database is wrong for a moment. The functions of a schema before PostgreSQL's own ones stand for the clock. */
+import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { Database } from '../../entities/database/database.ts';
+import { asOwner, newDatabaseUrl } from '../setup/database.ts';
+import { eventually } from '../setup/freehold.ts';
+import { newWorker, start } from './engine.ts';
+
+const url = new URL(await newDatabaseUrl(afterAll));
+url.searchParams.set('options', '-c search_path=public,pg_catalog');
+const db = await Database.open(url.href);
+afterAll(() => db.close());
+await asOwner(
+  db,
+  `create table public.clock (ahead interval not null);
+   insert into public.clock values ('0');
+   grant select on public.clock to public;
+   create function public.now() returns timestamptz language sql stable as 'select pg_catalog.now() + ahead from public.clock';
+   create function public.clock_timestamp() returns timestamptz language sql volatile as 'select pg_catalog.clock_timestamp() + ahead from public.clock'`,
+);
+const setAhead = (ahead: string) => asOwner(db, 'update public.clock set ahead = $1::interval', [ahead]);
+
+/** A worker whose task rests for a minute after each step. @returns how many steps there were */
+function workerOf(errors: unknown[]) {
+  let steps = 0;
+  const process = {
+    lane: 'lane',
+    steps: { start: async () => ({ kind: 'nap' as const, afterSeconds: 60, data: { steps: ++steps } }) },
+  };
+  const worker = newWorker({ pollSeconds: 0.05, onError: (error) => errors.push(error) }, db, process);
+  worker.start();
+  onTestFinished(() => worker.stop());
+  return () => steps;
+}
+
+it('Tasks that went to rest by a clock that was ahead are due when the clock is right', async () => {
+  const errors: unknown[] = [];
+  await start({}, db);
+  const steps = workerOf(errors);
+  await eventually(async () => steps() === 1);
+  await setAhead('40 days');
+  await eventually(async () => steps() === 2);
+  await setAhead('0');
+  await eventually(async () => steps() === 3, 20);
+  expect(String(errors)).toMatch(/The clock of the database went back from/);
+});
+
+it('A worker that starts later finds them, too', async () => {
+  await db.query(`update task set run_at = now() + interval '40 days', leased_by = null`);
+  const steps = workerOf([]);
+  await eventually(async () => steps() === 1, 20);
+});
