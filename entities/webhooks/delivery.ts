@@ -24,6 +24,8 @@ export const WebhookDelivery = entity('webhook_delivery', {
   firstAttemptAt: nullable(column.timestamp()),
   /** Null at the end. During an attempt it lies in the past, so that another worker can take the delivery over. */
   nextAttemptAt: nullable(column.timestamp()),
+  /** When the last attempt ended. A trigger writes it. */
+  endedAt: nullable(column.timestamp()),
   createdAt: column.now(),
   /** When the customer last had it repeated. */
   redeliveredAt: nullable(column.timestamp()),
@@ -159,12 +161,12 @@ const DROP_SQL = `
 
 /**
  * Deletes up to $3 ended deliveries. They are older than $1 days, or not among the $2 newest of their webhook. It looks at the
- * webhooks that got deliveries within $4 seconds.
+ * webhooks with deliveries that ended within $4 seconds.
  */
 export const DELETE_OLD_DELIVERIES = statement({ id: column.key() })`
   with busy as (
     select distinct webhook_id from webhook_delivery
-    where next_attempt_at is null and created_at > now() - $4::int * interval '1 second'),
+    where ended_at > now() - $4::int * interval '1 second'),
   old as (
     select id from webhook_delivery where next_attempt_at is null and created_at < now() - $1::int * interval '1 day'
     union select ended.id from busy cross join lateral (

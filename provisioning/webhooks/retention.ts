@@ -11,7 +11,7 @@ const CHUNK = 5_000;
 const DAYS = 30;
 /** The ended deliveries of a webhook. */
 const ENDED_MAX = 1000;
-/** Webhooks with deliveries of the last two ticks are checked for too many. */
+/** The process looks for too many at webhooks whose deliveries ended in the last two ticks. */
 const BUSY_SECONDS = 2 * TICK_SECONDS;
 /** A delivery of the last day may be repeated for some days more. */
 const SNAPSHOT_MS = (DAYS + 10) * 86_400_000;

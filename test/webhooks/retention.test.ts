@@ -108,6 +108,18 @@ describe('An event', () => {
   });
 });
 
+it('A webhook keeps few deliveries, also if they end long after their events', async () => {
+  const account = await newAccount();
+  const { id } = await quietWebhook(account);
+  await insertMany(id, account.id, 1_100, `'RETRYING', now() + interval '1 hour'`);
+  await db.query(`update webhook_delivery set created_at = now() - interval '25 minutes' where webhook_id = $1`, [id]);
+  await db.query(`update webhook_delivery set status = 'SUCCEEDED', next_attempt_at = null where webhook_id = $1`, [
+    id,
+  ]);
+  await tick(WEBHOOK_RETENTION_PROCESS);
+  expect(await count(`status = 'SUCCEEDED'`, id)).toBe(1_000);
+});
+
 describe('The migration', () => {
   it('keeps one snapshot for the deliveries of an event', async () => {
     const old = await newDatabase();

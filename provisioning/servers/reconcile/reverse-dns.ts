@@ -13,8 +13,8 @@ import { signedHeaders } from '../../webhooks/sign.ts';
 export const REVERSE_DNS_PROCESS = 'reverse-dns';
 const TICK_SECONDS = 15;
 const TIMEOUT_SECONDS = 10;
-/** Names of one step. */
-const CHUNK = 50;
+/** The accounts of one step, and the names of each. So no account waits for many names of another. */
+const [ACCOUNTS, NAMES_OF_ACCOUNT] = [25, 2];
 
 /** The hook of the operator's DNS, which may be at a private address. The secret has the form of a webhook's (`whsec_…`). */
 export interface ReverseDnsHook {
@@ -22,23 +22,39 @@ export interface ReverseDnsHook {
   secret: string;
 }
 
+/** A round goes through the accounts again and again, as long as the DNS accepts a name. */
+interface Round {
+  /** The last account. */
+  after: string;
+  /** Whether the DNS has accepted a name since the first account. */
+  wasTold: boolean;
+  began: Date | string;
+}
+
 export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =>
   periodic({
-    start: async ({ aborted, data }) => {
-      const names = await FIND_CHANGED_NAMES.all(db, [CHUNK, data.after ?? null]);
+    start: async ({ aborted, data, now }) => {
+      const round = (data.round as Round | null | undefined) ?? { after: '', wasTold: false, began: now() };
+      const { after, wasTold, began } = round;
+      const names = await FIND_CHANGED_NAMES.all(db, [after, ACCOUNTS, NAMES_OF_ACCOUNT, began]);
       const told: ReverseName[] = [];
+      const refused: string[] = [];
       let failure: Error | undefined;
       for (const name of names) {
         failure = await tell(hook, name, aborted);
-        if (failure && !(failure instanceof Refused)) break;
-        if (!failure) told.push(name);
+        if (failure instanceof Refused) refused.push(name.ip);
+        else if (failure) break;
+        else told.push(name);
       }
-      if (failure && !(failure instanceof Refused) && !told.length) throw failure;
-      const isWhole = names.length < CHUNK;
+      const isAway = failure && !(failure instanceof Refused);
+      if (isAway && !told.length) throw failure;
+      const last = names.at(-1)?.accountId;
+      const isOver = last === undefined && !wasTold;
+      const next = { after: last ?? '', wasTold: last !== undefined && (wasTold || told.length > 0), began };
       return hop('start', {
-        afterSeconds: isWhole ? TICK_SECONDS : 0,
-        data: { after: isWhole ? null : names.at(-1)!.ip },
-        commit: (tx) => NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr)]),
+        afterSeconds: isAway || isOver ? TICK_SECONDS : 0,
+        data: { round: isAway ? round : isOver ? null : next },
+        commit: (tx) => NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), refused]),
       });
     },
   });

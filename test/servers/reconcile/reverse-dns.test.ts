@@ -28,6 +28,9 @@ const told = () =>
 const name = (orderNumber: string, names: object[]) =>
   db.query('update server set reverse_dns = $2 where order_number = $1', [orderNumber, JSON.stringify(names)]);
 
+/** All changed names: those after the first account, of many accounts, many of each, and refused ones, too. */
+const ALL = ['', 100, 1_000, new Date(Date.now() + 3_600_000)];
+
 let orderNumber: string;
 beforeEach(async () => {
   await truncate(db, 'server, reverse_dns_told');
@@ -107,6 +110,39 @@ it('the DNS gets many names at once', async () => {
   expect(new Set(told().map(({ ip }) => ip)).size).toBe(120);
 });
 
+it('an account with many names does not keep the others waiting', async () => {
+  const names = Array.from({ length: 40 }, (_, n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` }));
+  await name(orderNumber, names);
+  await name(await shop.server(await shop.account(0n)), [{ ip: '198.51.100.1', ptr: 'other.example.org' }]);
+  await tick();
+  expect(told().findIndex(({ ip }) => ip === '198.51.100.1')).toBeLessThan(5);
+});
+
+it('a name that the DNS never had leaves no row', async () => {
+  for (let n = 0; n < 5; n++) await name(orderNumber, [{ ip: `192.0.2.${n}`, ptr: 'a.example.org' }]);
+  await db.query(`update server set status = 'DELETED'`);
+  expect(await db.query('select ip from reverse_dns_told')).toEqual([]);
+});
+
+it('the DNS forgets a name that its server gave up while the DNS got it', async () => {
+  await name(orderNumber, [{ ip: '192.0.2.7', ptr: 'a.example.org' }]);
+  const [began, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  receiver.answer = (response) => {
+    began.resolve();
+    void go.promise.then(() => response.writeHead(204).end());
+  };
+  const ticking = tick();
+  await began.promise;
+  await name(orderNumber, []);
+  go.resolve();
+  await ticking;
+  await tick();
+  expect(told()).toEqual([
+    { ip: '192.0.2.7', ptr: 'a.example.org' },
+    { ip: '192.0.2.7', ptr: null },
+  ]);
+});
+
 it('an address that another server got keeps the name of that server', async () => {
   const [names, others] = [[{ ip: '192.0.2.7', ptr: 'a.example.org' }], [{ ip: '192.0.2.7', ptr: 'b.example.org' }]];
   await name(orderNumber, names);
@@ -129,7 +165,7 @@ it('a round reads only the names that differ, however many the DNS has', async (
   await db.query('update reverse_dns_told set ptr = wanted');
   await name(orderNumber, [{ ip: '10.0.0.0', ptr: 'new.example.org' }, ...names.slice(1)]);
   await asOwner(db, 'vacuum analyze reverse_dns_told');
-  const [plan] = await db.query(`explain (format json) ${FIND_CHANGED_NAMES.text}`, [50, null]);
+  const [plan] = await db.query(`explain (format json) ${FIND_CHANGED_NAMES.text}`, ALL);
   expect(JSON.stringify(plan)).toContain('reverse_dns_due');
   await tick();
   expect(told()).toEqual([{ ip: '10.0.0.0', ptr: 'new.example.org' }]);
@@ -140,7 +176,8 @@ it('the migration takes over the names that servers want, and those that the DNS
   await asOwner(
     old,
     `drop trigger server_names on server; drop trigger server_names_of_new on server; drop function want_names;
-      alter table reverse_dns_told drop column wanted, drop column order_number, alter column ptr set not null;
+      alter table reverse_dns_told drop column wanted, drop column order_number, drop column account_id, drop column refused_at,
+        alter column ptr set not null;
       create index server_reverse_dns on server (id);
       insert into reverse_dns_told (ip, ptr) values ('192.0.2.1', 'same.example.org'), ('192.0.2.3', 'gone.example.org')`,
   );
@@ -150,9 +187,11 @@ it('the migration takes over the names that servers want, and those that the DNS
       values ('srv_1', 'a', 'SRV-1', 'VPS', 'RUNNING', 'h', 'vps-1', 'zrh', 'x', 1, 0,
         '[{"ip": "192.0.2.1", "ptr": "same.example.org"}, {"ip": "192.0.2.2", "ptr": "new.example.org"}]')`,
   );
-  await asOwner(old, readFileSync('entities/database/migrations/0051-reverse-dns.sql', 'utf8'));
-  expect(await FIND_CHANGED_NAMES.all(old, [50, null])).toEqual([
-    { ip: '192.0.2.2', ptr: 'new.example.org' },
-    { ip: '192.0.2.3', ptr: null },
+  const migration = (file: string) => readFileSync(`entities/database/migrations/${file}`, 'utf8');
+  await asOwner(old, migration('0051-reverse-dns.sql'));
+  await asOwner(old, migration('0053-names-and-ends.sql').split('-- The end of a delivery')[0]!);
+  expect(await FIND_CHANGED_NAMES.all(old, ALL)).toEqual([
+    { ip: '192.0.2.2', ptr: 'new.example.org', accountId: 'a' },
+    { ip: '192.0.2.3', ptr: null, accountId: 'operator' },
   ]);
 });
