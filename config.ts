@@ -32,7 +32,15 @@ import {
   webUrl,
   whole,
 } from './config-kind.ts';
-import { configurationPage, type Environment, optional, secret, type Values, valuesOf, variable } from './config-variable.ts';
+import {
+  configurationPage,
+  type Environment,
+  optional,
+  secret,
+  type Values,
+  valuesOf,
+  variable,
+} from './config-variable.ts';
 
 /** Every variable, by group. */
 const VARIABLES = {

@@ -68,7 +68,16 @@ export type { CredentialEnd, CredentialWatch } from '../resolvers/accounts/auth/
 export { requireActive } from '../resolvers/accounts/auth/scope.ts';
 export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 export { Ceiling, Turns } from '../resolvers/ceiling.ts';
-export { atTurnOf, type Context, callsCountAs, countedAs, groupOf, readAtTurnOf, turnOf, type Viewer } from '../resolvers/context.ts';
+export {
+  atTurnOf,
+  type Context,
+  callsCountAs,
+  countedAs,
+  groupOf,
+  readAtTurnOf,
+  turnOf,
+  type Viewer,
+} from '../resolvers/context.ts';
 export { faultOf, nearest, shortened, suggestion, withoutSecrets } from '../resolvers/errors.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { type ListedEvent, toldEvents } from '../resolvers/webhooks.ts';

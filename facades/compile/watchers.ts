@@ -16,9 +16,14 @@ import type { Context, Viewer } from '../../schema/index.ts';
 type Answer = ExecutionResult | Promise<ExecutionResult>;
 /** The answers about each change, by view. */
 const ANSWERS = new WeakMap<object, Map<string, Answer>>();
+/** For so long, watchers share an answer. A slow watcher keeps its change for longer, and may not keep the answers of others. */
+const SHARED_MS = 500;
 
-/** Subscribes as `subscribe` of GraphQL does. */
-export async function watch(args: ExecutionArgs): Promise<AsyncGenerator<ExecutionResult> | ExecutionResult> {
+/** Subscribes as `subscribe` of GraphQL does. @param shown the form of each answer for the watchers */
+export async function watch(
+  args: ExecutionArgs,
+  shown: (answer: ExecutionResult) => ExecutionResult = (answer) => answer,
+): Promise<AsyncGenerator<ExecutionResult> | ExecutionResult> {
   const valid = validateSubscriptionArgs(args);
   if (!('schema' in valid)) return { errors: valid };
   const changes = await createSourceEventStream(valid);
@@ -29,8 +34,12 @@ export async function watch(args: ExecutionArgs): Promise<AsyncGenerator<Executi
     const change = one.rootValue as object;
     const answers = ANSWERS.get(change) ?? new Map<string, Answer>();
     ANSWERS.set(change, answers);
-    const answer = answers.get(view) ?? executeSubscriptionEvent(one);
+    const known = answers.get(view);
+    if (known) return known;
+    const executed = executeSubscriptionEvent(one);
+    const answer = executed instanceof Promise ? executed.then(shown) : shown(executed);
     answers.set(view, answer);
+    setTimeout(() => answers.delete(view), SHARED_MS).unref();
     return answer;
   });
 }

@@ -36,6 +36,8 @@ export interface Weight {
 const ROWS_MAX = 400;
 /** The most values of an answer to a customer. A page of the largest rows has half as many. */
 const VALUES_MAX = 40_000;
+/** The same of an answer of a subscription. The service makes one for each change. */
+export const CHANGE_VALUES_MAX = 200;
 /** The entries of a list without a limit, such as the skills of an agent. */
 const ENTRIES = 10;
 /** The scalar of each argument that limits a list. */
@@ -119,9 +121,9 @@ class Scale {
 }
 
 /** Refuses an operation that asks for too much. @throws GraphQLError */
-export function refuseHeavy({ rows, values }: Weight): void {
+export function refuseHeavy({ rows, values }: Weight, valuesMax = VALUES_MAX): void {
   if (rows > ROWS_MAX) throw tooHeavy(`${rows} rows, and may for ${ROWS_MAX}. Ask for smaller pages`);
-  if (values > VALUES_MAX) throw tooHeavy(`up to ${values} values, and may for ${VALUES_MAX}. Ask for fewer fields`);
+  if (values > valuesMax) throw tooHeavy(`up to ${values} values, and may for ${valuesMax}. Ask for fewer fields`);
 }
 
 const tooHeavy = (reason: string) =>

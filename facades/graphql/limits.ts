@@ -48,10 +48,12 @@ function repeatedIn(set: SelectionSetNode | undefined): number {
 
 /** The most characters and numbers of an answer, in the values of its fields. Aliases can repeat long values cheaply. */
 const ANSWER_MAX = 4 * 1024 * 1024;
+/** The same of an answer of a subscription. The service writes one for each change and watcher. */
+export const CHANGE_MAX = 64 * 1024;
 
 /** Whether an answer is too large to be written. It stops to count at the limit. */
-export function isTooLarge(data: unknown): boolean {
-  let left = ANSWER_MAX;
+export function isTooLarge(data: unknown, most = ANSWER_MAX): boolean {
+  let left = most;
   const count = (value: unknown): void => {
     left -= typeof value === 'string' ? value.length + 8 : 8;
     if (left < 0 || typeof value !== 'object' || value === null) return;

@@ -6,30 +6,27 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { parse } from 'graphql';
 import type { Plugin, YogaServerInstance, YogaServerOptions } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
-import { watch } from '../compile/watchers.ts';
 import { serveConsole } from '../console/console.ts';
 import { answerSignIn, SIGN_IN_PATH } from '../console/sign-in.ts';
+import { ArrivingBytes } from '../http/arriving-bytes.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
 import { UnreadBytes, type UnreadLimits } from '../http/unread-bytes.ts';
 import { masking, refusalsOf, unreadableRequests } from './errors.ts';
+import { asksForGraphiql, serveGraphiql } from './graphiql.ts';
 import { isTooLarge, TOKENS_MAX, tooLargeAnswer } from './limits.ts';
 import { Operations } from './operations.ts';
 import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
+import { watchShort } from './watchers.ts';
 
 const PATH = '/graphql';
 /** The time between two looks at the unread bytes of a response. */
 const LOOK_MS = 1_000;
 /** The time for which an answer about readiness holds. Probes may come from many tools, and from strangers. */
 const READY_MS = 1_000;
+/** The time for a request to arrive, and the interval in which Node looks for slow ones. */
+const TIMES = { headersTimeout: 15_000, requestTimeout: 15_000, connectionsCheckingInterval: 1_000 };
 /** Bytes of a request body. */
 const BODY_MAX = 128 * 1024;
-const QUERY = `# Put your credential into the headers below: {"Authorization": "Bearer …"}
-# The operator's token is in the file that the service names when it starts.
-subscription Servers {
-  serverUpdated { type at server { orderNumber status hostname serviceCode region ipv4 } }
-}
-`;
-
 export interface InternalOptions extends SocketOptions {
   /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
@@ -89,7 +86,7 @@ export function internalListener(options: InternalOptions): InternalListener {
         }
       }),
     onExecute: ({ executeFn, setExecuteFn }) => setExecuteFn((args) => operations.run(args, executeFn)),
-    onSubscribe: ({ setSubscribeFn }) => setSubscribeFn((args) => operations.run(args, watch)),
+    onSubscribe: ({ setSubscribeFn }) => setSubscribeFn((args) => operations.run(args, watchShort)),
   };
   const limits: Plugin = {
     onParse: ({ setParseFn }) => setParseFn((source, given) => parse(source, { ...given, maxTokens: TOKENS_MAX })),
@@ -102,9 +99,7 @@ export function internalListener(options: InternalOptions): InternalListener {
     schema,
     graphqlEndpoint: PATH,
     landingPage: false,
-    graphiql: { title: 'Freehold', defaultQuery: QUERY },
-    // Its page has 30 MB in memory, and only developers ask for it.
-    renderGraphiQL: async (given) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(given),
+    graphiql: false,
     cors: false,
     logging: false,
     // Its keys would be whole requests.
@@ -122,12 +117,13 @@ export function internalListener(options: InternalOptions): InternalListener {
 
   let yoga: Promise<YogaServerInstance<Responding, Context>> | undefined;
   const unread = new UnreadBytes(options.unread);
-  const server = createServer(async (request, response) => {
+  const arriving = new ArrivingBytes();
+  const server = createServer(TIMES, async (request, response) => {
     if (lacksHost(request) || hasWrongHost(request)) return response.writeHead(400, { connection: 'close' }).end();
     const path = request.url?.split('?')[0];
+    if (path === PATH && asksForGraphiql(request)) return serveGraphiql(response);
     if (path === PATH) {
-      // GraphiQL runs on the origin of the console.
-      response.setHeader('content-security-policy', "frame-ancestors 'none'; connect-src 'self'");
+      arriving.watch(request, response, addressOf(request) ?? '');
       // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
       const look = setInterval(unread.note, LOOK_MS, response).unref();
       response.once('close', () => clearInterval(look));
@@ -151,7 +147,7 @@ export function internalListener(options: InternalOptions): InternalListener {
     response.writeHead(status as number, { 'content-type': 'text/plain; charset=utf-8' }).end(`${body}\n`);
   });
   serveInOrder(server);
-  return { server, closeSockets: acceptSockets(server, PATH, { ...options, operations }, mask) };
+  return { server, closeSockets: acceptSockets(server, PATH, { ...options, operations, unread }, mask) };
 }
 
 /** Whether the header Host is no name. Yoga makes a URL of it before anything else. */

@@ -4,7 +4,7 @@
  */
 import { type ExecutionArgs, getOperationAST, OperationTypeNode } from 'graphql';
 import { atTurnOf, Ceiling, type Context, readAtTurnOf, Turns, type Viewer } from '../../schema/index.ts';
-import { refuseHeavy, weightOf } from './document-size.ts';
+import { CHANGE_VALUES_MAX, refuseHeavy, weightOf } from './document-size.ts';
 
 /** The most operations of an account that run or wait. Each keeps its document in memory. */
 const OPERATIONS_MAX = 32;
@@ -63,7 +63,7 @@ export class Operations {
     const kind = getOperationAST(args.document, args.operationName)?.operation;
     if (viewer?.accountId) {
       const weight = weightOf(args);
-      refuseHeavy(weight);
+      refuseHeavy(weight, kind === OperationTypeNode.SUBSCRIPTION ? CHANGE_VALUES_MAX : undefined);
       await this.#admit(viewer, address, weight.roots - 1, kind === OperationTypeNode.MUTATION ? weight.roots : 0);
     }
     const atTurn = kind === OperationTypeNode.QUERY ? readAtTurnOf : atTurnOf;

@@ -3,6 +3,7 @@
  * tells the client whether to come back.
  */
 import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import {
   type ExecutionArgs,
   type ExecutionResult,
@@ -24,13 +25,13 @@ import {
   type Viewer,
 } from '../../schema/index.ts';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
-import { watch } from '../compile/watchers.ts';
 import { type Log, shownError } from '../http/errors.ts';
+import { COUNTED_MIN, type UnreadBytes } from '../http/unread-bytes.ts';
 import { type Mask, maskingWithoutHttp, readOperation } from './errors.ts';
 import { isTooLarge, tooLargeAnswer } from './limits.ts';
 import { MessageCounts } from './message-counts.ts';
 import type { AdmitCalls, Operations } from './operations.ts';
-import { sending } from './watchers.ts';
+import { sending, watchShort } from './watchers.ts';
 
 /** The close code of graphql-ws for a refused connection. */
 const FORBIDDEN = 4403;
@@ -62,8 +63,8 @@ interface Begun {
 }
 /** The operations that have begun, by their arguments. */
 const BEGUN = new WeakMap<object, Begun>();
-/** The most bytes that wait for the client of a socket before its next message. The most that wait for all clients. */
-const [UNREAD_BYTES_MAX, ALL_UNREAD_BYTES_MAX] = [4 * 1024 * 1024, 256 * 1024 * 1024];
+/** The most bytes that wait for the client of a socket before its next message. */
+const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface SocketOptions {
   authenticate: Authenticate;
@@ -78,6 +79,7 @@ export interface SocketOptions {
 /** The options, with the parts that HTTP and WebSocket share. */
 interface Options extends SocketOptions {
   operations: Operations;
+  unread: UnreadBytes;
 }
 
 /** The parts that the sockets of a process share. */
@@ -106,9 +108,8 @@ export function acceptSockets(server: Server, path: string, options: Options, ma
     if (sockets.clients.size >= max && !closeOldestStranger(sockets, counts)) return connection.destroy();
     sockets.handleUpgrade(request, connection, head, (socket) => sockets.emit('connection', socket, request));
   });
-  const unread = { bytes: 0 };
   sockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
-    boundUnread(socket, unread);
+    boundUnread(socket, request.socket, options.unread);
     counts.watch(socket, request);
   });
   useServer(socketOptions({ ...options, places, counts }, maskingWithoutHttp(mask)), sockets);
@@ -158,22 +159,16 @@ class Places {
 }
 
 /**
- * Closes a socket whose client does not read. The client may come back, and its subscriptions begin with the present state. A
- * message that cannot be sent any more is no error: the library would log each.
- * @param unread the bytes that wait for all clients
+ * Closes a socket whose client does not read. The client may come back, and its subscriptions begin with the present state.
+ * @param unread bounds what waits for all clients together
  */
-function boundUnread(socket: WebSocket, unread: { bytes: number }): void {
-  const send = socket.send.bind(socket) as (data: unknown, sent: () => void) => void;
+function boundUnread(socket: WebSocket, connection: Socket, unread: UnreadBytes): void {
+  const send = socket.send.bind(socket) as (data: unknown, sent?: unknown) => void;
   socket.send = (data: unknown, sent?: unknown) => {
-    const waiting = socket.bufferedAmount;
-    if (waiting > UNREAD_BYTES_MAX || (waiting && unread.bytes > ALL_UNREAD_BYTES_MAX))
-      socket.close(TRY_AGAIN, 'Your client reads too slowly.');
-    const { length } = data as string;
-    unread.bytes += length;
-    send(data, () => {
-      unread.bytes -= length;
-      (sent as (() => void) | undefined)?.();
-    });
+    if (socket.bufferedAmount > UNREAD_BYTES_MAX) socket.close(TRY_AGAIN, 'Your client reads too slowly.');
+    // A message that cannot be sent any more is no error: the library would log each.
+    send(data, () => (sent as (() => void) | undefined)?.());
+    if (socket.bufferedAmount >= COUNTED_MIN) unread.note(connection);
   };
 }
 
@@ -191,7 +186,7 @@ function socketOptions({ contextOf, ...options }: Options & Shared, mask: Mask):
     onSubscribe: ({ extra }, id, payload) => begin(extra as Connection, id, payload, options, mask),
     execute: (args) => perform(args, execute, options.operations),
     subscribe: async (args) => {
-      const answers = await perform(args, watch, options.operations);
+      const answers = await perform(args, watchShort, options.operations);
       return Symbol.asyncIterator in answers
         ? sending(answers, { ...BEGUN.get(args)!, mask, lost: closeForNow })
         : answers;

@@ -1,8 +1,9 @@
 /** Sends the answers of subscriptions to WebSockets. Watchers who share an answer share its text. */
-import type { ExecutionResult } from 'graphql';
+import type { ExecutionArgs, ExecutionResult } from 'graphql';
 import { WebSocket } from 'ws';
+import { watch } from '../compile/watchers.ts';
 import type { Mask } from './errors.ts';
-import { isTooLarge, tooLargeAnswer } from './limits.ts';
+import { CHANGE_MAX, isTooLarge, tooLargeAnswer } from './limits.ts';
 
 /** An answer as clients get it. */
 interface Told {
@@ -11,6 +12,10 @@ interface Told {
   isLost: boolean;
 }
 const TOLD = new WeakMap<ExecutionResult, Told>();
+
+/** Watches as `watch` does. An answer that is too large is an error. */
+export const watchShort = (args: ExecutionArgs): ReturnType<typeof watch> =>
+  watch(args, (answer) => (isTooLarge(answer.data, CHANGE_MAX) ? { errors: [tooLargeAnswer()] } : answer));
 
 export interface Watcher {
   socket: WebSocket;
@@ -52,9 +57,8 @@ async function* send(
 function toldBy(answer: ExecutionResult, mask: Mask): Told {
   const known = TOLD.get(answer);
   if (known) return known;
-  const errors = isTooLarge(answer.data) ? [tooLargeAnswer()] : (answer.errors ?? []);
-  const masked = errors.map(mask);
-  const shown = masked.length ? { ...(!isTooLarge(answer.data) && answer), errors: masked } : answer;
+  const masked = (answer.errors ?? []).map(mask);
+  const shown = masked.length ? { ...answer, errors: masked } : answer;
   const isLost = masked.some(({ extensions }) => extensions.code === 'unavailable');
   const told = { text: JSON.stringify(shown), isLost };
   TOLD.set(answer, told);

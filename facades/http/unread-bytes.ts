@@ -5,9 +5,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+/** A response, or the connection of a WebSocket. */
+type Reader = ServerResponse | Socket;
+const socketOf = (reader: Reader): Socket => ('req' in reader ? reader.req.socket : reader);
+
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** Smaller responses are not worth their bookkeeping. Smaller steps are no progress. */
+/** Fewer bytes are not worth their bookkeeping. Smaller steps are no progress. */
 export const COUNTED_MIN = 16 * KIB;
 
 interface Waiting {
@@ -21,7 +25,7 @@ interface Waiting {
 
 export interface UnreadLimits {
   /** The most bytes that wait for a stalled reader. */
-  perResponse: number;
+  perReader: number;
   /** The most bytes that wait for all readers, while one of them is stalled. */
   perProcess: number;
   /** The most bytes that wait for all readers. */
@@ -32,31 +36,31 @@ export interface UnreadLimits {
 
 export class UnreadBytes {
   readonly #limits: UnreadLimits;
-  /** The waiting responses, the longest without progress first. */
-  readonly #waiting = new Map<ServerResponse, Waiting>();
-  readonly #watched = new WeakSet<ServerResponse>();
+  /** The readers with waiting bytes, the longest without progress first. */
+  readonly #waiting = new Map<Reader, Waiting>();
+  readonly #watched = new WeakSet<Reader>();
   #total = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(limits: Partial<UnreadLimits> = {}) {
-    this.#limits = { perResponse: 4 * MIB, perProcess: 16 * MIB, most: 64 * MIB, stalledMs: 5000, ...limits };
+    this.#limits = { perReader: 4 * MIB, perProcess: 16 * MIB, most: 64 * MIB, stalledMs: 5000, ...limits };
   }
 
   /** Counts what waits after a write. May close this connection, or others, now or later. */
-  readonly note = (response: ServerResponse): void => {
-    this.#update(response);
-    const bytes = this.#waiting.get(response)?.bytes ?? 0;
-    if (bytes > this.#limits.perResponse || this.#total > this.#limits.perProcess) this.#relieve();
+  readonly note = (reader: Reader): void => {
+    this.#update(reader);
+    const bytes = this.#waiting.get(reader)?.bytes ?? 0;
+    if (bytes > this.#limits.perReader || this.#total > this.#limits.perProcess) this.#relieve();
   };
 
   /** Closes the connections of stalled readers above the bounds, and looks again while a bound is exceeded. */
   #relieve(): void {
-    const { perResponse, perProcess, most, stalledMs } = this.#limits;
+    const { perReader, perProcess, most, stalledMs } = this.#limits;
     for (const one of [...this.#waiting.keys()]) this.#update(one);
     const stalledBefore = performance.now() - stalledMs;
     let exceeded = false;
     for (const [one, { bytes, progressAt }] of this.#waiting) {
-      const above = bytes > perResponse || this.#total > perProcess;
+      const above = bytes > perReader || this.#total > perProcess;
       if (this.#total > most || (above && progressAt <= stalledBefore)) this.#close(one);
       else exceeded ||= above;
     }
@@ -67,27 +71,27 @@ export class UnreadBytes {
     }, stalledMs / 4).unref();
   }
 
-  #update(response: ServerResponse): void {
-    const before = this.#waiting.get(response);
-    const bytes = response.closed || response.writableLength < COUNTED_MIN ? 0 : response.writableLength;
+  #update(reader: Reader): void {
+    const before = this.#waiting.get(reader);
+    const bytes = reader.closed || reader.writableLength < COUNTED_MIN ? 0 : reader.writableLength;
     this.#total += bytes - (before?.bytes ?? 0);
-    if (!bytes) return void this.#waiting.delete(response);
-    const { socket } = response.req;
+    if (!bytes) return void this.#waiting.delete(reader);
+    const socket = socketOf(reader);
     const now = { bytes, completed: socket.bytesWritten - socket.writableLength, queued: queuedIn(socket) };
     if (before && now.completed <= before.completed && now.queued > before.queued - COUNTED_MIN) before.bytes = bytes;
     else {
-      this.#waiting.delete(response);
-      this.#waiting.set(response, { ...now, progressAt: performance.now() });
+      this.#waiting.delete(reader);
+      this.#waiting.set(reader, { ...now, progressAt: performance.now() });
     }
-    if (this.#watched.has(response)) return;
-    this.#watched.add(response);
-    response.once('close', () => this.#update(response));
+    if (this.#watched.has(reader)) return;
+    this.#watched.add(reader);
+    reader.once('close', () => this.#update(reader));
   }
 
-  #close(response: ServerResponse): void {
-    response.req.socket.destroy();
-    this.#total -= this.#waiting.get(response)?.bytes ?? 0;
-    this.#waiting.delete(response);
+  #close(reader: Reader): void {
+    socketOf(reader).destroy();
+    this.#total -= this.#waiting.get(reader)?.bytes ?? 0;
+    this.#waiting.delete(reader);
   }
 }
 

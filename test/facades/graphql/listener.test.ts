@@ -8,6 +8,7 @@ import type { Context, Viewer } from '../../../schema/index.ts';
 import { eventually } from '../../setup/freehold.ts';
 
 const KIB = 1024;
+const MIB = 1024 * KIB;
 
 /** Starts a listener that takes the id of an account or an operator for a credential. */
 async function started(options: Partial<InternalOptions> = {}) {
@@ -19,7 +20,7 @@ async function started(options: Partial<InternalOptions> = {}) {
       return id ? ({ accountId, credentialId: id, kind: 'api_key', scopes: new Set() } as unknown as Viewer) : null;
     },
     admit: async () => {},
-    contextOf: (request) => request as Context,
+    contextOf: (request) => ({ ...request, db: {} }) as Context,
     onCredentialEnd: () => ({ checked: Promise.resolve(), forget: () => {} }),
     onError: (fault) => faults.push(fault),
     ready: async () => true,
@@ -72,6 +73,26 @@ describe('The WebSockets of the internal listener', () => {
     expect(await admitted(port, 'operator')).toBeInstanceOf(WebSocket);
     all[0].close();
     await eventually(async () => (await admitted(port, 'acct_more')) instanceof WebSocket);
+  });
+
+  it('close when they read no answers, and too much waits for all of them', async () => {
+    const { port } = await started({ unread: { perReader: 64 * MIB, perProcess: 4 * MIB, stalledMs: 300 } });
+    const types = Array.from({ length: 20 }, (_, n) => `t${n}: types { name description fields { name description } }`);
+    const query = `{ __schema { ${types.join(' ')} } }`;
+    const closed = new Set<WebSocket>();
+    const sockets: WebSocket[] = [];
+    for (let i = 0; i < 8; i++) sockets.push((await admitted(port, `acct_${i}`)) as WebSocket);
+    for (const socket of sockets) {
+      socket.on('close', () => closed.add(socket)).pause();
+      // The system takes the first answers for itself.
+      for (let id = 0; id < 5; id++)
+        socket.send(JSON.stringify({ id: `${id}`, type: 'subscribe', payload: { query } }));
+    }
+    // A paused socket notices a reset only when it writes.
+    await eventually(async () => {
+      for (const socket of sockets) if (socket.readyState === WebSocket.OPEN) socket.pong();
+      return closed.size >= 4;
+    }, 20);
   });
 
   it('are at most 64 of an account', async () => {
@@ -161,7 +182,7 @@ describe('The internal listener', () => {
   });
 
   it('closes the connection of a client that reads no answer, when too much waits', async () => {
-    const { port } = await started({ unread: { perResponse: 64 * KIB, stalledMs: 300 } });
+    const { port } = await started({ unread: { perReader: 64 * KIB, stalledMs: 300 } });
     const types = Array.from({ length: 20 }, (_, n) => `t${n}: types { name description fields { name description } }`);
     const body = JSON.stringify({ query: `{ __schema { ${types.join(' ')} } }` });
     const request = [

@@ -159,3 +159,22 @@ it('A stranger who sends messages without a credential is cut off, and so is a f
     await closed;
   }
 });
+
+it('A subscription asks for few values, and its answers are small', async () => {
+  const account = await newAccount();
+  await account.fund(30);
+  const labels = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`label-${n}`, 'x'.repeat(60)]));
+  await account.rest('POST', '/v1/servers', { service_code: 'vps-1', labels });
+  const asking = (values: number) =>
+    listen(
+      graphqlUrl,
+      account.accessToken,
+      `subscription { serverUpdated { server { ${Array.from({ length: values }, (_, n) => `l${n}: labels`).join(' ')} } } }`,
+    );
+  const [many, large, small] = [asking(250), asking(100), asking(10)];
+  await eventually(async () => [many, large, small].every(({ messages, failure }) => messages.length || failure()));
+  expect(JSON.stringify(many.failure() ?? many.messages)).toContain('values, and may for 200');
+  expect(JSON.stringify(large.failure() ?? large.messages)).toContain('The answer is too large');
+  expect(small.messages[0].serverUpdated.server.l9).toEqual(labels);
+  for (const one of [many, large, small]) one.dispose();
+});

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { UnreadBytes } from '../../../facades/http/unread-bytes.ts';
 
 const KIB = 1024;
-const LIMITS = { perResponse: 256 * KIB, perProcess: 512 * KIB, most: 64 * 1024 * KIB, stalledMs: 400 };
+const LIMITS = { perReader: 256 * KIB, perProcess: 512 * KIB, most: 64 * 1024 * KIB, stalledMs: 400 };
 /** A reader shares the process of the test, whose pauses are no stalls. */
 const PATIENT = { stalledMs: 1000 };
 const ends: (() => void)[] = [];
@@ -80,7 +80,7 @@ describe('A response', () => {
 
 describe('Many responses', () => {
   it('end for those readers that stalled longest, and not for a reader that reads', async () => {
-    const reader = await serving(6 * 1024 * KIB, { perResponse: 64 * 1024 * KIB, perProcess: 14 * 1024 * KIB });
+    const reader = await serving(6 * 1024 * KIB, { perReader: 64 * 1024 * KIB, perProcess: 14 * 1024 * KIB });
     const stalled = [await reader(), await reader(), await reader()];
     const reading = await reader();
     const bytes = readAll(reading.socket, 25);
