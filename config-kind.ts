@@ -76,6 +76,9 @@ export const contact = matching('a URL with mailto: or https:', (text) =>
   /^(mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/.test(text),
 );
 export const webUrl = url('http:', 'https:');
+export const onionUrl = kind('a URL such as http://….onion', (text) =>
+  /^https?:\/\/([a-z0-9-]+\.)*[a-z2-7]{56}\.onion\/?$/.test(text) ? text.replace(/\/$/, '') : undefined,
+);
 export const proxies = networksOf('addresses or CIDR blocks', () => true);
 export const networks = networksOf('networks such as 10.0.0.0/8', (part) => part.includes('/'));
 export const addresses = list('addresses, with commas', (part) => isIP(part) > 0);

@@ -16,6 +16,7 @@ import {
   listenerHere,
   networks,
   number,
+  onionUrl,
   operatorToken,
   partsOf,
   path,
@@ -60,6 +61,11 @@ const VARIABLES = {
       listenerHere,
       'no such listener',
       'Where Tor connects to an [onion service](install.md#as-an-onion-service), and names the circuit of each caller.',
+    ),
+    ONION_URL: optional(
+      onionUrl,
+      '`PUBLIC_URL`',
+      'The URL of the onion service. Answers through `ONION_LISTENER` name it and no other.',
     ),
     ONION_CONNECTIONS_MAX: variable(
       count('connections'),
@@ -260,6 +266,8 @@ export function readConfig(environment: Environment = process.env) {
   if (store === 'redis' && !storage.redisUrl)
     throw new Error('RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory as the store.');
   refuseAlone(storage);
+  if (listeners.onionUrl && !listeners.onionListener)
+    throw new Error('ONION_URL needs ONION_LISTENER, where Tor connects. Set both, or unset both.');
   return {
     ...listeners,
     ...storage,

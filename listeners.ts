@@ -131,31 +131,41 @@ async function startInternal(
 
 async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promise<void> {
   const { config, db, vault, operations } = parts;
-  const { publicUrl, onionListener } = config;
+  const { publicUrl, onionListener, onionUrl = publicUrl } = config;
   const keys = new IdempotencyKeys(db, vault);
   sweepEachMinute(parts, shared, keys, onStop);
-  const app = await publicServer({
-    ...shared.options,
-    auditRequest: (caller, request) => shared.audit.add(caller, request),
-    authenticate: shared.authenticateOn('public'),
-    proxyWatch: shared.proxyWatch,
-    once: (request, work) => keys.once(request, work),
-    rateLimits: shared.rateLimits,
-    trustedProxies: config.trustedProxyCidrs,
-    connectionLimits: {
-      perNetwork: config.connectionsMax,
-      perOnion: config.onionConnectionsMax,
-      total: config.connectionsTotalMax,
-    },
-    mcpSecrets: vault.deriveAll('mcp'),
-    publicUrl,
-    brand: config.brand,
-    operations,
-    newRequestId: () => newId('req'),
-  });
-  const onion = onionListener && circuitServer(app, (warning) => console.warn(warning));
+  /** Makes the app of an address. Its answers name no other one. */
+  const appAt = (publicUrl: string) =>
+    publicServer({
+      ...shared.options,
+      contextOf: (request) => ({ ...shared.options.contextOf(request), publicUrl }),
+      auditRequest: (caller, request) => shared.audit.add(caller, request),
+      authenticate: shared.authenticateOn('public'),
+      proxyWatch: shared.proxyWatch,
+      once: (request, work) => keys.once(request, work),
+      rateLimits: shared.rateLimits,
+      trustedProxies: config.trustedProxyCidrs,
+      connectionLimits: {
+        perNetwork: config.connectionsMax,
+        perOnion: config.onionConnectionsMax,
+        total: config.connectionsTotalMax,
+      },
+      mcpSecrets: vault.deriveAll('mcp'),
+      publicUrl,
+      onionUrl: publicUrl === config.publicUrl && onionUrl !== publicUrl ? onionUrl : undefined,
+      brand: config.brand,
+      operations,
+      newRequestId: () => newId('req'),
+    });
+  const app = await appAt(publicUrl);
+  const onionApp = onionListener && onionUrl !== publicUrl ? await appAt(onionUrl) : app;
+  const onion = onionListener && circuitServer(onionApp, (warning) => console.warn(warning));
   await app.listen({ port: config.port, host: config.host });
   onStop(() => app.close());
+  if (onionApp !== app) {
+    await onionApp.ready();
+    onStop(() => onionApp.close());
+  }
   if (onion) await listenAt(onion, onionListener);
 }
 

@@ -2,9 +2,16 @@
  * `npm start`. It is JavaScript: for TypeScript, Node would load its compiler before it can read the cache of compiled files.
  * The database would wait for that.
  */
-import { constants, enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  console.error(
+    `Freehold needs Node 24 or newer, and this is ${process.version}. "npm start" uses the Node that npm brings.`,
+  );
+  process.exit(1);
+}
+// An older Node lacks these members, and would print a stack trace instead.
+const { constants, enableCompileCache } = await import('node:module');
 const { FAILED } = constants.compileCacheStatus;
 const [beside, within] = [
   join(import.meta.dirname, 'node_modules/.cache/node'),

@@ -105,6 +105,9 @@ describe('The configuration', () => {
   });
 
   it.each([
+    [{ DATABASE_READ_URL: 'postgres://x' }, 'DATABASE_READ_URL needs DATABASE_URL'],
+    [{ DATABASE_POOLER_URL: 'postgres://x' }, 'DATABASE_POOLER_URL needs DATABASE_URL'],
+    [{ ONION_URL: `http://${'a'.repeat(56)}.onion` }, 'ONION_URL needs ONION_LISTENER, where Tor connects'],
     [{ RATE_LIMIT_STORE: 'redis' }, 'RATE_LIMIT_STORE=redis needs REDIS_URL. Set it, or use postgres or memory'],
     [{ MIGRATION_DATABASE_URL: 'postgres://x' }, 'MIGRATION_DATABASE_URL needs DATABASE_URL'],
   ])('stops at %j, which needs another variable', (environment, sentence) => {
@@ -125,6 +128,7 @@ describe('The configuration', () => {
     ['ALLOW_SIMULATED', 'perhaps'],
     ['RATE_LIMIT_STORE', 'paper'],
     ['RATE_LIMIT_PUBLIC_PER_MINUTE', '0'],
+    ['ONION_URL', 'https://example.org'],
     ['REDIS_URL', 'http://x'],
     ['TRUSTED_PROXY_CIDRS', '10.0.0.0/33'],
     ['TRUSTED_PROXY_CIDRS', 'everybody'],

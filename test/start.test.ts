@@ -1,8 +1,9 @@
 /** The start loads what every request needs, and no more. The rest comes with its first use. */
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newFolder, type RunningService, removeFolder, restClient, spawnService } from './setup/spawn.ts';
+import { MAIN, newFolder, type RunningService, removeFolder, restClient, spawnService } from './setup/spawn.ts';
 
 const HOOKS = join(import.meta.dirname, 'packages.ts');
 const PERSON = { email: 'heron@example.org', password: 'a heron on the roof' };
@@ -64,4 +65,17 @@ describe('A use loads its packages', () => {
   ])('%s', async (_, packages, use) => {
     expect(later(await loadedBy(use))).toEqual(packages);
   });
+});
+
+it('An old Node gets a sentence, and no stack trace', () => {
+  const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })`;
+  const { status, stderr } = spawnSync(process.execPath, [
+    `--import=data:text/javascript,${encodeURIComponent(old)}`,
+    MAIN,
+  ]);
+  expect([status, String(stderr)]).toEqual([
+    1,
+    expect.stringMatching(/^Freehold needs Node 24 or newer, and this is v/),
+  ]);
+  expect(String(stderr).trim().split('\n')).toHaveLength(1);
 });

@@ -49,6 +49,8 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   proxyWatch?: ProxyWatch;
   /** Absent without a limit. */
   connectionLimits?: ConnectionLimits;
+  /** The URL of the onion service, at which Tor Browser offers the same pages. Absent: there is none beside `publicUrl`. */
+  onionUrl?: string | undefined;
   /** The folder of the downloads. Default: the folder that `npm run package` writes. */
   downloads?: string;
 }
@@ -126,10 +128,11 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     done();
   });
   const unread = new UnreadBytes();
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // Only after this hook do the bytes wait.
     const { length = 0 } = (payload ?? {}) as { length?: number };
     if (length >= COUNTED_MIN) setImmediate(unread.note, reply.raw);
+    if (options.onionUrl && isPage(reply)) reply.header('onion-location', options.onionUrl + request.url);
     done(null, payload);
   });
   if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
@@ -251,6 +254,7 @@ function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
 
 const PAGE_TYPE = 'text/html; charset=utf-8';
 /** Whether a browser asks for a page of the site, or for a path that does not exist. */
+const isPage = (reply: FastifyReply): boolean => String(reply.getHeader('content-type')).startsWith('text/html');
 const isForBrowser = ({ is404, routeOptions, headers: { accept } }: FastifyRequest): boolean =>
   (is404 || routeOptions.config.isPage === true) && wantsPage(accept);
 
