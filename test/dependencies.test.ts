@@ -1,4 +1,4 @@
-/** What `npm ci` installs: only what the lock file names, under licences that allow it. */
+/** The packages that `npm ci` installs: those of the lock file, under licences that allow it. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
