@@ -15,8 +15,10 @@ import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { onBehalfOfStranger } from '../../../entities/caller.ts';
 import { isNews, type Netboot } from './boot.ts';
 import { BootFolder } from './folder.ts';
+import { Guard } from './guard.ts';
 import { type Job, jobArchive } from './job.ts';
 import { sendMedium } from './medium.ts';
 
@@ -37,21 +39,29 @@ interface Parts extends Omit<Options, 'folder'> {
 const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/;
 const MAC = /^[0-9a-f]{2}(?:[:-]?[0-9a-f]{2}){5}$/i;
 /** A report has a line for each disk. */
-const REPORT_BYTES_MAX = 16_384;
+const [REPORT_BYTES_MAX, REPORT_PIECES_MAX] = [16_384, 1_024];
 /** Kernel arguments: a disk must not hide a part of itself (host protected area). */
 const KERNEL = 'console=tty0 console=ttyS0,115200 libata.ignore_hpa=1';
 
+/** The time for a request to arrive, and the interval in which Node looks for slow ones. */
+const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 };
+
 export function provisioningServer(options: Options): Server {
   const parts = { ...options, folder: new BootFolder(options.folder) };
-  const server = createServer((request, response) => {
-    answer(parts, request, response).catch((fault) => {
-      // A machine that is turned off during a download is no error.
-      if (!response.destroyed) options.onError(fault);
-      if (response.headersSent) response.destroy();
-      else say(response, 500);
-    });
+  const server = createServer(TIMES, (request, response) => {
+    if (!guard.admits(request)) return;
+    response.shouldKeepAlive = false;
+    if (request.method === 'POST' || request.url?.startsWith('/boot/')) guard.count(request);
+    onBehalfOfStranger(request.socket.remoteAddress ?? null, () => answer(parts, request, response))
+      .catch((fault) => {
+        // A machine that is turned off during a download is no error.
+        if (!response.destroyed) options.onError(fault);
+        if (response.headersSent) response.destroy();
+        else say(response, 500);
+      })
+      .finally(() => response.statusCode === 404 && guard.count(request));
   });
-  server.requestTimeout = 30_000;
+  const guard = new Guard(server);
   return server;
 }
 
@@ -72,7 +82,8 @@ async function answer(parts: Parts, request: IncomingMessage, response: ServerRe
     return say(response, 200, `#!ipxe\nchain --replace ${base}/boot/\${netX/mac:hexhyp}\n`);
   if (room === 'boot' && rest.length === 1 && MAC.test(first))
     return say(response, 200, await script(parts, macOf(first), base));
-  if (room === 'files' && rest.length === 1 && NAME.test(first)) return sendFile(parts.folder, first, response);
+  if (room === 'files' && rest.length === 1 && NAME.test(first))
+    return sendFile(parts.folder, first, request, response);
   if (room === 'd' && rest.length === 3 && (what === 'job.cpio' || what === 'boot.iso')) {
     const job = await parts.netboot.byToken(first, token);
     return job ? sendJob(parts, job, base, request, response) : say(response, 404);
@@ -125,20 +136,21 @@ async function sendJob(
   await sendMedium(join(folder.path, 'boot.iso'), archive, request, response);
 }
 
-async function sendFile(folder: BootFolder, name: string, response: ServerResponse): Promise<void> {
+async function sendFile(folder: BootFolder, name: string, { method }: IncomingMessage, response: ServerResponse) {
   const path = join(folder.path, name);
   const found = (await folder.names(name)) && (await stat(path).catch(() => undefined));
   if (found === false || !found?.isFile()) return say(response, 404);
   response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': found.size });
+  if (method === 'HEAD') return void response.end();
   await pipeline(createReadStream(path), response);
 }
 
-/** The text of a report. Undefined: it is too long. */
+/** The text of a report. Undefined: it is too long, or has too many pieces. */
 async function textOf(request: IncomingMessage): Promise<string | undefined> {
-  let text = '';
+  let [text, pieces] = ['', 0];
   for await (const chunk of request.setEncoding('utf8')) {
     text += chunk;
-    if (text.length > REPORT_BYTES_MAX) return undefined;
+    if (text.length > REPORT_BYTES_MAX || ++pieces > REPORT_PIECES_MAX) return undefined;
   }
   return text;
 }
