@@ -59,8 +59,14 @@ async function bench() {
   await announce(db);
   const measured = await measure(db, cases, peers);
   const { port } = peers[0]!;
-  const worked = await orders(postgres.url, folder, port, db, orderer);
-  const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
+  const environment = { DATABASE_URL: postgres.url, DATA_DIR: folder };
+  const worked = await orders({ environment, postgresFolder: postgres.folder, port, db });
+  const figures = [
+    await logins(port),
+    ...(await pages(port, db, orderer)),
+    ...worked,
+    ...(await x402(postgres.url, db)),
+  ];
   const credited = await credits(postgres.url);
   figures.push(...(await addresses(postgres.url, db)));
   const kept = await statement(postgres.ownerUrl, folder);
