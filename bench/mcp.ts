@@ -1,6 +1,6 @@
 /**
- * `node bench/mcp.ts`, a part of `npm run bench`. It measures the server's processor time for a tool call,
- * relative to a constant tool of the SDK with the same answer. It also measures the size of the tool list and of a session.
+ * `node bench/mcp.ts`, a part of `npm run bench`. It measures the server's processor time for a tool call. The peer is a
+ * constant tool of the SDK with the same answer. It also measures the size of the tool list and of a session.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 /**
- * Compares an order paid by x402 with verification and settlement alone, by the published facilitator: their times and their
- * processor times. Payments follow each other on a chain that mines at once. A node on the same machine answers unusually
- * fast, so the database weighs more here than in production. A second run uses a node that is ten milliseconds away.
+ * Compares an order paid by x402 with verification and settlement alone, by the published facilitator. It compares their times,
+ * and their processor times. Payments follow each other on a chain that mines at once. A node on the same machine answers
+ * unusually fast, so the database weighs more here than in production. A second run uses a node ten milliseconds away.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';

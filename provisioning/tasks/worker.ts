@@ -35,7 +35,7 @@ const PATIENCE_MS = 500;
 /** Milliseconds until a full lane looks for free places again. */
 const FULL_MS = 20;
 /** The pause after a lease, in multiples of its own time, and in milliseconds at most. */
-const [PAUSES, PAUSE_MS_MAX] = [4, 50];
+const [PAUSES, PAUSE_MS_MAX] = [8, 50];
 
 export interface WorkerOptions {
   lanes: Record<string, Lane>;
