@@ -16,12 +16,13 @@ import { load, prepare } from './load.ts';
 import { logins } from './logins.ts';
 import { orders } from './orders.ts';
 import { pages } from './pages.ts';
-import { type Comparison, compare, type Peer, startHandwritten, startService } from './peers/compare.ts';
+import { type Comparison, compare, type Peer, startPeer, startService } from './peers/compare.ts';
 import { cpuSeconds, type Round, report, type Slice } from './report.ts';
 import { run, stops } from './run.ts';
 import { clear, seed } from './seed.ts';
 import { statement } from './statement.ts';
 import { x402 } from './x402.ts';
+import { yoga } from './yoga.ts';
 
 /** Many short slices spread the other work of the machine evenly over both servers. */
 const ROUNDS = 15;
@@ -55,12 +56,21 @@ async function bench() {
     { name: 'GET a list of 50', bar: 0.5, account: reader, method: 'GET', path: '/v1/servers' },
     { name: 'POST an order', bar: 0.7, account: orderer, method: 'POST', path: '/v1/servers', body: ORDER },
   ];
-  const peers = [await startService(postgres.url, folder), await startHandwritten(postgres.url)];
+  const peers = [await startService(postgres.url, folder), await startPeer('handwritten', postgres.url)];
   await announce(db);
   const measured = await measure(db, cases, peers);
-  const { port } = peers[0]!;
-  const worked = await orders(postgres.url, folder, port, db, orderer);
-  const figures = [await logins(port), ...(await pages(port, db, orderer)), worked, ...(await x402(postgres.url, db))];
+  const [service] = peers as [Peer];
+  const { port } = service;
+  const environment = { DATABASE_URL: postgres.url, DATA_DIR: folder };
+  const worked = await orders({ environment, postgresFolder: postgres.folder, port, db });
+  const overYoga = await yoga(postgres.url, service, reader, orderNumber);
+  const figures = [
+    ...overYoga,
+    await logins(port),
+    ...(await pages(port, db, orderer)),
+    ...worked,
+    ...(await x402(postgres.url, db)),
+  ];
   const credited = await credits(postgres.url);
   figures.push(...(await addresses(postgres.url, db)));
   const kept = await statement(postgres.ownerUrl, folder);

@@ -22,11 +22,18 @@ export interface Loaded {
 }
 
 /** Returns the bytes of a request that is sent many times. */
-export function prepare(method: string, path: string, credential?: string, body?: unknown): Buffer {
+export function prepare(
+  method: string,
+  path: string,
+  credential?: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'Host: localhost',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(credential ? [`Authorization: Bearer ${credential}`] : []),
     ...(text ? ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`] : []),
   ];
@@ -83,6 +90,7 @@ function converse(socket: Socket, request: Buffer, next: (body: Buffer) => boole
   });
 }
 const EMPTY = Buffer.alloc(0);
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /** Returns the body once it is complete. A connection has one request under way, so no second answer follows. */
 function bodyOf(received: Buffer): Buffer | undefined {
@@ -90,8 +98,10 @@ function bodyOf(received: Buffer): Buffer | undefined {
   if (headEnd === -1) return undefined;
   const head = received.toString('latin1', 0, headEnd);
   if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`Not 200: ${received.toString().slice(0, 2000)}`);
-  const length = /^content-length: (\d+)/im.exec(head)?.[1];
-  if (!length) throw new Error(`No Content-Length: ${head}`);
   const body = received.subarray(headEnd + 4);
+  if (/^transfer-encoding: chunked/im.test(head))
+    return body.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) ? body : undefined;
+  const length = /^content-length: (\d+)/im.exec(head)?.[1];
+  if (!length) throw new Error(`No length: ${head}`);
   return body.length === Number(length) ? body : undefined;
 }

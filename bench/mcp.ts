@@ -1,6 +1,6 @@
 /**
- * `node bench/mcp.ts`, a part of `npm run bench`. It measures the server's processor time for a tool call,
- * relative to a constant tool of the SDK. It also measures the size of the tool list and of a session.
+ * `node bench/mcp.ts`, a part of `npm run bench`. It measures the server's processor time for a tool call. The peer is a
+ * constant tool of the SDK with the same answer. It also measures the size of the tool list and of a session.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,20 +10,23 @@ import { runInNewContext } from 'node:vm';
 import { publicServer } from '../facades/http/listener.ts';
 import { neverEnds } from '../test/facades/sample-api.ts';
 import { freePort, restClient, spawnService } from '../test/setup/spawn.ts';
-import { median, print } from './figure.ts';
+import { compareCosts, print } from './figure.ts';
+import { load, prepare } from './load.ts';
 import { cpuSeconds } from './report.ts';
 
 const ROUNDS = 9;
-const REQUESTS = 400;
+const SLICE_SECONDS = 1;
+/** Compilers need some ten thousand calls. */
+const WARM_SECONDS = 8;
 const CONNECTIONS = 8;
-const COST_BAR = 1.6;
+const COST_BAR = 1.4;
 const TOKENS_BAR = 6_000;
 const SESSION_BAR_KIB = 16;
 /** A rough average for JSON. */
 const BYTES_PER_TOKEN = 4;
 
 interface Peer {
-  url: string;
+  port: number;
   pid: number;
   credential: string;
 }
@@ -35,22 +38,33 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
+/** The headers of a client that uses fetch. */
+const headersOf = (method: string, tool?: unknown): Record<string, string> => ({
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'accept-encoding': 'gzip, deflate',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': method,
+  ...(typeof tool === 'string' && { 'mcp-name': tool }),
+});
+const messageOf = (method: string, params: Json): Json => ({
+  ...{ jsonrpc: '2.0', id: 1, method },
+  params: { ...params, _meta: META },
+});
+
 async function post(
-  { url, credential }: Pick<Peer, 'url'> & Partial<Peer>,
+  { port, credential }: Pick<Peer, 'port'> & Partial<Peer>,
   method: string,
   params: Json,
 ): Promise<Json> {
-  const response = await fetch(`${url}/mcp`, {
+  const authorization = credential && `Bearer ${credential}`;
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, {
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      ...(credential && { authorization: `Bearer ${credential}` }),
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } }),
+    headers: { ...headersOf(method, params.name), ...(authorization && { authorization }) },
+    body: JSON.stringify(messageOf(method, params)),
   });
   const { result, error } = (await response.json()) as { result?: Json; error?: Json };
   if (!result || result.isError) throw new Error(`${method}: ${JSON.stringify(error ?? result)}`);
@@ -58,33 +72,39 @@ async function post(
 }
 
 /** @returns microseconds of the server's processor time for one call */
-async function cost(peer: Peer, name: string): Promise<number> {
-  const before = cpuSeconds(peer.pid);
-  let left = REQUESTS;
-  await Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
-      while (left-- > 0) await post(peer, 'tools/call', { name, arguments: {} });
-    }),
-  );
-  return ((cpuSeconds(peer.pid) - before) / REQUESTS) * 1e6;
+async function cost({ port, pid, credential }: Peer, tool: string, seconds = SLICE_SECONDS): Promise<number> {
+  const { 'content-type': _, ...headers } = headersOf('tools/call', tool);
+  const message = messageOf('tools/call', { name: tool, arguments: {} });
+  const before = cpuSeconds(pid);
+  const { requests } = await load({
+    port,
+    request: prepare('POST', '/mcp', credential, message, headers),
+    expects: (body) => body.includes('"resultType":"complete"') && !body.includes('"isError":true'),
+    connections: CONNECTIONS,
+    seconds,
+  });
+  return ((cpuSeconds(pid) - before) / requests) * 1e6;
 }
 
-async function calls(service: Peer, peer: Peer): Promise<void> {
-  for (const tool of ['list_bonus_tiers', 'list_coins', 'get_balance']) {
-    const ratios: number[] = [];
-    for (let round = -1; round < ROUNDS; round++) {
-      const pair: [number, number] =
-        round % 2
-          ? [await cost(service, tool), await cost(peer, 'constant')]
-          : ((await [await cost(peer, 'constant'), await cost(service, tool)].reverse()) as [number, number]);
-      if (round >= 0) ratios.push(pair[0] / pair[1]);
-    }
-    print({ name: `tools/call ${tool}, CPU against the SDK's constant tool`, ratio: median(ratios), bar: COST_BAR });
+/** Compares a tool with a constant one of the SDK that gives the same answer. */
+async function compareTool(service: Peer, tool: string): Promise<void> {
+  const { structuredContent } = await post(service, 'tools/call', { name: tool, arguments: {} });
+  const peer = await startPeer(structuredContent);
+  try {
+    const sides = [() => cost(service, tool), () => cost(peer, 'constant')] as const;
+    await cost(service, tool, WARM_SECONDS);
+    await cost(peer, 'constant', WARM_SECONDS);
+    const costs: [number[], number[]] = [[], []];
+    for (let round = 0; round < ROUNDS; round++)
+      for (const side of round % 2 ? ([0, 1] as const) : ([1, 0] as const)) costs[side].push(await sides[side]());
+    print(compareCosts(`tools/call ${tool}, CPU against the SDK's constant tool`, COST_BAR, 'µs', ...costs));
+  } finally {
+    peer.stop();
   }
 }
 
 async function listSize(service: Peer): Promise<void> {
-  const { tools } = (await post({ url: service.url }, 'tools/list', {})) as { tools: Json[] };
+  const { tools } = (await post({ port: service.port }, 'tools/list', {})) as { tools: Json[] };
   const read = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const tokens = (value: unknown) => Math.ceil(JSON.stringify(value).length / BYTES_PER_TOKEN);
   print({
@@ -133,28 +153,27 @@ async function sessionSize(): Promise<void> {
   await app.close();
 }
 
-async function startPeer(): Promise<Peer & { stop: () => void }> {
+async function startPeer(answer: unknown): Promise<Peer & { stop: () => void }> {
   const port = await freePort();
   const child = spawn(process.execPath, [join(import.meta.dirname, 'peers', 'mcp.ts')], {
-    env: { ...process.env, PORT: String(port) },
+    env: { ...process.env, PORT: String(port), ANSWER: JSON.stringify(answer) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
-  return { url: `http://127.0.0.1:${port}`, pid: child.pid!, credential: 'none', stop: () => child.kill() };
+  return { port, pid: child.pid!, credential: 'none', stop: () => child.kill() };
 }
 
 const service = await spawnService({ ROLES: 'api', RATE_LIMIT_STORE: 'memory' });
-const peer = await startPeer();
 try {
   const { body } = await restClient(service.url)('POST', '/v1/auth/register', {
     email: 'bench@example.org',
     password: 'a heron on the roof',
   });
-  const measured = { url: service.url, pid: service.process.pid!, credential: body.tokens.access_token };
-  await calls(measured, peer);
+  const port = Number(new URL(service.url).port);
+  const measured = { port, pid: service.process.pid!, credential: body.tokens.access_token };
+  for (const tool of ['list_coins', 'get_balance']) await compareTool(measured, tool);
   await listSize(measured);
   await sessionSize();
 } finally {
-  peer.stop();
   await service.stop();
 }

@@ -1,5 +1,5 @@
 /** The table of benchmark results. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** The result of one server in one slice of time. */
 export interface Slice {
@@ -26,6 +26,17 @@ export function cpuSeconds(pid: number): number {
   const fields = readFileSync(file, 'latin1').split(') ').at(-1)!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
+
+/** Returns the processor seconds that the children of a process have used, by their process ids. */
+export function secondsOfChildren(pid: number): Map<number, number> {
+  const all = existsSync('/proc') ? readdirSync('/proc').map(Number).filter(Boolean) : [];
+  // A process may end meanwhile.
+  const isChild = (one: number) => existsSync(`/proc/${one}/stat`) && parentOf(one) === pid;
+  return new Map(all.filter(isChild).map((one) => [one, cpuSeconds(one)]));
+}
+
+const parentOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1]);
 
 export function report(measured: Measured[]): string {
   const rows = measured.map(({ name, bar, rounds }) => {

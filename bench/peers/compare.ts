@@ -8,8 +8,8 @@ import type { Round } from '../report.ts';
 import { stops } from '../run.ts';
 import type { SeededAccount } from '../seed.ts';
 
-export interface Peer {
-  name: keyof Round;
+export interface Peer<Name extends string = keyof Round> {
+  name: Name;
   port: number;
   pid: number;
 }
@@ -37,16 +37,20 @@ export async function startService(databaseUrl: string, folder: string): Promise
   return { name: 'service', port: Number(new URL(url).port), pid: process.pid! };
 }
 
-export async function startHandwritten(databaseUrl: string): Promise<Peer> {
+/** Starts the peer of a file in this folder. */
+export async function startPeer<Name extends 'handwritten' | 'yoga'>(
+  name: Name,
+  databaseUrl: string,
+): Promise<Peer<Name>> {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'handwritten.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `${name}.ts`)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: String(port) },
   });
   const exited = once(child, 'exit');
   stops.push(() => child.kill() && exited);
-  await Promise.race([once(child.stdout, 'data'), exited.then(() => assert.fail('The handwritten server ended.'))]);
-  return { name: 'handwritten', port, pid: child.pid! };
+  await Promise.race([once(child.stdout, 'data'), exited.then(() => assert.fail(`The ${name} server ended.`))]);
+  return { name, port, pid: child.pid! };
 }
 
 /** Returns the answers of both servers to one request. @throws Error if they differ */

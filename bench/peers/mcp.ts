@@ -3,8 +3,8 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import Fastify from 'fastify';
 
-const ANSWER = { data: [{ min_usd: 100, bonus_percent: 2 }], next_cursor: null, has_more: false };
-const RESULT = { content: [{ type: 'text' as const, text: JSON.stringify(ANSWER) }], structuredContent: ANSWER };
+const text = process.env.ANSWER!;
+const RESULT = { content: [{ type: 'text' as const, text }], structuredContent: JSON.parse(text) };
 
 const handler = createMcpHandler(() => {
   const server = new Server({ name: 'peer', version: '1.0.0' }, { capabilities: { tools: {} } });

@@ -6,6 +6,7 @@
  */
 import type { EntitySchema } from 'typeorm';
 import * as column from '../database/column.ts';
+import { keepPrepared } from '../database/prepared.ts';
 import { type Statement, statement } from '../database/statement.ts';
 import { type Columns, columnsOf, type Table } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
@@ -206,6 +207,7 @@ function moveOfOne<T, State extends string>(
         ${recordSql('told', place + 1, lifecycle.table as EntitySchema)} select *, ${WEBHOOK_IDS_SQL} from told`
     : `with ${moved} select * from moved`;
   shape.moves.set(signature, sql);
+  keepPrepared(sql);
   return sql;
 }
 

@@ -170,14 +170,6 @@ export const DELETE_OLD_ADDRESS_USES = statement({ orderNumber: column.text() })
     and address_use.held_from = old.held_from
   returning address_use.order_number`;
 
-/** The networks of the addresses of an order. $1 order number. */
-export const FIND_NETWORKS = statement({
-  family: IpAddress.columns.family,
-  prefixLength: nullable(column.int()),
-  gateway: nullable(column.text()),
-})`
-  select family, prefix_length, host(gateway) as gateway from address where held_by = $1`;
-
 /** Shares the networks reserved for documentation (RFC 5737, RFC 3849) out among the bastions, for simulated machines. */
 export const SEED_DOCUMENTATION_ADDRESSES = statement({})`
   with bastion as (

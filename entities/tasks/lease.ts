@@ -55,13 +55,14 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED)`
     select ${PARTY} as party, account_id, count(*) as tasks from task
     where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),
   own as (
-    select id, run_at, ${PARTY} as party, signalled, ${hasPaidSql('task.account_id')} as paid,
-      count(*) over (partition by ${PARTY}, task.account_id) as own_due, coalesce(tasks, 0)
-        + row_number() over (partition by ${PARTY}, task.account_id order by signalled desc, run_at, id) as own_turn
+    select id, run_at, ${PARTY} as party, task.account_id, signalled,
+      count(*) over (partition by task.account_id, ${PARTY}) as own_due, coalesce(tasks, 0)
+        + row_number() over (partition by task.account_id, ${PARTY} order by signalled desc, run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
     select id, run_at, party, coalesce((select sum(tasks) from running where running.party = own.party), 0)
-      + row_number() over (partition by party order by own_turn, signalled desc, paid desc, own_due, run_at, id) as turn
+      + row_number() over (
+        partition by party order by own_turn, signalled desc, ${hasPaidSql('own.account_id')} desc, own_due, run_at, id) as turn
     from own where own_turn <= $7),
   chosen as materialized (
     select id, turn, ($8::jsonb ->> party)::int as place, run_at from turns where turn <= $6

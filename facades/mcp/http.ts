@@ -77,22 +77,21 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         const messages = await admitMessages(request, authenticate, count);
         const { viewOf, serve } = await served();
         const view = viewOf(request.query as Record<string, unknown>);
-        for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string);
-        reply.raw.removeHeader('content-type');
+        const { 'content-type': _, ...headers } = reply.getHeaders() as Record<string, string>;
         reply.hijack();
-        const { viewer, id: requestId, headers, ip: address, body } = request;
-        const userAgent = headers['user-agent'] ?? null;
+        const { viewer, id: requestId, ip: address, body } = request;
+        const { host, 'user-agent': userAgent = null } = request.headers;
         const authInfo = authInfoOf({
           viewer,
           requestId,
           userAgent,
           address,
-          host: headers.host,
+          host,
           count,
           messages,
           view,
         });
-        await serve(request.raw, reply.raw, authInfo, body);
+        await serve(request.raw, reply.raw, { authInfo, parsedBody: body, headers });
       },
     });
   }

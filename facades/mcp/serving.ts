@@ -1,6 +1,6 @@
 /** Serves the messages of MCP: the SDK, the tools and the sessions. The first message loads this file. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AuthInfo, McpServerFactory } from '@modelcontextprotocol/server';
+import type { McpServerFactory } from '@modelcontextprotocol/server';
 import type { Authenticate, OnCredentialEnd } from '../compile/run.ts';
 import { type Log, scrubbed } from '../http/errors.ts';
 import type { View } from './caller.ts';
@@ -9,7 +9,7 @@ import { type McpParts, partsOf } from './parts.ts';
 import { serverFactory } from './server.ts';
 import type { ToolOptions } from './tools.ts';
 import { withFewDetails } from './transport/client-details.ts';
-import { type ExchangeOptions, exchanger } from './transport/exchange.ts';
+import { type Exchange, type ExchangeOptions, exchanger } from './transport/exchange.ts';
 import { ProtocolVersions } from './transport/protocol-versions.ts';
 
 export interface ServingOptions extends ToolOptions {
@@ -30,7 +30,7 @@ export interface Serving {
   /** @throws ApiError invalid_query */
   viewOf(query: Readonly<Record<string, unknown>>): View;
   /** Answers the messages of a request. */
-  serve(request: IncomingMessage, response: ServerResponse, authInfo: AuthInfo, body: unknown): Promise<void>;
+  serve(request: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<void>;
   /** Ends the sessions and the streams. */
   close(): Promise<void>;
 }
@@ -51,7 +51,8 @@ export function servingOf(options: ServingOptions): Serving {
   });
   return {
     viewOf: (query) => parts.lists.viewOf(query),
-    serve: (request, response, authInfo, body) => exchange(request, response, authInfo, withFewDetails(body)),
+    serve: (request, response, { parsedBody, ...others }) =>
+      exchange(request, response, { ...others, parsedBody: withFewDetails(parsedBody) }),
     close: () => versions.close(),
   };
 }

@@ -98,18 +98,18 @@ export async function extendLeases(
 }
 
 /**
- * Writes the outcome of a step, as the last statement of its transaction. It fences the whole transaction: a worker that has
- * lost the lease commits nothing.
+ * Writes the outcome of a step, as the last statement of its transaction if it has an effect. It fences the whole transaction: a
+ * worker that has lost the lease commits nothing.
  * @throws LeaseLost, or Signalled if the task was to end
  */
-export async function release(tx: Transaction, holder: Holder, task: LeasedTask, outcome: Outcome): Promise<void> {
+export async function release(db: Queryable, holder: Holder, task: LeasedTask, outcome: Outcome): Promise<void> {
   const lease = [...leaseOf(holder, task), task.signals];
   if (outcome.kind === 'done') {
-    if (await END_TASK.first(tx, lease)) return;
-    throw (await IS_HELD.first(tx, leaseOf(holder, task))) ? new Signalled() : new LeaseLost();
+    if (await END_TASK.first(db, lease)) return;
+    throw (await IS_HELD.first(db, leaseOf(holder, task))) ? new Signalled() : new LeaseLost();
   }
   const { step = null, data = {}, afterSeconds, party = null } = outcome;
-  if (!(await RELEASE_TASK.first(tx, [...lease, step, JSON.stringify(data), afterSeconds, party])))
+  if (!(await RELEASE_TASK.first(db, [...lease, step, JSON.stringify(data), afterSeconds, party])))
     throw new LeaseLost();
 }
 

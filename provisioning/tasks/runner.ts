@@ -5,7 +5,7 @@
 import { onBehalfOf } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { update } from '../../entities/database/table.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
@@ -24,7 +24,7 @@ export interface RunnerOptions {
   holder: Holder;
   processes: ReadonlyMap<string, Process>;
   /** Writes the outcome of a step and fences its transaction. */
-  release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void>;
+  release(db: Queryable, task: LeasedTask, outcome: Outcome): Promise<void>;
   /** Called with the rest of a task in seconds. */
   onRest(lane: string, seconds: number): void;
   onError(error: unknown): void;
@@ -83,8 +83,11 @@ export class Runner {
   /** Writes the effect of a step, and then its outcome. */
   #conclude(task: LeasedTask, outcome: Outcome): Promise<void> {
     const { db, release } = this.#options;
+    const { commit } = outcome;
+    // The release is one statement, which needs no transaction.
+    if (!commit) return release(db, task, outcome);
     return db.transaction(async (tx) => {
-      await outcome.commit?.(tx);
+      await commit(tx);
       await release(tx, task, outcome);
     });
   }

@@ -10,7 +10,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
-import type { Transaction } from '../../entities/database/transaction.ts';
+import type { Queryable } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import {
   dueLanes,
@@ -39,6 +39,8 @@ const REST_SECONDS_MAX = 2 * 3600;
 const CLOCK_MS = 5_000;
 /** Milliseconds until a full lane looks for free places again. */
 const FULL_MS = 20;
+/** The pause after a lease, in multiples of its own time, and in milliseconds at most. */
+const [PAUSES, PAUSE_MS_MAX] = [8, 50];
 
 export interface WorkerOptions {
   lanes: Record<string, Lane>;
@@ -97,7 +99,7 @@ export class Worker {
       db,
       holder: this,
       processes: this.#processes,
-      release: (tx, task, outcome) => this.release(tx, task, outcome),
+      release: (within, task, outcome) => this.release(within, task, outcome),
       onRest: (lane, seconds) => this.#wakeAfter(lane, seconds),
       onError,
     });
@@ -184,8 +186,8 @@ export class Worker {
   }
 
   /** Writes the outcome of a step. Tests override it. @throws LeaseLost or Signalled */
-  protected release(tx: Transaction, task: LeasedTask, outcome: Outcome): Promise<void> {
-    return release(tx, this, task, outcome);
+  protected release(db: Queryable, task: LeasedTask, outcome: Outcome): Promise<void> {
+    return release(db, this, task, outcome);
   }
 
   /** Wakes the lanes with due tasks until the worker stops. */
@@ -217,7 +219,9 @@ export class Worker {
     const wakeup = this.#wakeups.get(lane)!;
     while (!this.#stopping) {
       const room = this.#room(lane);
+      const asked = performance.now();
       const leases = room > 0 ? await this.lease(lane, room).catch(this.#onError) : undefined;
+      const answered = performance.now();
       if (this.#stopping) return; // stop() returns the leases
       for (const lease of leases ?? []) {
         const end = () => {
@@ -229,6 +233,9 @@ export class Worker {
       }
       const isFull = room <= 0 || leases?.length === room;
       await wakeup.wait(isFull ? Math.min(this.#pollSeconds, FULL_MS / 1000) : undefined);
+      // Each lease reads all due tasks of the lane. The tasks that end meanwhile share the next one.
+      const pauseMs = Math.min(PAUSE_MS_MAX, PAUSES * (answered - asked)) - (performance.now() - answered);
+      if (pauseMs > 0 && !this.#stopping) await sleep(pauseMs);
     }
   }
 

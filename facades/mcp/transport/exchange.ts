@@ -1,5 +1,5 @@
 /** Carries a request from Node to the web-standard handler of the SDK, and its response back. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type AuthInfo, INTERNAL_ERROR, type McpHandlerRequestOptions } from '@modelcontextprotocol/server';
 import { idOf, rpcError } from './rpc.ts';
 
@@ -12,9 +12,18 @@ export interface ExchangeOptions {
   onWrite: (response: ServerResponse) => void;
 }
 
+/** A request as the SDK gets it. */
+export interface Exchange {
+  authInfo: AuthInfo;
+  /** Undefined without a body. */
+  parsedBody: unknown;
+  /** Go out beside those of the SDK. */
+  headers: OutgoingHttpHeaders;
+}
+
 /** A response without a body ends at once. Writes do not wait for the reader: `onWrite` bounds what waits for it. */
 export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
-  return async (raw: IncomingMessage, reply: ServerResponse, authInfo: AuthInfo, parsedBody: unknown) => {
+  return async (raw: IncomingMessage, reply: ServerResponse, { authInfo, parsedBody, headers }: Exchange) => {
     const disconnect = new AbortController();
     reply.once('close', () => {
       if (!reply.writableFinished) disconnect.abort();
@@ -23,18 +32,30 @@ export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
     const options = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
     let response: Response;
     try {
-      response = await fetch(webRequest(raw, disconnect.signal), options);
+      response = await fetch(webRequest(raw, disconnect.signal, parsedBody !== undefined), options);
     } catch (error) {
       onError(error as Error);
       response = rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
     }
     // Node decides whether the connection stays open, because a client may ask to close it.
     response.headers.delete('connection');
-    reply.writeHead(response.status, Object.fromEntries(response.headers));
+    const head = { ...headers, ...Object.fromEntries(response.headers) };
+    if (head['content-type'] === 'application/json') {
+      // With its length, a whole answer leaves in one write.
+      const parts = fill(await response.bytes());
+      reply.writeHead(response.status, {
+        ...head,
+        'content-length': parts.reduce((sum, { length }) => sum + length, 0),
+      });
+      for (const part of parts.slice(0, -1)) reply.write(part);
+      reply.end(parts.at(-1));
+      return onWrite(reply);
+    }
     const write = (chunk: Uint8Array) => {
       for (const part of fill(chunk)) reply.write(part);
       onWrite(reply);
     };
+    reply.writeHead(response.status, head);
     if (response.body) await pump(response.body, disconnect.signal, write);
     reply.end();
   };
@@ -56,9 +77,34 @@ async function pump(
   }
 }
 
-/** The request without its body, which the SDK gets as a value. */
-function webRequest({ method = 'GET', url, headers: sent }: IncomingMessage, signal: AbortSignal): Request {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(sent)) for (const one of [value ?? []].flat()) headers.append(name, one);
-  return new Request(new URL(url!, 'http://localhost'), { method, headers, signal });
+/** The headers of a request, as the SDK reads them. Node joins repeated ones. */
+class ReceivedHeaders {
+  readonly #headers: IncomingMessage['headers'];
+
+  constructor(headers: IncomingMessage['headers']) {
+    this.#headers = headers;
+  }
+
+  get(name: string): string | null {
+    const value = this.#headers[name.toLowerCase()];
+    return value === undefined ? null : String(value);
+  }
+
+  *[Symbol.iterator](): Generator<[string, string]> {
+    for (const name of Object.keys(this.#headers)) yield [name, this.get(name)!];
+  }
+}
+
+/**
+ * The request without its body, which the SDK gets as a value. Beside a body, the SDK reads few members. The Request of Node
+ * would cost more than the work of a small tool.
+ */
+function webRequest(
+  { method = 'GET', url: path, headers }: IncomingMessage,
+  signal: AbortSignal,
+  hasBody: boolean,
+): Request {
+  const [url, received] = [`http://localhost${path}`, new ReceivedHeaders(headers)];
+  if (hasBody) return { method, url, headers: received, signal } as unknown as Request;
+  return new Request(url, { method, headers: [...received], signal });
 }

@@ -1,9 +1,9 @@
 /** The specification of a machine for its driver: the ordered server, the size of its tier, and its network. */
 import { createHash } from 'node:crypto';
-import { FIND_LIMITED, LIMITED_MBPS } from '../../../entities/accounts/abuse-case.ts';
-import { type DedicatedDetails, FIND_TIER, type VpsDetails } from '../../../entities/catalog.ts';
+import { LIMITED_MBPS } from '../../../entities/accounts/abuse-case.ts';
+import type { DedicatedDetails, VpsDetails } from '../../../entities/catalog.ts';
 import type { Queryable } from '../../../entities/database/transaction.ts';
-import { FIND_NETWORKS } from '../../../entities/servers/ip-address.ts';
+import { READ_SPEC } from '../../../entities/servers/lock.ts';
 import type { Server } from '../../../entities/servers/server.ts';
 import type {
   MachineAddress,
@@ -24,9 +24,7 @@ export async function specOf(
   opened: Pick<MachineSpec, 'rootPassword' | 'userData'>,
 ): Promise<MachineSpec> {
   const key = keyOf(server);
-  const tier = await FIND_TIER.first(db, [server.serviceCode]);
-  const limited = await FIND_LIMITED.first(db, [server.orderNumber]);
-  const networks = await FIND_NETWORKS.all(db, [server.orderNumber]);
+  const { details, isLimited, networks } = (await READ_SPEC.first(db, [server.orderNumber, server.serviceCode]))!;
   const addressOf = (family: 'IPV4' | 'IPV6', address: string | null): MachineAddress | null => {
     if (!address) return null;
     const network = networks.find((one) => one.family === family);
@@ -42,8 +40,8 @@ export async function specOf(
     hostname: server.hostname,
     sshPublicKeys: server.sshPublicKeys,
     ...opened,
-    size: sizeOf(tier!.details),
-    ...('vcpus' in tier!.details && { traits: traitsOf(tier!.details, limited!.isLimited) }),
+    size: sizeOf(details),
+    ...('vcpus' in details && { traits: traitsOf(details, isLimited) }),
     host: server.host,
     network: {
       mac: macOf(key),

@@ -9,6 +9,7 @@ import { undoChange } from '../billing/change.ts';
 import { reportUnresumed } from '../billing/resume.ts';
 import type { HardwareDriver } from '../drivers/driver.ts';
 import type { Engines } from '../engines.ts';
+import { move } from '../move.ts';
 import { giveUpRelocation, readRelocation } from '../placement/relocation.ts';
 import { specOf } from '../placement/spec.ts';
 import { ATTEMPTS_MAX, partyOf, pauseSeconds, RECONCILE, SERVER_LANE, UNDO } from '../task.ts';
@@ -41,19 +42,21 @@ export function serverProcess(options: Options): Process {
     });
   };
   const run = async (task: LeasedTask): Promise<Outcome> => {
-    const server = await READ_SERVER.first(db, [task.subject]);
-    if (!server || server.status === 'DELETED') return done();
-    const { kind } = server;
-    const common = { db, server, log, pollSeconds, specOf: toSpec };
+    const found = await READ_SERVER.first(db, [task.subject]);
+    if (!found || found.status === 'DELETED') return done();
+    const { kind } = found;
+    let common = { db, server: found, log, pollSeconds, specOf: toSpec };
     try {
-      const driver = waiting(task, await engines.driverOf(server));
+      const driver = waiting(task, await engines.driverOf(found));
+      const server = await begun(db, found);
+      common = { ...common, server };
       const relocation = await readRelocation(db, server);
       const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
       const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
       return underLock(server, outcome);
     } catch (error) {
-      await noteTrouble({ ...common, driver: { name: engines.nameOf(server) } }, error);
+      await noteTrouble({ ...common, driver: { name: engines.nameOf(found) } }, error);
       throw error;
     }
   };
@@ -66,6 +69,10 @@ export function serverProcess(options: Options): Process {
     onExhausted: exhausted,
   };
 }
+
+/** Begins the work on an order that has its capacity. The lifecycle allows that once, so it needs no lease of the task. */
+const begun = async (db: Database, server: Server): Promise<Server> =>
+  server.status === 'PENDING' && server.ipv4 ? db.transaction((tx) => move(tx, server, 'PROVISIONING', {})) : server;
 
 /** A driver whose calls give away the place of a task until the engine answers. */
 const waiting = (task: LeasedTask, driver: HardwareDriver): HardwareDriver =>

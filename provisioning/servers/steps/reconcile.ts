@@ -75,7 +75,7 @@ function wait({ data, deadlineAt, now }: LeasedTask, { pollSeconds }: Work, { ph
 const claim = ({ server }: Work): Outcome =>
   hop(RECONCILE, {
     commit: async (tx) => {
-      const room = server.ipv4 ? {} : await reserveCapacity(tx, server);
+      const room = await reserveCapacity(tx, server);
       if (room) return move(tx, server, 'PROVISIONING', room);
       await requireSeen(tx, server.region);
       await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
@@ -100,9 +100,8 @@ async function create(task: LeasedTask, work: Work, wanted: Wanted, spec: Machin
   // An engine may lose the machine after making it. The worker looks once more, and makes it again after a pause.
   const present = seen.proven ? await driver.observe(keyOf(server), task.aborted) : seen;
   if (nextStep({ ...wanted, once: null }, present) === 'settle') return settle(work, present);
-  const afterSeconds = task.data.proofBy ? pollSeconds : 0;
   const time = machineTime(task.data, seen, task.now());
-  return hop(RECONCILE, { afterSeconds, data: { created: true, ...proofData(task, work), ...time } });
+  return hop(RECONCILE, { afterSeconds: pollSeconds, data: { created: true, ...proofData(task, work), ...time } });
 }
 
 /** The end of the time in which the machine of an order must give proof. */

@@ -17,7 +17,7 @@ import {
 
 const freehold = await startFreehold();
 const alice = await freehold.newAccount();
-const { send, outcome } = rawClient(`${freehold.publicUrl}/mcp`, alice.accessToken);
+const { send, outcome, usual } = rawClient(`${freehold.publicUrl}/mcp`, alice.accessToken);
 
 afterEach(async () => {
   // The process survives every request.
@@ -218,4 +218,14 @@ it('The connection closes after an answer if the client asks for that', async ()
   let answer = '';
   for await (const part of socket) answer += part;
   expect(answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
+});
+
+it('An answer that is no stream tells its length, so that it leaves in one write', async () => {
+  const headers = { ...usual, ...modern('tools/list') };
+  const body = JSON.stringify(rpc('tools/list', envelope()));
+  const response = await fetch(`${freehold.publicUrl}/mcp`, { method: 'POST', headers, body });
+  const bytes = await response.arrayBuffer();
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-length')).toBe(String(bytes.byteLength));
+  expect(response.headers.get('x-request-id')).toMatch(/^req_/);
 });

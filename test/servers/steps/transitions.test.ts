@@ -12,7 +12,7 @@ import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../../resolvers/servers/update.ts';
 import { openCase, openCustomerShop } from '../../setup/customer-shop.ts';
 import { LIMITS } from '../../setup/shop.ts';
-import type { RefusedCall } from '../drivers/refusing-driver.ts';
+import type { RefusedCall, Trouble } from '../drivers/refusing-driver.ts';
 
 /** The contract's table, and one way by which the operator turns a server off. All states except DELETING and DELETED lead to DELETING. */
 const TABLE: Record<ServerStatus, ServerStatus[]> = {
@@ -41,11 +41,6 @@ type Act = (orderNumber: string) => Promise<unknown>;
 const worker = () => shop.provisioning.newWorker();
 /** Works until no task is due. */
 const work: Act = () => worker().drain(SERVER_LANE);
-/** Works one step. */
-const step: Act = async () => {
-  const one = worker();
-  await one.run((await one.lease(SERVER_LANE))[0]!);
-};
 const patch =
   (update: ServerUpdate): Act =>
   (orderNumber) =>
@@ -71,7 +66,7 @@ const unpaid: Act = async (orderNumber) => {
 };
 const paid: Act = () => shop.db.transaction((tx) => resumeAffordable(tx, shop.accountId));
 const refuse =
-  (...calls: RefusedCall[]): Act =>
+  (...calls: (RefusedCall | Trouble)[]): Act =>
   async () => {
     shop.driver.refused = calls;
   };
@@ -98,7 +93,7 @@ const WAYS: Record<string, [acts: Act[], path: ServerStatus[]]> = {
     ['PENDING', ...GOES],
   ],
   'deleted while it is made': [
-    [step, remove, work],
+    [refuse('mute'), work, remove, work],
     ['PENDING', 'PROVISIONING', ...GOES],
   ],
   'run and deleted': [

@@ -1,0 +1,27 @@
+/** The work of an order for the database, after the order itself. */
+import { expect, it, onTestFinished } from 'vitest';
+import { SERVER_LANE } from '../../../provisioning/servers/task.ts';
+import { orderServer } from '../../../resolvers/servers/order.ts';
+import { openCustomerShop } from '../../setup/customer-shop.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { queriesOf } from '../../setup/queries.ts';
+
+const ORDER = { serviceCode: 'vps-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };
+/** The process links its audit entries, and tells the others of changes, by itself. */
+const OWN_WORK = /audit_link|audit_unlinked|pg_notify|pg_advisory/;
+
+it('A worker makes, watches and delivers a machine with few queries', async () => {
+  const shop = await openCustomerShop(onTestFinished, { proofSeconds: { VPS: 60, DEDICATED: 60 } });
+  const { orderNumber } = (await orderServer(shop.context, ORDER)).server;
+  const worker = shop.provisioning.newWorker();
+  /** Runs the next step, once it is due. @returns its queries, without the lease */
+  const step = async () => {
+    const lease = await eventually(async () => (await worker.lease(SERVER_LANE))[0]);
+    return (await queriesOf(() => worker.run(lease))).filter(({ text }) => !OWN_WORK.test(text)).length;
+  };
+  shop.driver.refused = ['mute'];
+  const [making, watching] = [await step(), await step()];
+  shop.driver.refused = [];
+  expect([making, watching, await step()]).toEqual([6, 3, 8]);
+  expect((await shop.read(orderNumber)).status).toBe('RUNNING');
+});
