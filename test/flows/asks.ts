@@ -60,7 +60,7 @@ export const released: Ask = [
     await db.transaction(async (tx) => {
       const [debit, credit] = [available(accountId), withheld(accountId)];
       const amountMicros = await lockAvailable(tx, accountId);
-      const common = { kind: 'refund', externalKey: 'waiting', description: 'test' } as const;
+      const common = { kind: 'refund', externalKey: `waiting ${accountId}`, description: 'test' } as const;
       await post(tx, accountId, { ...common, debit, credit, amountMicros });
     });
     await schedule(db, [RENEWAL_PROCESS]);

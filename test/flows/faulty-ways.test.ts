@@ -2,13 +2,12 @@
  * Each driver call of each way fails once, with each fault. The cases come from the ways and from the interface of drivers, so
  * the tests notice a missing action.
  */
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
-import { type CustomerShop, finish, openFaultyShop, traces } from '../setup/customer-shop.ts';
+import { type CustomerShop, finish, newShops, openFaultyShop, traces } from '../setup/customer-shop.ts';
 import { eventually } from '../setup/freehold.ts';
-import type { OnEnd } from '../setup/spawn.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 
 /** Every fault. A missing one is a type error. */
@@ -43,8 +42,11 @@ const APART: Call[] = ['restore', 'move'];
 
 /** Whether the journal is certain: it is not if the driver lies, or if the way refuses calls, too. */
 const isExact = ({ refuse }: Way, { kind }: Fault) => !refuse && kind !== 'lie';
-async function openFaulty(onEnd: OnEnd, way: Way, call: Call, fault: Fault) {
-  const shop = await openFaultyShop(onEnd, { refused: [way.refuse ?? ''] });
+
+const takeShop = newShops(afterAll, openFaultyShop);
+
+async function openFaulty(way: Way, call: Call, fault: Fault) {
+  const shop = await takeShop(way.refuse);
   const orderNumber = await setOut(shop, way);
   let went = false;
   shop.faulty.fault = (called) => {
@@ -74,7 +76,10 @@ async function isSound(shop: CustomerShop, orderNumber: string) {
   expect(balance.held).toBe(0n);
   expect((await verifyBooks(shop.db)).balanced).toBe(true);
   // A finding reports a machine that the driver could not remove.
-  const stuck = await shop.db.query<{ generation: number }>(`select generation from finding where kind = 'STUCK'`);
+  const stuck = await shop.db.query<{ generation: number }>(
+    `select generation from finding where kind = 'STUCK' and order_number = $1`,
+    [orderNumber],
+  );
   const machines = (await shop.driver.list()).filter(
     (one) => !stuck.some(({ generation }) => generation === one.generation),
   );
@@ -98,8 +103,8 @@ describe('A driver that errs once', () => {
   it.concurrent.for(CASES)(
     'does not harm %s, when %s has the fault: %s',
     { timeout: 240_000 },
-    async ([, call, , way, fault], { onTestFinished: onEnd }) => {
-      const { shop, orderNumber, went } = await openFaulty(onEnd, way, call, fault);
+    async ([, call, , way, fault]) => {
+      const { shop, orderNumber, went } = await openFaulty(way, call, fault);
       if (fault.kind === 'hang' || fault.kind === 'late') await stopIn(shop, went);
       await finish(shop, orderNumber, way.ends, way.events.length);
       expect(went()).toBe(true);
@@ -109,6 +114,8 @@ describe('A driver that errs once', () => {
       expect(events).toEqual(way.events);
       const journal = shop.driver.journal().map((line) => line.split(' ')[0]);
       if (isExact(way, fault)) expect(journal).toEqual(way.journal);
+      shop.faulty.fault = () => undefined;
+      shop.giveBack();
     },
   );
 });
@@ -124,12 +131,13 @@ describe('The ways', () => {
     expect([...called].sort()).toEqual(actions.sort());
   });
 
-  it.concurrent.for(Object.entries(WAYS))('name their driver calls: %s', async ([, way], { onTestFinished }) => {
-    const shop = await openFaultyShop(onTestFinished, { refused: [way.refuse ?? ''] });
+  it.concurrent.for(Object.entries(WAYS))('name their driver calls: %s', async ([, way]) => {
+    const shop = await takeShop(way.refuse);
     const orderNumber = await setOut(shop, way);
     const called = new Set<Call>();
     shop.faulty.fault = (call) => void called.add(call);
     await finish(shop, orderNumber, way.ends, way.events.length);
     expect([...called].sort()).toEqual([...way.calls].sort());
+    shop.giveBack();
   });
 });

@@ -1,6 +1,6 @@
 /** kill -9 at every step of every way of a server, and the state after a restart. The cases are generated. */
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
@@ -8,7 +8,7 @@ import { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts
 import { Engines } from '../../provisioning/servers/engines.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { RECONCILE, UNDO } from '../../provisioning/servers/task.ts';
-import { type CustomerShop, FUNDS_MICROS, finish, openCustomerShop, traces } from '../setup/customer-shop.ts';
+import { FUNDS_MICROS, finish, newShops, openCustomerShop, type ReusedShop, traces } from '../setup/customer-shop.ts';
 import type { OnEnd } from '../setup/spawn.ts';
 import { deathOf, newFolder, runScript } from '../setup/spawn.ts';
 import type { KilledShop } from './killed-worker.ts';
@@ -19,16 +19,18 @@ const MOMENTS = ['before', 'committing', 'committed'] as const;
 
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
-/** A server in a shop of its own, and the moment at which its worker dies. */
+const takeShop = newShops(afterAll, openCustomerShop);
+
+/** A server in a shop that no other case uses, and the moment at which its worker dies. */
 interface Case {
-  shop: CustomerShop;
+  shop: ReusedShop;
   orderNumber: string;
   step: string;
   moment: KilledShop['moment'];
 }
 
-async function setOutUntil(onEnd: OnEnd, way: Way, step: string, moment: Case['moment']): Promise<Case> {
-  const shop = await openCustomerShop(onEnd, { refused: [way.refuse ?? ''] });
+async function setOutUntil(way: Way, step: string, moment: Case['moment']): Promise<Case> {
+  const shop = await takeShop(way.refuse);
   const orderNumber = await setOut(shop, way);
   const begun = await shop.db.query('select status from server where order_number = $1', [orderNumber]);
   expect(begun).toEqual([{ status: way.via }]);
@@ -62,10 +64,11 @@ describe('kill -9 at any moment of a step', () => {
     'leaves each effect once after a restart: %s',
     async ([, way], { onTestFinished: onEnd }) => {
       const moments = way.steps.flatMap((step) => MOMENTS.map((moment) => [step, moment] as const));
-      const cases = await Promise.all(moments.map(([step, moment]) => setOutUntil(onEnd, way, step, moment)));
+      const cases = await Promise.all(moments.map(([step, moment]) => setOutUntil(way, step, moment)));
       expect(await killedAt(onEnd, way, cases)).toBe('SIGKILL');
       await Promise.all(cases.map((one) => finish(one.shop, one.orderNumber, way.ends, way.events.length)));
       for (const one of cases) await hasEffects(way, one);
+      for (const { shop } of cases) shop.giveBack();
     },
   );
 });

@@ -1,4 +1,6 @@
 /** A shop with a customer who has money, and with running workers. */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { newId } from '../../entities/ids.ts';
 import type { SimulatedDriver } from '../../provisioning/servers/drivers/simulated.ts';
 import type { Worker } from '../../provisioning/tasks/worker.ts';
@@ -42,6 +44,43 @@ export async function openFaultyShop(onEnd: OnEnd, options: Parameters<typeof op
     return faulty;
   };
   return { ...(await openCustomerShop(onEnd, { ...options, wrap })), faulty };
+}
+
+/** A shop that another case uses after this one. */
+export type ReusedShop<Kind extends CustomerShop = CustomerShop> = Kind & {
+  /** A case that fails does not give back its shop, so no other one sees its traces. */
+  giveBack(): void;
+};
+
+/**
+ * Opens shops that cases use one after the other, each with a customer of its own. A new database costs more than most cases.
+ * @param onEnd closes them all
+ * @returns a function that takes a shop for a case, whose driver refuses these calls
+ */
+export function newShops<Kind extends CustomerShop>(onEnd: OnEnd, open: (onEnd: OnEnd) => Promise<Kind>) {
+  const ends: Parameters<OnEnd>[0][] = [];
+  const free: Kind[] = [];
+  onEnd(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+  return async (refuse = ''): Promise<ReusedShop<Kind>> => {
+    const shop = free.pop() ?? (await open((end) => void ends.push(end)));
+    shop.driver.refused = [refuse];
+    await clear(shop);
+    const accountId = await shop.account(FUNDS_MICROS);
+    return { ...shop, accountId, context: contextOf(shop, accountId), giveBack: () => void free.push(shop) };
+  };
+}
+
+/** Ends the servers, the machines and the clocks of the case before. */
+async function clear({ db, folder }: Shop): Promise<void> {
+  for (const file of readdirSync(folder)) rmSync(join(folder, file));
+  await db.query(
+    `with servers as (update server set status = 'DELETED' where status <> 'DELETED'),
+        addresses as (update address set held_by = null where held_by is not null),
+        places as (update place set order_number = null where order_number is not null)
+      delete from task where subject like 'cron:%'`,
+  );
 }
 
 /** Opens a faulty shop with a server that runs. */

@@ -24,8 +24,8 @@ function run(
   { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {},
 ): Promise<Run> {
   const given = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
-  const { PATH } = process.env;
-  const child = spawn(process.execPath, [PROGRAM, ...given], { env: { PATH, HOME: home, ...env } });
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [PROGRAM, ...given], { env: { PATH, NODE_COMPILE_CACHE, HOME: home, ...env } });
   const result: Run = { code: null, out: '', error: '' };
   child.stdout.on('data', (chunk) => (result.out += chunk));
   child.stderr.on('data', (chunk) => (result.error += chunk));

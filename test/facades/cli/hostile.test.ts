@@ -39,8 +39,8 @@ async function hostileService(location?: string): Promise<{ url: string; seen: S
 }
 
 function run(words: readonly string[], env: Record<string, string>): Promise<{ code: number | null; text: string }> {
-  const { PATH } = process.env;
-  const child = spawn(process.execPath, [PROGRAM, ...words], { env: { PATH, HOME: home, ...env } });
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [PROGRAM, ...words], { env: { PATH, NODE_COMPILE_CACHE, HOME: home, ...env } });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
   child.stdin.end();

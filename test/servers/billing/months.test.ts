@@ -26,8 +26,10 @@ describe('A server whose month has ended', () => {
     const account = await newAccount();
     await account.fund(100);
     const path = await dueServer(account);
-    await tick();
-    await eventually(async () => Date.parse((await account.rest('GET', path)).body.paid_until) > Date.now());
+    await eventually(async () => {
+      await tick();
+      return Date.parse((await account.rest('GET', path)).body.paid_until) > Date.now();
+    });
     const { body } = await account.rest('GET', '/v1/account/usage');
     expect(body.data[0]).toMatchObject({ kind: 'renewal', amount_usd: -6, hours: 730, order_number: path.slice(12) });
     expect(await account.balance()).toBe(88);
