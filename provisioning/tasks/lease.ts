@@ -1,7 +1,6 @@
 /** Leases: how workers take tasks, keep them, and release them. entities/tasks/lease.ts has the statements. */
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import {
-  DUE_LANES,
   END_LEASES,
   END_TASK,
   EXTEND_LEASES,
@@ -11,7 +10,6 @@ import {
   RETRY_TASK,
   TAKE_LEASES,
   TAKE_LEASES_IN_TURN,
-  WAKE_SLEEPERS,
 } from '../../entities/tasks/lease.ts';
 import type { Task } from '../../entities/tasks/task.ts';
 import type { LeasedTask, Outcome, SharedLane } from './tasks.ts';
@@ -77,14 +75,6 @@ export function takeLeases(
   const { perParty, perAccount = perParty } = shares;
   return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served]);
 }
-
-/** Returns those of some lanes that have due tasks, and the time of the database. */
-export const dueLanes = async (db: Queryable, lanes: string[]): Promise<{ lanes: string[]; time: Date }> =>
-  (await DUE_LANES.first(db, [lanes]))!;
-
-/** Makes tasks due that would rest for longer. The clock of the database was wrong when they went to rest. @returns how many */
-export const wakeSleepers = async (db: Queryable, restSeconds: number): Promise<number> =>
-  (await WAKE_SLEEPERS.all(db, [restSeconds])).length;
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */
 export async function extendLeases(

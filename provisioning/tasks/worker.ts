@@ -12,18 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
-import {
-  dueLanes,
-  extendLeases,
-  giveBack,
-  type Lease,
-  LeaseLost,
-  release,
-  type TakenTask,
-  takeLeases,
-  textOf,
-  wakeSleepers,
-} from './lease.ts';
+import { DueLanes } from './due-lanes.ts';
+import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
 import { Runner } from './runner.ts';
 import { ServedParties } from './served-parties.ts';
 import { ATTEMPTS_MAX, type Lane, type LeasedTask, type Outcome, type Process } from './tasks.ts';
@@ -33,10 +23,6 @@ import { Wakeup } from './wakeup.ts';
 const [STEP_SECONDS_MAX, GRACE_SECONDS] = [900, 30];
 /** Milliseconds after which a step in a shared lane gives its place to another task, even without `waitFor`. */
 const PATIENCE_MS = 500;
-/** The longest rest of a task, with some room: the longest pause between two attempts has 75 minutes. */
-const REST_SECONDS_MAX = 2 * 3600;
-/** A clock may be set back by so much without consequences. */
-const CLOCK_MS = 5_000;
 /** Milliseconds until a full lane looks for free places again. */
 const FULL_MS = 20;
 /** The pause after a lease, in multiples of its own time, and in milliseconds at most. */
@@ -68,6 +54,7 @@ export class Worker {
   readonly #runner: Runner;
   readonly #wakeups = new Map<string, Wakeup>();
   readonly #pollWakeup = new Wakeup();
+  readonly #due: DueLanes;
   /** The running leases. Each promise is fulfilled when the run ends. */
   readonly #busy = new Map<Lease, Promise<void>>();
   /** Steps that do not end. They can commit nothing. */
@@ -75,8 +62,6 @@ export class Worker {
   /** By lane. */
   readonly #served = new Map<string, ServedParties>();
   readonly #stopped = new AbortController();
-  /** The time of the database at the last look. */
-  #time: Date | undefined;
   #stopping = false;
   #loops: Promise<void>[] = [];
   #stopListening = () => {};
@@ -95,6 +80,7 @@ export class Worker {
     this.#lanes = lanes;
     this.#pollSeconds = pollSeconds;
     this.#onError = onError;
+    this.#due = new DueLanes(db, Object.keys(lanes), onError);
     this.#runner = new Runner({
       db,
       holder: this,
@@ -195,23 +181,9 @@ export class Worker {
     while (!this.#stopping) {
       await this.#pollWakeup.wait(this.#pollSeconds);
       if (this.#stopping) return;
-      const due = await this.#look().catch(this.#onError);
+      const due = await this.#due.look().catch(this.#onError);
       for (const lane of due ?? []) this.#wake(lane);
     }
-  }
-
-  /** Returns the lanes with due tasks. A clock that was ahead lets tasks rest for too long, so they become due when it is right. */
-  async #look(): Promise<string[]> {
-    const { lanes, time } = await dueLanes(this.#db, Object.keys(this.#lanes));
-    const before = this.#time;
-    const wentBack = before !== undefined && time.getTime() < before.getTime() - CLOCK_MS;
-    const woken = !before || wentBack ? await wakeSleepers(this.#db, wentBack ? 0 : REST_SECONDS_MAX) : 0;
-    this.#time = time;
-    if (wentBack)
-      this.#onError(
-        new Error(`The clock of the database went back from ${before.toISOString()} to ${time.toISOString()}.`),
-      );
-    return woken ? Object.keys(this.#lanes) : lanes;
   }
 
   /** Keeps a lane busy until the worker stops. */

@@ -88,6 +88,8 @@ export class ProtocolVersions {
       await credential?.checked;
       if (credentialEnd.signal.aborted) return refuse(503, 'The credential may have ended. Try again.');
       this.#streams.add(stream);
+      // The Request follows its signal only until the garbage collector takes the Request.
+      signal.addEventListener('abort', () => void stream.close());
       const { url, method, headers } = request;
       const body = JSON.stringify(parsedBody);
       const response = await stream.fetch(new Request(url, { method, headers, body, signal }), {
@@ -95,7 +97,7 @@ export class ProtocolVersions {
         parsedBody,
       });
       if (this.#closed) await stream.close();
-      // The end of the signal ends the body as well.
+      // The end of the stream ends the body as well.
       return afterBody(response, end);
     } catch (error) {
       end();

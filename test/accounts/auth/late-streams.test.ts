@@ -2,6 +2,8 @@
  * Streams whose credential ends while they open. The service has authenticated the caller, and the end comes before the
  * stream watches for it. Such a stream hears no change.
  */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type CredentialEnd, onCredentialEnd } from '../../../resolvers/accounts/auth/credential-end.ts';
 import { envelope, INITIALIZE, modern, of2025, rawClient, rpc } from '../../facades/mcp/raw-client.ts';
@@ -11,6 +13,9 @@ import { listen } from '../../setup/subscription.ts';
 
 const { db, graphqlUrl, newAccount, publicUrl } = await startFreehold();
 const SUBSCRIPTION = 'subscription { serverUpdated { type } }';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 let account: TestAccount;
 let key: { key_id: string; plaintext: string };
@@ -84,6 +89,17 @@ describe.each(Object.entries(STREAMS))('A stream %s', (_, open) => {
     const { text } = await open();
     await change();
     await eventually(async () => HEARD.test(text()));
+  });
+
+  it('ends with its credential, also after the garbage collector has run', async () => {
+    const { isOver } = await open();
+    for (let i = 0; i < 5; i++) {
+      collectGarbage();
+      await new Promise((resume) => setImmediate(resume));
+    }
+    expect(isOver()).toBe(false);
+    await account.rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+    await eventually(async () => isOver(), 20);
   });
 
   it('ends and hears nothing if its credential ended before', async () => {
