@@ -29,23 +29,27 @@ const OWNED_NAME = { ...NAME, accountId: column.text() };
 export type ReverseName = Row<typeof NAME>;
 
 const DUE = 'wanted is distinct from ptr';
+const DUE_NOW = `${DUE} and (refused_at is null or refused_at < $4)`;
 /**
  * Names that the DNS does not have yet. They are at most $3 of an account, and of the $2 accounts after the id $1. Names that
- * the DNS has refused since the time $4 wait for the next round.
+ * have failed since the time $4 wait for the next round.
  */
 export const FIND_CHANGED_NAMES = statement(OWNED_NAME)`
   with recursive due (account_id, number) as (
-    (select account_id, 1 from reverse_dns_told where ${DUE} and account_id > $1 order by account_id limit 1)
+    (select account_id, 1 from reverse_dns_told where ${DUE_NOW} and account_id > $1 order by account_id limit 1)
     union all
     select next.account_id, number + 1 from due cross join lateral (
-      select account_id from reverse_dns_told where ${DUE} and account_id > due.account_id order by account_id limit 1) next
+      select account_id from reverse_dns_told where ${DUE_NOW} and account_id > due.account_id order by account_id limit 1) next
     where number < $2::int)
   select host(ip) as ip, wanted as ptr, due.account_id from due cross join lateral (
-    select ip, wanted from reverse_dns_told where ${DUE} and account_id = due.account_id and (refused_at is null or refused_at < $4)
+    select ip, wanted from reverse_dns_told where ${DUE_NOW} and account_id = due.account_id
     order by refused_at nulls first, ip limit $3::int) as own`;
+/** Any account with names that the DNS does not have yet. */
+export const FIND_ANY_CHANGED = statement({ accountId: column.text() })`
+  select account_id from reverse_dns_told where ${DUE} order by random() limit 1`;
 /**
  * Notes names that the DNS has accepted. $1 addresses, $2 their names, null for none. An address without a name goes. If its row
- * went meanwhile, the DNS has to forget the name again. $3 are addresses whose names the DNS refused.
+ * went meanwhile, the DNS has to forget the name again. $3 are addresses whose names failed.
  */
 export const NOTE_NAMES = statement({})`
   with given as (select * from unnest($1::inet[], $2::text[]) as given(ip, ptr)),

@@ -5,7 +5,13 @@
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { newId } from '../../../entities/ids.ts';
-import { FIND_CHANGED_NAMES, NOTE_NAMES, type ReverseName } from '../../../entities/servers/reverse-dns.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
+import {
+  FIND_ANY_CHANGED,
+  FIND_CHANGED_NAMES,
+  NOTE_NAMES,
+  type ReverseName,
+} from '../../../entities/servers/reverse-dns.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { hop, type Process } from '../../tasks/tasks.ts';
 import { signedHeaders } from '../../webhooks/sign.ts';
@@ -15,6 +21,8 @@ const TICK_SECONDS = 15;
 const TIMEOUT_SECONDS = 10;
 /** The accounts of one step, and the names of each. So no account waits for many names of another. */
 const [ACCOUNTS, NAMES_OF_ACCOUNT] = [25, 2];
+/** The DNS is away after so many failures in a row. */
+const FAILURES_MAX = 5;
 
 /** The hook of the operator's DNS, which may be at a private address. The secret has the form of a webhook's (`whsec_…`). */
 export interface ReverseDnsHook {
@@ -33,31 +41,43 @@ interface Round {
 
 export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =>
   periodic({
-    start: async ({ aborted, data, now }) => {
-      const round = (data.round as Round | null | undefined) ?? { after: '', wasTold: false, began: now() };
-      const { after, wasTold, began } = round;
-      const names = await FIND_CHANGED_NAMES.all(db, [after, ACCOUNTS, NAMES_OF_ACCOUNT, began]);
-      const told: ReverseName[] = [];
-      const refused: string[] = [];
-      let failure: Error | undefined;
-      for (const name of names) {
-        failure = await tell(hook, name, aborted);
-        if (failure instanceof Refused) refused.push(name.ip);
-        else if (failure) break;
-        else told.push(name);
+    start: async ({ aborted, attempts, data, now }) => {
+      // After a failure, the names of one account would be the first ones again, and may be its cause.
+      const any = attempts > 1 ? await FIND_ANY_CHANGED.first(db) : undefined;
+      const first = any?.accountId.slice(0, -1) ?? '';
+      const round = (data.round as Round | null | undefined) ?? { after: first, wasTold: false, began: now() };
+      const names = await FIND_CHANGED_NAMES.all(db, [round.after, ACCOUNTS, NAMES_OF_ACCOUNT, round.began]);
+      const { told, failed, failure } = await tellAll(hook, names, aborted);
+      const note = (tx: Transaction) =>
+        NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), failed.map(({ ip }) => ip)]);
+      if (failure && !told.length) {
+        await db.transaction(note);
+        throw failure;
       }
-      const isAway = failure && !(failure instanceof Refused);
-      if (isAway && !told.length) throw failure;
       const last = names.at(-1)?.accountId;
-      const isOver = last === undefined && !wasTold;
-      const next = { after: last ?? '', wasTold: last !== undefined && (wasTold || told.length > 0), began };
+      const isOver = last === undefined && !round.wasTold;
+      const wasTold = last !== undefined && (round.wasTold || told.length > 0);
       return hop('start', {
-        afterSeconds: isAway || isOver ? TICK_SECONDS : 0,
-        data: { round: isAway ? round : isOver ? null : next },
-        commit: (tx) => NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), refused]),
+        afterSeconds: isOver ? TICK_SECONDS : 0,
+        data: { round: isOver ? null : { ...round, after: last ?? '', wasTold } },
+        commit: note,
       });
     },
   });
+
+/** Sends names until several in a row fail. A failure that is no refusal may be that of one name. */
+async function tellAll(hook: ReverseDnsHook, names: ReverseName[], aborted: AbortSignal) {
+  const [told, failed]: ReverseName[][] = [[], []];
+  let [failure, inARow]: [Error | undefined, number] = [undefined, 0];
+  for (const name of names) {
+    if (inARow === FAILURES_MAX) break;
+    const fault = await tell(hook, name, aborted);
+    (fault ? failed! : told!).push(name);
+    inARow = fault && !(fault instanceof Refused) ? inARow + 1 : 0;
+    if (inARow) failure = fault;
+  }
+  return { told: told!, failed: failed!, failure };
+}
 
 /** The DNS refuses this name, which waits for the next round. The worker still sends the others. */
 class Refused extends Error {}

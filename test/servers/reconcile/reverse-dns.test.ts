@@ -64,7 +64,7 @@ it('the DNS gets each change once, signed, and each removal', async () => {
   expect(told()).toEqual([]);
 });
 
-it('the DNS gets a refused name again, and the accepted ones before it only once', async () => {
+it('the DNS gets a failed name again, and the accepted ones only once', async () => {
   await name(
     orderNumber,
     [1, 2, 3].map((n) => ({ ip: `192.0.2.${n}`, ptr: `n${n}.example.org` })),
@@ -72,9 +72,9 @@ it('the DNS gets a refused name again, and the accepted ones before it only once
   let answers = 0;
   receiver.answer = (response) => void response.writeHead(++answers === 2 ? 500 : 200).end();
   await tick();
-  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2']);
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
   await tick();
-  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2', '192.0.2.3']);
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.2']);
 });
 
 it('the DNS gets the other names if it refuses one, and that one again in the next round', async () => {
@@ -101,6 +101,19 @@ it('the operator sees stuck work while the DNS accepts nothing, and the worker f
   await tick();
   expect(await error()).toBe("The operator's DNS cannot be reached.");
   expect(told()).toHaveLength(2);
+});
+
+it('one name for which the DNS fails does not keep the others waiting', async () => {
+  await name(orderNumber, [{ ip: '192.0.2.1', ptr: 'bad.example.org' }]);
+  const others = [];
+  for (let n = 2; n < 6; n++) others.push(await shop.server(await shop.account(0n)));
+  for (const [n, other] of others.entries()) await name(other, [{ ip: `192.0.2.${n + 2}`, ptr: 'good.example.org' }]);
+  receiver.answer = (response) =>
+    void response.writeHead(receiver.received.at(-1)!.body.ip === '192.0.2.1' ? 500 : 200).end();
+  await tick();
+  expect(new Set(told().map(({ ip }) => ip)).size).toBe(5);
+  await tick();
+  expect(told().map(({ ip }) => ip)).toEqual(['192.0.2.1']);
 });
 
 it('the DNS gets many names at once', async () => {
