@@ -263,6 +263,11 @@ export class Worker {
     }
   }
 
+  #stepMsOf({ process }: LeasedTask): number {
+    const seconds = this.#processes.get(process)?.stepSecondsMax;
+    return seconds === undefined ? this.#stepMs : seconds * 1000;
+  }
+
   /** Extends the held leases and aborts the lost ones. Without an answer of the database, the end of the lease decides. */
   async #heartbeat(leases: Lease[]): Promise<void> {
     const endsAtMs = performance.now() + this.leaseSeconds * 1000;
@@ -273,7 +278,7 @@ export class Worker {
       if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
       else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
       if (task.deadlineAt && task.deadlineAt < task.now()) abort.abort(new Error('The deadline has passed.'));
-      if (performance.now() - startedAtMs > this.#stepMs) abort.abort(new Error('The step takes too long.'));
+      if (performance.now() - startedAtMs > this.#stepMsOf(task)) abort.abort(new Error('The step takes too long.'));
       if (!abort.signal.aborted) continue;
       lease.abortedAtMs ??= performance.now();
       if (performance.now() - lease.abortedAtMs >= this.#graceMs) void this.#abandon(lease);
