@@ -176,9 +176,9 @@ async function takeOver(db: Database) {
   if (tasks) console.log(`Restarted tasks of a process that died: ${tasks}`);
 }
 
-/** Returns undefined if the operator wants no archives. */
-function archivesOf({ archiveDir: folder, archiveKeepDays, databaseUrl }: Config, embedded?: EmbeddedPostgres) {
-  if (!folder) return undefined;
+/** Returns undefined if the operator wants no archives, or this process has no worker. */
+function archivesOf({ archiveDir: folder, archiveKeepDays, databaseUrl, roles }: Config, embedded?: EmbeddedPostgres) {
+  if (!folder || !roles.has('worker')) return undefined;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return { folder, keepDays: archiveKeepDays, url: databaseUrl ?? embedded!.url };
 }

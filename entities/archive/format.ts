@@ -50,6 +50,9 @@ export interface ArchiveEnd {
 /** The line after the last row. No row is like it, because COPY doubles each backslash. */
 export const ROWS_END = '\\.\n';
 
+/** The bytes that the compression hands on at once. With fewer, Node spends its time on pieces. */
+export const CHUNK_BYTES = 2 ** 18;
+
 export const lineOf = (value: Header | TableHead | TableEnd | ArchiveEnd): string => `${JSON.stringify(value)}\n`;
 
 /** Settings of a session by which all versions of PostgreSQL write and read the same text, and take their time. */

@@ -5,7 +5,8 @@
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { IMPORT_TABLE, inMigration, MIGRATIONS_TABLE, migrationNames } from '../database/migrate.ts';
+import { IMPORT_TABLE, inMigration, migrationNames } from '../database/migrate.ts';
+import { MIGRATIONS_TABLE } from '../database/migrations/index.ts';
 import type { Vault } from '../secrets.ts';
 import { requireOpened } from '../use-secret-key.ts';
 import { type Header, SESSION_SQL } from './format.ts';
@@ -76,7 +77,7 @@ async function begin(owner: pg.Client, { id }: Header): Promise<Set<string>> {
     const { rows } = await owner.query(FIND_RELATION);
     if (rows.length)
       throw new Error(
-        `The database is not empty: it has ${rows[0].name}. An import needs a new, empty database, so that it replaces nothing.`,
+        `The database is not empty: it has ${rows[0].name}. An import replaces nothing, so it needs a new database without tables.`,
       );
     await owner.query(`create table ${IMPORT_TABLE} (archive text not null, done text primary key);
       insert into ${IMPORT_TABLE} values (${owner.escapeLiteral(id)}, 'begun')`);

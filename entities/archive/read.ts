@@ -5,7 +5,15 @@ import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import type { Vault } from '../secrets.ts';
-import { type ArchiveEnd, FORMAT, type Header, ROWS_END, type TableEnd, type TableHead } from './format.ts';
+import {
+  type ArchiveEnd,
+  CHUNK_BYTES,
+  FORMAT,
+  type Header,
+  ROWS_END,
+  type TableEnd,
+  type TableHead,
+} from './format.ts';
 import { archiveKeys } from './key.ts';
 import { opened, WrongKey } from './seal.ts';
 
@@ -88,12 +96,12 @@ async function refuseOthers(file: string): Promise<void> {
 
 /** Decrypts and decompresses. @throws Error with a sentence for the operator */
 async function* plainOf(file: string, vault: Vault): AsyncGenerator<Buffer> {
-  const source = createReadStream(file, { highWaterMark: 2 ** 18 });
+  const source = createReadStream(file, { highWaterMark: CHUNK_BYTES });
   try {
     // It destroys its last stream by any error. The loop throws that error, so the callback need not.
     yield* pipeline(
       Readable.from(opened(archiveKeys(vault), source)),
-      createZstdDecompress(),
+      createZstdDecompress({ chunkSize: CHUNK_BYTES }),
       () => {},
     ) as AsyncIterable<Buffer>;
   } catch (error) {

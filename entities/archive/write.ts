@@ -8,9 +8,9 @@ import { createZstdCompress } from 'node:zlib';
 import type pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { newClient } from '../database/connection.ts';
-import { MIGRATIONS_TABLE } from '../database/migrate.ts';
+import { MIGRATIONS_TABLE } from '../database/migrations/index.ts';
 import { PARTIAL } from './file.ts';
-import { FORMAT, type Header, lineOf, ROWS_END, SESSION_SQL } from './format.ts';
+import { CHUNK_BYTES, FORMAT, type Header, lineOf, ROWS_END, SESSION_SQL } from './format.ts';
 import { sealed } from './seal.ts';
 import { listTables, type StoredTable } from './tables.ts';
 
@@ -47,7 +47,7 @@ export async function writeArchive({ url, key, file }: Options): Promise<Written
     const { header, tables } = await begin(client);
     await pipeline(
       textOf(client, header, tables, written),
-      createZstdCompress(),
+      createZstdCompress({ chunkSize: CHUNK_BYTES }),
       (compressed: AsyncIterable<Uint8Array>) => sealed(key, compressed),
       createWriteStream(partial, { mode: 0o600, flags: 'wx', flush: true }),
     );

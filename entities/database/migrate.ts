@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { newClient, withSchema } from './connection.ts';
-import { MIGRATIONS } from './migrations/index.ts';
+import { MIGRATIONS, MIGRATIONS_TABLE } from './migrations/index.ts';
 import { type DatabaseRole, grantRights, roleOf } from './role.ts';
 import { sqlStateOf } from './transaction.ts';
 
@@ -12,8 +12,6 @@ const FORBIDDEN = '42501';
 const LOCK_NOT_AVAILABLE = '55P03';
 const LOCK_PATIENCE = '20s';
 
-/** The table of TypeORM with the migrations that the database has. */
-export const MIGRATIONS_TABLE = 'migrations';
 /** A database has this table until its import has ended. The table names the archive and the finished parts. */
 export const IMPORT_TABLE = 'unfinished_import';
 

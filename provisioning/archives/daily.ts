@@ -14,7 +14,7 @@ import { backoffSeconds, nap, type Process } from '../tasks/tasks.ts';
 export const DAILY_ARCHIVE_PROCESS = 'daily-archive';
 const DAY_SECONDS = 86_400;
 /** The pause of a worker without a folder, while another worker may have one. */
-const IDLE_SECONDS = 300;
+const IDLE_SECONDS = 60;
 const THREAD = new URL('./thread.ts', import.meta.url);
 
 export interface ArchiveOptions {

@@ -13,7 +13,7 @@ import { digestsOf, emptyDatabase, runCommand, startCommand } from '../setup/arc
 import { newDatabase } from '../setup/database.ts';
 import { asAdministrator } from '../setup/postgres.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
-import { VAULT } from '../setup/vault.ts';
+import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
 const folder = newFolder();
 afterAll(() => removeFolder(folder));
@@ -147,6 +147,12 @@ it('An import that was killed goes on with the next table, and until then no ser
   for (const table of loaded) expect(resumed.output).not.toContain(`\n${table}: `);
   expect(resumed.output).toContain('\nevent: 50000 rows');
   expect(await digestsOf(target.url)).toEqual(await digestsOf(url));
+});
+
+it('An import takes an archive from before a new key, with the old one in SECRET_KEY_PREVIOUS', async () => {
+  const target = await emptyDatabase(onTestFinished);
+  const keys = { SECRET_KEY: Buffer.alloc(32, 1).toString('base64'), SECRET_KEY_PREVIOUS: SECRET_KEY };
+  expect(await runCommand('import', { ...target.environment, ...keys }, file)).toMatchObject({ code: 0 });
 });
 
 it('A check proves an archive without a database', async () => {
