@@ -6,6 +6,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
+import { archiveKeys } from '../entities/archive/key.ts';
 import { loadArchive } from '../entities/archive/load.ts';
 import { checkArchive } from '../entities/archive/read.ts';
 import { inNewDatabase } from '../entities/database/command.ts';
@@ -43,7 +44,7 @@ async function importAll(): Promise<boolean> {
 }
 
 async function check(file: string, vault: Vault): Promise<true> {
-  const { header, tables, rows } = await checkArchive(file, vault);
+  const { header, tables, rows } = await checkArchive(file, archiveKeys(vault));
   console.log(
     `The archive is complete: ${tables} tables with ${rows} rows of ${header.createdAt}, by Freehold ${header.freehold}.`,
   );

@@ -59,4 +59,5 @@ export const lineOf = (value: Header | TableHead | TableEnd | ArchiveEnd): strin
 export const SESSION_SQL = `
   set client_encoding = 'UTF8'; set datestyle = 'ISO, YMD'; set timezone = 'UTC'; set intervalstyle = 'postgres';
   set bytea_output = 'hex'; set extra_float_digits = 1; set statement_timeout = 0; set lock_timeout = 0;
-  set idle_in_transaction_session_timeout = 0`;
+  set idle_in_transaction_session_timeout = 0;
+  set idle_session_timeout = 0; select set_config(name, '0', false) from pg_settings where name = 'transaction_timeout'`;

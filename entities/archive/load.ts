@@ -10,6 +10,7 @@ import { MIGRATIONS_TABLE } from '../database/migrations/index.ts';
 import type { Vault } from '../secrets.ts';
 import { requireOpened } from '../use-secret-key.ts';
 import { type Header, SESSION_SQL } from './format.ts';
+import { archiveKeys } from './key.ts';
 import { checkArchive, type ReadTable, readArchive } from './read.ts';
 import { listTables } from './tables.ts';
 
@@ -32,7 +33,8 @@ const EMPTIED = 'emptied';
  * @throws Error with a sentence for the operator if the archive is not complete, or the database is not empty
  */
 export async function loadArchive({ url, ownerUrl, vault, file, report }: Options): Promise<void> {
-  const { header, tables, rows } = await checkArchive(file, vault);
+  const keys = archiveKeys(vault);
+  const { header, tables, rows } = await checkArchive(file, keys);
   report(
     `The archive is complete: ${tables} tables with ${rows} rows of ${header.createdAt}, by Freehold ${header.freehold}.`,
   );
@@ -47,7 +49,7 @@ export async function loadArchive({ url, ownerUrl, vault, file, report }: Option
     if (done.size) report('An import of this archive was interrupted. It goes on.');
     await migrateTo(header.migrations.length);
     if (!done.has(EMPTIED)) await empty(owner);
-    await loadTables(owner, file, vault, done, report);
+    await loadTables(owner, await readArchive(file, keys), done, report);
     await finish(owner);
   });
 }
@@ -106,13 +108,11 @@ async function empty(owner: pg.Client): Promise<void> {
 
 async function loadTables(
   owner: pg.Client,
-  file: string,
-  vault: Vault,
+  { tables }: Awaited<ReturnType<typeof readArchive>>,
   done: Set<string>,
   report: Options['report'],
 ): Promise<void> {
   const missing = new Set((await tablesOf(owner)).map(({ name }) => name));
-  const { tables } = await readArchive(file, vault);
   for await (const table of tables) {
     const isKnown = missing.delete(table.table);
     if (!isKnown) report(`WARNING: The service has no table ${table.table}, so the import leaves it out.`);

@@ -4,7 +4,6 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
-import type { Vault } from '../secrets.ts';
 import {
   type ArchiveEnd,
   CHUNK_BYTES,
@@ -14,7 +13,6 @@ import {
   type TableEnd,
   type TableHead,
 } from './format.ts';
-import { archiveKeys } from './key.ts';
 import { opened, WrongKey } from './seal.ts';
 
 const NEWLINE = 10;
@@ -33,15 +31,16 @@ export interface ReadTable extends TableHead {
 
 /**
  * Opens an archive.
+ * @param keys one of them has sealed it: see `archiveKeys`
  * @returns its header, and its tables one after the other. The caller ends each one before the next
  * @throws Error with a sentence for the operator
  */
 export async function readArchive(
   file: string,
-  vault: Vault,
+  keys: readonly Uint8Array[],
 ): Promise<{ header: Header; tables: AsyncGenerator<ReadTable> }> {
   await refuseOthers(file);
-  const text = new Text(plainOf(file, vault), file);
+  const text = new Text(plainOf(file, keys), file);
   const header = await text.json<Header>();
   if (header.format !== FORMAT)
     throw new Error(`The archive ${file} has the format "${header.format}". A newer version of Freehold reads it.`);
@@ -51,9 +50,9 @@ export async function readArchive(
 /** Proves a whole archive. @throws Error with a sentence for the operator */
 export async function checkArchive(
   file: string,
-  vault: Vault,
+  keys: readonly Uint8Array[],
 ): Promise<{ header: Header; tables: number; rows: number }> {
-  const { header, tables } = await readArchive(file, vault);
+  const { header, tables } = await readArchive(file, keys);
   const checked = { header, tables: 0, rows: 0 };
   for await (const table of tables) {
     checked.rows += await table.end();
@@ -95,12 +94,12 @@ async function refuseOthers(file: string): Promise<void> {
 }
 
 /** Decrypts and decompresses. @throws Error with a sentence for the operator */
-async function* plainOf(file: string, vault: Vault): AsyncGenerator<Buffer> {
+async function* plainOf(file: string, keys: readonly Uint8Array[]): AsyncGenerator<Buffer> {
   const source = createReadStream(file, { highWaterMark: CHUNK_BYTES });
   try {
     // It destroys its last stream by any error. The loop throws that error, so the callback need not.
     yield* pipeline(
-      Readable.from(opened(archiveKeys(vault), source)),
+      Readable.from(opened(keys, source)),
       createZstdDecompress({ chunkSize: CHUNK_BYTES }),
       () => {},
     ) as AsyncIterable<Buffer>;

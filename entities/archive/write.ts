@@ -11,6 +11,7 @@ import { newClient } from '../database/connection.ts';
 import { MIGRATIONS_TABLE } from '../database/migrations/index.ts';
 import { PARTIAL } from './file.ts';
 import { CHUNK_BYTES, FORMAT, type Header, lineOf, ROWS_END, SESSION_SQL } from './format.ts';
+import { checkArchive } from './read.ts';
 import { sealed } from './seal.ts';
 import { listTables, type StoredTable } from './tables.ts';
 
@@ -32,7 +33,7 @@ interface Options {
 }
 
 /**
- * Writes an archive. The file appears when it is complete, and only its owner can read it. An error leaves no file.
+ * Writes an archive, and proves it. Then the file appears, which only its owner can read. An error leaves no file.
  * @throws Error if the file exists
  */
 export async function writeArchive({ url, key, file }: Options): Promise<Written> {
@@ -51,9 +52,10 @@ export async function writeArchive({ url, key, file }: Options): Promise<Written
       (compressed: AsyncIterable<Uint8Array>) => sealed(key, compressed),
       createWriteStream(partial, { mode: 0o600, flags: 'wx', flush: true }),
     );
+    await client.end();
+    await prove(partial, key, written);
     const { size: bytes } = await stat(partial);
     await rename(partial, file);
-    await client.end();
     return { header, ...written, bytes };
   } catch (error) {
     // A COPY that is under way would keep the connection.
@@ -61,6 +63,13 @@ export async function writeArchive({ url, key, file }: Options): Promise<Written
     await rm(partial, { force: true });
     throw error;
   }
+}
+
+/** Reads the archive again, as an import does. @throws Error if something is missing or changed */
+async function prove(file: string, key: Uint8Array, written: { tables: number; rows: number }): Promise<void> {
+  const { tables, rows } = await checkArchive(file, [key]);
+  if (tables !== written.tables || rows !== written.rows)
+    throw new Error(`The archive has ${rows} rows, but ${written.rows} were written.`);
 }
 
 /** Returns the version of this program. */

@@ -47,7 +47,7 @@ describe('A worker', () => {
     expect(others).toEqual([]);
     expect(name).toMatch(/^freehold-\d{4}-\d{2}-\d{2}T\d{6}Z\.age$/);
     expect(statSync(join(folder, name!)).mode & 0o777).toBe(0o600);
-    const { rows } = await checkArchive(join(folder, name!), VAULT);
+    const { rows } = await checkArchive(join(folder, name!), [archiveKey(VAULT)]);
     const bytes = statSync(join(folder, name!)).size;
     expect(await db.query(`select subject, data from event where type = 'backup.noted'`)).toEqual([
       { subject: 'database', data: { archive: name, bytes, rows } },
