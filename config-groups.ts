@@ -101,6 +101,8 @@ export const VARIABLES = {
         'One [standby](scaling.md#a-standby-for-reads) of `DATABASE_URL`. It answers reads, and misses no commit.',
       ),
     ),
+    ARCHIVE_DIR: optional(path, 'no archives', 'Folder to which a worker writes an [archive](archives.md) each day.'),
+    ARCHIVE_KEEP_DAYS: variable(count('days'), '14', 'A worker deletes older archives there, except the last one.'),
     BACKUP_DAYS_MAX: variable(count('days'), '7', 'An older [backup](running.md#backups) is an open matter.'),
     DATABASE_POOL_SIZE: variable(whole(2, 1000, 'connections'), '10', 'Database connections of this process.'),
     REDIS_URL: secret(optional(url('redis:', 'rediss:'), 'none', 'Redis or Valkey, where processes count calls.')),

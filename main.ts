@@ -68,6 +68,7 @@ async function compose(
   const provisioning = await prepareProvisioning(config, {
     db,
     vault,
+    archives: archivesOf(config, embedded),
     render,
     exampleOf: resourceExamples(operations),
   });
@@ -126,9 +127,11 @@ const ownerWarning = (role: string, isOwnerGiven: boolean) =>
     : `The role ${role} of DATABASE_URL owns the tables, so a flaw could change the records. Set MIGRATION_DATABASE_URL, ` +
       'as docs/operate/install.md shows.';
 
+type Composed = Pick<ProvisioningOptions, 'db' | 'vault' | 'archives' | 'render' | 'exampleOf'>;
+
 async function prepareProvisioning(
   config: Config,
-  { db, vault, render, exampleOf }: Pick<ProvisioningOptions, 'db' | 'vault' | 'render' | 'exampleOf'>,
+  { db, vault, archives, render, exampleOf }: Composed,
 ): Promise<Provisioning> {
   const { pollSeconds, webhookAllowCidrs: allowCidrs, webhookDenyCidrs: denyCidrs } = config;
   const provisioning = new Provisioning({
@@ -141,6 +144,7 @@ async function prepareProvisioning(
     packetsPerSecondMax: config.packetsPerSecondMax,
     allowCidrs,
     denyCidrs,
+    archives,
     render,
     exampleOf,
     reverseDns: reverseDnsOf(config),
@@ -170,6 +174,13 @@ async function startWorker(
 async function takeOver(db: Database) {
   const tasks = await endLeases(db);
   if (tasks) console.log(`Restarted tasks of a process that died: ${tasks}`);
+}
+
+/** Returns undefined if the operator wants no archives, or this process has no worker. */
+function archivesOf({ archiveDir: folder, archiveKeepDays, databaseUrl, roles }: Config, embedded?: EmbeddedPostgres) {
+  if (!folder || !roles.has('worker')) return undefined;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return { folder, keepDays: archiveKeepDays, url: databaseUrl ?? embedded!.url };
 }
 
 /** Returns undefined if the operator has set no receiver of reverse DNS names. */

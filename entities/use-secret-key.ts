@@ -37,8 +37,15 @@ export async function checkKeys(url: string, vault: Vault): Promise<void> {
   }
 }
 
-function requireKeys(vault: Vault, keys: readonly SecretKey[]): void {
-  for (const { canary } of keys) if (!opens(() => vault.open(canary, CONTEXT) === CANARY)) throw new WrongSecretKey();
+const requireKeys = (vault: Vault, keys: readonly SecretKey[]): void =>
+  requireOpened(
+    vault,
+    keys.map(({ canary }) => canary),
+  );
+
+/** Checks the words that the keys of a database have sealed. @throws WrongSecretKey if the vault lacks one of the keys */
+export function requireOpened(vault: Vault, canaries: readonly Buffer[]): void {
+  for (const canary of canaries) if (!opens(() => vault.open(canary, CONTEXT) === CANARY)) throw new WrongSecretKey();
 }
 
 function opens(open: () => boolean): boolean {

@@ -1,6 +1,7 @@
 /** The interface for resolvers. A resolver starts work in its own transaction, and a worker does the work. */
 import { Accounts } from './accounts/index.ts';
 import { Agents } from './agents/index.ts';
+import { type ArchiveOptions, Archives } from './archives/index.ts';
 import { type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
 import { Payments, type PaymentsOptions } from './payments/index.ts';
@@ -46,6 +47,8 @@ export interface ProvisioningOptions extends ServersOptions, PaymentsOptions {
   resolve?: Resolve;
   /** Shows the resource of an event as REST does. Default: messages contain only its id. */
   render?: RenderResource;
+  /** Where a worker writes an archive each day. Absent: nowhere. */
+  archives?: ArchiveOptions | undefined;
   /** The example of a resource in the API. Default: examples of messages contain only ids. */
   exampleOf?: ExampleOf;
 }
@@ -57,6 +60,7 @@ export class Provisioning {
   readonly webhooks: Webhooks;
   readonly accounts: Accounts;
   readonly agents: Agents;
+  readonly archives: Archives;
 
   constructor(options: ProvisioningOptions) {
     this.#options = options;
@@ -75,10 +79,11 @@ export class Provisioning {
     this.webhooks = new Webhooks({ db, vault, render, exampleOf, ...outbound });
     this.accounts = new Accounts(db, vault);
     this.agents = new Agents(db, outbound);
+    this.archives = new Archives(vault, options.archives);
   }
 
   get #parts(): readonly WorkerPart[] {
-    return [this.servers, this.payments, this.webhooks, this.accounts, this.agents];
+    return [this.servers, this.payments, this.webhooks, this.accounts, this.agents, this.archives];
   }
 
   /** Whether machines or payments are simulated. */

@@ -143,7 +143,7 @@ const backup: Source = async ({ db, backupDaysMax }) => {
   return [
     {
       ...{ kind: 'BACKUP', subject: 'database', since: new Date(staleAt), severity: 'WARNING' },
-      nextStep: `${known} Back the database up, and let your script tell each backup by noteBackup.`,
+      nextStep: `${known} Set ARCHIVE_DIR, or back the database up otherwise and let your script tell each backup by noteBackup.`,
     },
   ];
 };

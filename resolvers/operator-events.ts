@@ -1,4 +1,5 @@
 /** Reads the events that concern the operator alone, and notes backups as such events. */
+import { noteBackup as note } from '../entities/archive/note.ts';
 import {
   FIND_OPERATOR_EVENT,
   LIST_OPERATOR_EVENTS,
@@ -6,10 +7,9 @@ import {
   type OperatorEvent,
 } from '../entities/history/event.ts';
 import { idBounds } from '../entities/ids.ts';
-import type { Context } from './context.ts';
+import { actorOf, type Context } from './context.ts';
 import { found } from './errors.ts';
 import { afterCursor, type Page, type PageRequest, pageFrom } from './pages.ts';
-import { recordByOperator } from './record.ts';
 
 /** Returns a page of the events, newest first. @throws ApiError invalid_cursor */
 export async function listOperatorEvents(
@@ -29,6 +29,6 @@ export async function listOperatorEvents(
 /** Notes that the operator has made a backup of the database. Its event is the only trace. */
 export const noteBackup = (context: Context): Promise<OperatorEvent> =>
   context.db.transaction(async (tx) => {
-    const id = await recordByOperator(tx, context, 'database', { type: 'backup.noted' });
+    const id = await note(tx, actorOf(context));
     return found(await FIND_OPERATOR_EVENT.first(tx, [id]));
   });

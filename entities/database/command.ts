@@ -1,4 +1,4 @@
-/** The database of a command such as `npm run verify`. A command makes no database: an empty one would look like a sound one. */
+/** The database of a command such as `npm run verify`. Only an import makes a database: to others, an empty one would look sound. */
 import { resolve } from 'node:path';
 import { reach } from './connection.ts';
 import { findCluster } from './embedded/cluster.ts';
@@ -10,7 +10,7 @@ interface Settings {
   dataDir: string;
 }
 
-interface ExistingDatabase {
+interface GivenDatabase {
   url: string;
   ownerUrl: string | undefined;
   /** The folder of the cluster, or the URL without its password. */
@@ -23,7 +23,7 @@ interface ExistingDatabase {
  */
 export async function inExistingDatabase<T>(
   settings: Settings,
-  work: (given: ExistingDatabase) => Promise<T>,
+  work: (given: GivenDatabase) => Promise<T>,
 ): Promise<T> {
   const { databaseUrl, migrationDatabaseUrl, dataDir } = settings;
   const place = databaseUrl ? withoutPassword(databaseUrl) : findCluster(dataDir);
@@ -38,6 +38,25 @@ export async function inExistingDatabase<T>(
     return await work({ url, ownerUrl: embedded?.ownerUrl ?? migrationDatabaseUrl, place });
   } finally {
     await embedded?.stop();
+  }
+}
+
+/**
+ * Does the work in the database of DATABASE_URL, also without tables. Otherwise it makes an embedded one, and starts that meanwhile.
+ * @throws Error if a service uses the embedded database
+ */
+export async function inNewDatabase<T>(settings: Settings, work: (given: GivenDatabase) => Promise<T>): Promise<T> {
+  const { databaseUrl, migrationDatabaseUrl, dataDir } = settings;
+  if (migrationDatabaseUrl) await reach('MIGRATION_DATABASE_URL', migrationDatabaseUrl);
+  if (databaseUrl) {
+    await reach('DATABASE_URL', databaseUrl);
+    return work({ url: databaseUrl, ownerUrl: migrationDatabaseUrl, place: withoutPassword(databaseUrl) });
+  }
+  const embedded = await startEmbeddedPostgres(dataDir);
+  try {
+    return await work({ url: embedded.url, ownerUrl: embedded.ownerUrl, place: embedded.folder });
+  } finally {
+    await embedded.stop();
   }
 }
 

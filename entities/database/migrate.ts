@@ -2,13 +2,18 @@
 import type pg from 'pg';
 import { DataSource } from 'typeorm';
 import { newClient, withSchema } from './connection.ts';
-import { MIGRATIONS } from './migrations/index.ts';
+import { MIGRATIONS, MIGRATIONS_TABLE } from './migrations/index.ts';
 import { type DatabaseRole, grantRights, roleOf } from './role.ts';
 import { sqlStateOf } from './transaction.ts';
 
 /** The lock of migrations: any fixed number. */
 const MIGRATION_LOCK = 4_707_366_001;
 const FORBIDDEN = '42501';
+const LOCK_NOT_AVAILABLE = '55P03';
+const LOCK_PATIENCE = '20s';
+
+/** A database has this table until its import has ended. The table names the archive and the finished parts. */
+export const IMPORT_TABLE = 'unfinished_import';
 
 /**
  * Migrates the schema, and gives the role of the service its rights. When many processes start at once, one migrates and the
@@ -20,6 +25,7 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
   const owner = await connect(ownerUrl ?? url);
   try {
     await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await refuseUnfinishedImport(owner);
     const done = await knownMigrations(owner);
     await refuseOtherSchema(owner);
     await refuseMissingSchema(owner);
@@ -36,18 +42,65 @@ export async function migrate(url: string, ownerUrl: string | undefined): Promis
   }
 }
 
+/** @throws Error if the tables lack the rest of an archive */
+async function refuseUnfinishedImport(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query('select to_regclass($1) as name', [IMPORT_TABLE]);
+  if (rows[0].name)
+    throw new Error(
+      'An import into this database has not ended. Run npm run import with the same archive again. It goes on where it stopped.',
+    );
+}
+
+/**
+ * Lets work migrate an empty database step by step, under the lock of migrations.
+ * @param work gets a connection of the owner, and a function that runs the first migrations up to a number
+ * @throws Error if another program migrates, or if the schema is missing or another one has the tables
+ */
+export async function inMigration<T>(
+  url: string,
+  ownerUrl: string | undefined,
+  work: (owner: pg.Client, migrateTo: (count: number) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const owner = await connect(ownerUrl ?? url);
+  try {
+    await takeLock(owner);
+    await refuseOtherSchema(owner);
+    await refuseMissingSchema(owner);
+    if (ownerUrl) await refuseOtherDatabase(url);
+    return await asOwner(owner, ownerUrl !== undefined, () =>
+      work(owner, (count) => run(ownerUrl ?? url, MIGRATIONS.slice(0, count))),
+    );
+  } finally {
+    await owner.end();
+  }
+}
+
+/** PostgreSQL may notice the death of a process some seconds late. @throws Error if another process keeps the lock */
+async function takeLock(owner: pg.Client): Promise<void> {
+  try {
+    await owner.query(`set lock_timeout = '${LOCK_PATIENCE}'`);
+    await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+  } catch (error) {
+    if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+    throw new Error('Another process migrates this database or imports into it. Wait until it has ended.');
+  }
+}
+
 async function connect(url: string): Promise<pg.Client> {
   const client = newClient(url);
   await client.connect();
   return client;
 }
 
+/** Returns the names of the migrations that this program knows, in their order. */
+export const migrationNames = (): string[] => MIGRATIONS.map((migration) => new migration().name);
+
 /**
  * Returns the number of migrations that the database has.
  * @throws Error if this program does not know one of them
  */
 async function knownMigrations(owner: pg.Client): Promise<number> {
-  const known = new Set(MIGRATIONS.map((migration) => new migration().name));
+  const known = new Set(migrationNames());
   const { rows: tables } = await owner.query(`select to_regclass('migrations') as name`);
   const { rows: done } = tables[0].name ? await owner.query('select name from migrations order by id') : { rows: [] };
   const unknown = done.find(({ name }) => !known.has(name));
@@ -96,9 +149,9 @@ async function refuseOtherDatabase(url: string): Promise<void> {
 }
 
 /** Does work that needs the owner of the tables. @throws Error that names the variable of a role without the rights */
-async function asOwner(owner: pg.Client, isOwnerGiven: boolean, work: () => Promise<void>): Promise<void> {
+async function asOwner<T>(owner: pg.Client, isOwnerGiven: boolean, work: () => Promise<T>): Promise<T> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (sqlStateOf(error) !== FORBIDDEN) throw error;
     await owner.query('rollback');
@@ -113,12 +166,13 @@ async function asOwner(owner: pg.Client, isOwnerGiven: boolean, work: () => Prom
 }
 
 /** Runs the missing migrations. */
-async function run(url: string): Promise<void> {
+async function run(url: string, migrations = MIGRATIONS): Promise<void> {
   const source = new DataSource({
     type: 'postgres',
     url: withSchema(url),
     poolSize: 1,
-    migrations: MIGRATIONS,
+    migrations,
+    migrationsTableName: MIGRATIONS_TABLE,
     migrationsTransactionMode: 'each',
     applicationName: 'freehold migrations',
   });

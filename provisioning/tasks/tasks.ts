@@ -89,6 +89,8 @@ export interface Process {
   isOutage?: (error: unknown) => boolean;
   /** Seconds to rest after a failed attempt. Default: doubling from 2 seconds to an hour, with jitter. */
   backoffSeconds?: (attempt: number) => number;
+  /** The most seconds of a step. Default: those of the worker. */
+  stepSecondsMax?: number;
   /** The worker calls steps outside of any transaction. */
   steps: Record<string, (task: LeasedTask) => Promise<Outcome>>;
   /**

@@ -48,7 +48,7 @@ export class Worker {
   readonly #processes: ReadonlyMap<string, Process>;
   readonly #lanes: Record<string, Lane>;
   readonly #pollSeconds: number;
-  readonly #stepMs: number;
+  readonly #stepSeconds: number;
   readonly #graceMs: number;
   readonly #onError: (error: unknown) => void;
   readonly #runner: Runner;
@@ -72,7 +72,7 @@ export class Worker {
     { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error, ...limits }: WorkerOptions,
   ) {
     const { stepSeconds = STEP_SECONDS_MAX, graceSeconds = GRACE_SECONDS } = limits;
-    this.#stepMs = stepSeconds * 1000;
+    this.#stepSeconds = stepSeconds;
     this.#graceMs = graceSeconds * 1000;
     this.leaseSeconds = leaseSeconds;
     this.#db = db;
@@ -245,7 +245,8 @@ export class Worker {
       if (held?.has(task.id)) lease.endsAtMs = endsAtMs;
       else if (held || lease.endsAtMs < performance.now()) abort.abort(new LeaseLost('The lease was lost.'));
       if (task.deadlineAt && task.deadlineAt < task.now()) abort.abort(new Error('The deadline has passed.'));
-      if (performance.now() - startedAtMs > this.#stepMs) abort.abort(new Error('The step takes too long.'));
+      const stepSeconds = this.#processes.get(task.process)?.stepSecondsMax ?? this.#stepSeconds;
+      if (performance.now() - startedAtMs > stepSeconds * 1000) abort.abort(new Error('The step takes too long.'));
       if (!abort.signal.aborted) continue;
       lease.abortedAtMs ??= performance.now();
       if (performance.now() - lease.abortedAtMs >= this.#graceMs) void this.#abandon(lease);

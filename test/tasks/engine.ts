@@ -14,6 +14,7 @@ export interface Engine {
   /** The steps, which each test sets. */
   steps: Process['steps'];
   onExhausted: Process['onExhausted'];
+  stepSecondsMax: Process['stepSecondsMax'];
 }
 export const engine = {} as Engine;
 
@@ -28,6 +29,7 @@ export function prepareEngine(): void {
     engine.worker = newWorker();
     engine.steps = {};
     engine.onExhausted = undefined;
+    engine.stepSecondsMax = undefined;
   });
 }
 
@@ -37,6 +39,9 @@ const process: Process = {
   backoffSeconds: (attempt) => 100 * attempt,
   get steps() {
     return engine.steps;
+  },
+  get stepSecondsMax() {
+    return engine.stepSecondsMax;
   },
   get onExhausted() {
     return engine.onExhausted;

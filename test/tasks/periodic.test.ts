@@ -21,6 +21,7 @@ describe('Periodic work', () => {
         'audit-retention',
         'audit-signature',
         'credential-retention',
+        'daily-archive',
         'driver-health',
         'history-retention',
         'low-balance',

@@ -1,9 +1,10 @@
-/** The steps of a task. The tests do not wait. */
-import { describe, expect, it, vi } from 'vitest';
+/** The steps of a task. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { START_TASK_PARAMETERS, startTask, startTaskParameters, startTaskSql } from '../../entities/tasks/start.ts';
 import { Conflict, done, hop, nap } from '../../provisioning/tasks/tasks.ts';
-import { effect, effects, engine, leaseOne, prepareEngine, read, signal, start, TASK } from './engine.ts';
+import { effect, effects, engine, leaseOne, newWorker, prepareEngine, read, signal, start, TASK } from './engine.ts';
 
 prepareEngine();
 
@@ -176,4 +177,22 @@ describe('A lane', () => {
     expect(order).toEqual(['a', 'b', 'c']);
     expect(await engine.worker.drain('other')).toBe(1);
   });
+});
+
+it('A step has the time of its process, if that names one', async () => {
+  const until = async () => (await engine.db.query<{ runAt: Date }>('select run_at from task'))[0]?.runAt.getTime();
+  engine.stepSecondsMax = 1000;
+  engine.steps = {
+    start: async ({ aborted }) => {
+      // The worker looks at the time whenever it extends the lease.
+      for (const seen = new Set(); seen.size < 5; await sleep(20)) seen.add(await until());
+      return done({ commit: effect(String(aborted.aborted)) });
+    },
+  };
+  await start();
+  const worker = newWorker({ leaseSeconds: 0.6, stepSeconds: 0.1 });
+  worker.start();
+  onTestFinished(() => worker.stop(0));
+  await vi.waitFor(async () => expect(await read()).toBeUndefined(), { timeout: 240_000, interval: 20 });
+  expect(await effects()).toEqual(['false']);
 });

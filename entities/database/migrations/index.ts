@@ -5,6 +5,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const FILE = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
+/** The table of TypeORM with the migrations that the database has. */
+export const MIGRATIONS_TABLE = 'migrations';
+
 /** Returns the name in TypeORM's form: it ends with 13 digits, by which TypeORM orders migrations. */
 const nameOf = (file: string): string => {
   const [, number, noun] = FILE.exec(file)!;
