@@ -10,6 +10,7 @@ import {
   features,
   flag,
   listenerHere,
+  metricsToken,
   networks,
   number,
   onionUrl,
@@ -107,6 +108,9 @@ export const VARIABLES = {
   },
   Secrets: {
     OPERATOR_TOKEN: secret(optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL.")),
+    METRICS_TOKEN: secret(
+      optional(metricsToken, 'only operators', 'Reads [the metrics](monitoring.md), and nothing else.'),
+    ),
     SECRET_KEY: secret(
       optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
     ),

@@ -1,15 +1,18 @@
 /** The listeners of the service, and the parts that they share. */
+import { timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Config } from './config.ts';
 import { sweepLogins } from './entities/accounts/login-attempt.ts';
 import { sweepRecoveryChallenges } from './entities/accounts/recovery.ts';
 import { sweepChallenges } from './entities/accounts/registration.ts';
 import type { Database } from './entities/database/database.ts';
+import { ApiError } from './entities/errors.ts';
 import { newId } from './entities/ids.ts';
+import { REQUEST_SECONDS, REQUESTS } from './entities/monitoring/measures.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
-import type { Vault } from './entities/secrets.ts';
+import { digest, type Vault } from './entities/secrets.ts';
 import type { Operation } from './facades/compile/operation.ts';
-import type { Authenticate, OnCredentialEnd } from './facades/compile/run.ts';
+import type { Authenticate, OnAnswer, OnCredentialEnd } from './facades/compile/run.ts';
 import { internalListener } from './facades/graphql/listener.ts';
 import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
@@ -100,20 +103,48 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
-  const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
+  const options = { contextOf, onCredentialEnd: watchEnd, onError: report, onAnswer };
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
+/** Counts an answer. */
+const onAnswer: OnAnswer = ({ facade, operation, status, ms }) => {
+  REQUESTS.add(facade, operation, String(status));
+  REQUEST_SECONDS.observe(ms / 1000, facade, operation);
+};
+
+/** The page of metrics, for the bearer of METRICS_TOKEN and for operators. */
+function metricsOf({ config, db, provisioning }: Parts, authenticate: Authenticate) {
+  const expected = config.metricsToken && digest(`Bearer ${config.metricsToken}`);
+  const load = async () => {
+    const { Metrics } = await import('./entities/monitoring/metrics.ts');
+    return new Metrics({ db, lanes: Object.keys(provisioning.lanes), networks: provisioning.payments.networks });
+  };
+  let metrics: ReturnType<typeof load> | undefined;
+  return async (authorization: string | undefined, address: string | null) => {
+    if (!expected || !timingSafeEqual(digest(authorization ?? ''), expected)) {
+      const viewer = await authenticate(authorization, address);
+      if (!viewer) throw new ApiError('missing_credential');
+      if (viewer.kind !== 'operator') throw new ApiError('insufficient_scope', 'Only operators read the metrics.');
+    }
+    metrics ??= load();
+    return (await metrics).page();
+  };
+}
+
 async function startInternal(
-  { config, db }: Parts,
+  parts: Parts,
   { options, audit, authenticateOn, rateLimits }: Shared,
   onStop: OnStop,
 ): Promise<void> {
+  const { config, db } = parts;
+  const authenticate = authenticateOn('internal');
   const { server, closeSockets } = internalListener({
     ...options,
     contextOf: (request) => ({ ...options.contextOf(request), audit }),
-    authenticate: authenticateOn('internal'),
+    authenticate,
+    metrics: metricsOf(parts, authenticate),
     admit: async (viewer, address, calls = 1, changes = 0) => {
       if (viewer.kind === 'operator') return;
       for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));

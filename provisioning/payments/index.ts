@@ -16,6 +16,7 @@ import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
 import type { ExchangeRateSource } from './exchange-rates/source.ts';
+import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
 import { PAYMENT_LANE, TOP_UP_PROCESS, topUpTask, X402_PROCESS } from './task.ts';
 import { driverOf, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
@@ -60,6 +61,11 @@ export class Payments implements WorkerPart {
     if (x402 && !x402.simulated) await requireOwnPayee(db, x402, payments);
   }
 
+  /** The networks whose chains the service reads. */
+  get networks(): string[] {
+    return this.#chains.map(({ network }) => network);
+  }
+
   get #chains() {
     return this.#options.payments.flatMap(({ chains = [] }) => chains);
   }
@@ -81,6 +87,7 @@ export class Payments implements WorkerPart {
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
       [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, console.error),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
+      [BOOKS_PROCESS]: booksProcess(db, console.error),
     };
   }
 
@@ -88,7 +95,8 @@ export class Payments implements WorkerPart {
     return [
       LOW_BALANCE_PROCESS,
       ...(this.#options.rates?.length ? [EXCHANGE_RATES_PROCESS] : []),
-      ...this.#chains.map(({ network }) => chainSyncName(network)),
+      ...this.networks.map(chainSyncName),
+      BOOKS_PROCESS,
     ];
   }
 
@@ -133,10 +141,7 @@ export class Payments implements WorkerPart {
 
   /** The chains that are behind: the service would notice payments on them late. */
   chainsBehind(db: Queryable): Promise<Set<string>> {
-    return chainsBehind(
-      db,
-      this.#chains.map(({ network }) => network),
-    );
+    return chainsBehind(db, this.networks);
   }
 
   /** The exchange rate of each coin at the moment. */

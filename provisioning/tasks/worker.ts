@@ -11,6 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
+import { ABANDONED_STEPS } from '../../entities/monitoring/measures.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import {
   dueLanes,
@@ -285,6 +286,7 @@ export class Worker {
     if (!this.#busy.delete(lease)) return;
     const { task, abort } = lease;
     this.#abandoned.add(lease);
+    ABANDONED_STEPS.add(task.lane);
     this.#wake(task.lane);
     const why = `${textOf(abort.signal.reason)} The step does not end.`;
     const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
