@@ -131,6 +131,11 @@ export const VARIABLES = {
       '30',
       'How long a worker may be silent before another worker takes over its tasks.',
     ),
+    LOG_LEVEL: variable(
+      choice(['error', 'warn', 'info', 'debug']),
+      'info',
+      'The least level of a line of [the log](monitoring.md#logs). `debug` has a line for each answer.',
+    ),
     PACKETS_PER_SECOND_MAX: variable(count('packets'), '50000', 'A VPS that sends more is a [finding](running.md).'),
   },
   Simulation: {

@@ -8,6 +8,7 @@ import { sweepChallenges } from './entities/accounts/registration.ts';
 import type { Database } from './entities/database/database.ts';
 import { ApiError } from './entities/errors.ts';
 import { newId } from './entities/ids.ts';
+import { log, logFault } from './entities/monitoring/log.ts';
 import { REQUEST_SECONDS, REQUESTS } from './entities/monitoring/measures.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
 import { digest, type Vault } from './entities/secrets.ts';
@@ -54,7 +55,11 @@ export async function startListeners(parts: Parts, onStop: OnStop): Promise<void
       import('./provisioning/servers/netboot/boot.ts'),
       import('./provisioning/servers/netboot/listener.ts'),
     ]);
-    const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
+    const server = provisioningServer({
+      netboot: new Netboot(db, vault),
+      folder: config.netbootDir,
+      onError: logFault,
+    });
     await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
   const shared = await sharedBy(parts, onStop);
@@ -79,12 +84,12 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
   const logins = new LoginThrottle(
     config.loginFailuresMax,
-    new LoginAttempts(db, report),
+    new LoginAttempts(db, logFault),
     vault.derive('logins'),
     ({ name, address }, code) => security.login(name, code, address),
   );
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
-  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => log.warn(warning) });
   const tools = {
     ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
     backupDaysMax: config.backupDaysMax,
@@ -103,13 +108,14 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
-  const options = { contextOf, onCredentialEnd: watchEnd, onError: report, onAnswer };
+  const options = { contextOf, onCredentialEnd: watchEnd, onError: logFault, onAnswer };
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
-/** Counts an answer. */
-const onAnswer: OnAnswer = ({ facade, operation, status, ms }) => {
+/** Counts an answer. The log has it at the level debug. */
+const onAnswer: OnAnswer = ({ facade, operation, status, ms, requestId }) => {
+  log.debug({ request_id: requestId, facade, operation, status, ms: Math.round(ms) }, 'answered');
   REQUESTS.add(facade, operation, String(status));
   REQUEST_SECONDS.observe(ms / 1000, facade, operation);
 };
@@ -190,7 +196,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     });
   const app = await appAt(publicUrl);
   const onionApp = onionListener && onionUrl !== publicUrl ? await appAt(onionUrl) : app;
-  const onion = onionListener && circuitServer(onionApp, (warning) => console.warn(warning));
+  const onion = onionListener && circuitServer(onionApp, (warning) => log.warn(warning));
   await app.listen({ port: config.port, host: config.host });
   onStop(() => app.close());
   if (onionApp !== app) {
@@ -216,7 +222,7 @@ function sweepEachMinute(
       sweepChallenges(db),
       sweepRecoveryChallenges(db),
       provisioning.payments.x402?.sweep(),
-    ]).catch(report);
+    ]).catch(logFault);
   }, 60_000).unref();
   onStop(async () => clearInterval(sweeper));
 }
@@ -245,8 +251,5 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
   const isPayer = (accountId: string) => payers.has(accountId);
-  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: report });
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: logFault });
 }
-
-/** Logs unexpected errors. */
-const report = (fault: unknown) => console.error(fault);

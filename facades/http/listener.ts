@@ -5,8 +5,8 @@ import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
 import type { OnAnswer } from '../compile/run.ts';
 import { restTerms, toolTerms } from '../compile/terms.ts';
-import { type McpOptions, mcp } from '../mcp/http.ts';
 import { wantsPage } from '../formats/receipt.ts';
+import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import {
   type Admit,
@@ -236,7 +236,11 @@ type ShowError = (title: string, detail: string) => Promise<string | undefined>;
 function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
   return async (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const response = errorResponse(refusal ? new ApiError(...refusal) : error, request.id);
+    const response = errorResponse(
+      refusal ? new ApiError(...refusal) : error,
+      request.id,
+      request.routeOptions.config?.operation,
+    );
     const { status, headers } = response;
     const page = isForBrowser(request) && (await showError(String(response.body.title), String(response.body.detail)));
     if (page) {

@@ -128,7 +128,7 @@ function toolOf(
         tell(caller, 200, startedAt);
         return payment?.withReceipt(result) ?? result;
       } catch (error) {
-        const { status, body, headers } = errorResponse(error, caller.requestId);
+        const { status, body, headers } = errorResponse(error, caller.requestId, operation.name);
         tell(caller, status, startedAt);
         return { ...resultOf(withRequirements(body, headers)), isError: true };
       } finally {

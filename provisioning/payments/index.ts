@@ -2,12 +2,14 @@
 import type { Database } from '../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { log, logFault } from '../../entities/monitoring/log.ts';
 import { chainsBehind } from '../../entities/payments/chain.ts';
 import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
 import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
+import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import { observeTransaction } from './chains/transaction.ts';
@@ -16,7 +18,6 @@ import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
 import type { ExchangeRateSource } from './exchange-rates/source.ts';
-import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
 import { PAYMENT_LANE, TOP_UP_PROCESS, topUpTask, X402_PROCESS } from './task.ts';
 import { driverOf, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
@@ -85,9 +86,9 @@ export class Payments implements WorkerPart {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
       ...Object.fromEntries(syncs),
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
-      [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, console.error),
+      [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, logFault),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
-      [BOOKS_PROCESS]: booksProcess(db, console.error),
+      [BOOKS_PROCESS]: booksProcess(db, (line) => log.error(line)),
     };
   }
 
@@ -186,7 +187,7 @@ export class Payments implements WorkerPart {
       return { ...target, ...(deposit !== undefined && { deposit }) };
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
-      console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      log.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
       throw fault;
     }
   }

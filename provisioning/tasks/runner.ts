@@ -7,7 +7,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { update } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
-import { LOST_LEASES, STEPS } from '../../entities/monitoring/measures.ts';
+import { ABANDONED_STEPS, LOST_LEASES, STEPS } from '../../entities/monitoring/measures.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
@@ -58,6 +58,7 @@ export class Runner {
 
   /** Lets a task with an endless step rest, as after a failed attempt. Never rejects. */
   async retry(task: LeasedTask, error: string): Promise<void> {
+    ABANDONED_STEPS.add(task.lane);
     const process = this.#options.processes.get(task.process);
     const failed = process && this.#fail(task, process, error, false);
     await failed?.catch((fault) => this.#report(task, fault));

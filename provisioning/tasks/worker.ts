@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
-import { ABANDONED_STEPS } from '../../entities/monitoring/measures.ts';
+import { logFault } from '../../entities/monitoring/log.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import {
   dueLanes,
@@ -85,7 +85,7 @@ export class Worker {
   constructor(
     db: Database,
     processes: Record<string, Process>,
-    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error, ...limits }: WorkerOptions,
+    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = logFault, ...limits }: WorkerOptions,
   ) {
     const { stepSeconds = STEP_SECONDS_MAX, graceSeconds = GRACE_SECONDS } = limits;
     this.#stepMs = stepSeconds * 1000;
@@ -286,7 +286,6 @@ export class Worker {
     if (!this.#busy.delete(lease)) return;
     const { task, abort } = lease;
     this.#abandoned.add(lease);
-    ABANDONED_STEPS.add(task.lane);
     this.#wake(task.lane);
     const why = `${textOf(abort.signal.reason)} The step does not end.`;
     const count = `Abandoned in the lane "${task.lane}": ${this.abandoned(task.lane)}.`;
