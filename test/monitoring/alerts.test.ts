@@ -51,6 +51,11 @@ const CAUSES: Record<string, [series: string, trouble: string, calm: string][]> 
   FreeholdCanaryExpires: [['freehold_canary_left_seconds', '500000', '2000000']],
   FreeholdBackupOld: [['freehold_backup_age_seconds', '700000', '80000']],
 };
+
+/** The expressions of the dashboard. */
+const shown: string[] = JSON.parse(readFileSync('docs/operate/monitoring/dashboard.json', 'utf8')).panels.flatMap(
+  ({ targets = [] }: { targets?: { expr: string }[] }) => targets.map(({ expr }) => expr),
+);
 const MINUTES = 150;
 const valuesOf = (value: string) =>
   value.startsWith('+') ? `0${value}x${MINUTES}` : value === '_' ? `_x${MINUTES}` : `${value}+0x${MINUTES}`;
@@ -73,14 +78,22 @@ describe('The alerts', () => {
     expect(wrong.map(({ message }) => message)).toEqual([]);
   });
 
-  it('read metrics that the service has', () => {
+  it('read metrics that the service has, and so does the dashboard', () => {
     const known = new Set([
       ...['freehold_database_up', 'freehold_connections', 'nodejs_eventloop_lag_p99_seconds'],
-      ...MEASURES.flatMap(({ name, isCounter }) => (isCounter ? name : `${name}_bucket`)),
+      ...['process_cpu_seconds_total', 'process_resident_memory_bytes'],
+      ...MEASURES.flatMap(({ name, isCounter }) =>
+        isCounter ? name : ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`),
+      ),
       ...Object.keys(FIGURES).map((name) => `freehold_${name}`),
     ]);
-    const read = rules.flatMap(({ expr }) => expr.match(/\b(freehold|nodejs)_\w+/g) ?? []);
+    const expressions = [...rules.map(({ expr }) => expr), ...shown];
+    const read = expressions.flatMap((expr) => expr.match(/\b(freehold|nodejs|process)_\w+/g) ?? []);
     expect(read.filter((name) => !known.has(name))).toEqual([]);
+    expect(Object.keys(FIGURES).filter((name) => !shown.join().includes(`freehold_${name}`))).toEqual([
+      'chain_lag_blocks',
+      'canary_age_seconds',
+    ]);
   });
 
   const lacksPromtool = spawnSync('promtool', ['--version']).error !== undefined;
@@ -92,6 +105,15 @@ describe('The alerts', () => {
 
   it.skipIf(lacksPromtool)('are rules that promtool accepts', () => {
     expect(promtool('check', 'rules', RULES)).toMatchObject({ status: 0 });
+  });
+
+  it.skipIf(lacksPromtool)('have a dashboard beside them, whose expressions promtool accepts, too', () => {
+    const folder = newFolder();
+    onTestFinished(() => removeFolder(folder));
+    const file = join(folder, 'dashboard.yaml');
+    const asRules = shown.map((expr, index) => ({ record: `panel:${index}`, expr }));
+    writeFileSync(file, stringify({ groups: [{ name: 'dashboard', rules: asRules }] }));
+    expect(promtool('check', 'rules', file)).toMatchObject({ status: 0 });
   });
 
   it.skipIf(lacksPromtool)('fire by their causes, and none fires in a calm service', () => {
