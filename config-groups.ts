@@ -10,6 +10,7 @@ import {
   features,
   flag,
   listenerHere,
+  metricsToken,
   networks,
   number,
   onionUrl,
@@ -109,6 +110,9 @@ export const VARIABLES = {
   },
   Secrets: {
     OPERATOR_TOKEN: secret(optional(operatorToken, 'made in `DATA_DIR`', "The operator's credential for GraphQL.")),
+    METRICS_TOKEN: secret(
+      optional(metricsToken, 'only operators', 'Reads [the metrics](monitoring.md), and nothing else.'),
+    ),
     SECRET_KEY: secret(
       optional(sealingKey, 'made in `DATA_DIR`', 'Encrypts the secrets in the database. Do not lose it.'),
     ),
@@ -128,6 +132,11 @@ export const VARIABLES = {
       whole(1, 3600, 'seconds'),
       '30',
       'How long a worker may be silent before another worker takes over its tasks.',
+    ),
+    LOG_LEVEL: variable(
+      choice(['error', 'warn', 'info', 'debug']),
+      'info',
+      'The least level of a line of [the log](monitoring.md#logs). `debug` has a line for each answer.',
     ),
     PACKETS_PER_SECOND_MAX: variable(count('packets'), '50000', 'A VPS that sends more is a [finding](running.md).'),
   },

@@ -100,6 +100,7 @@ export const operatorToken = matching(
   'a token that a service made (svc_op_…, the file operator-token in its DATA_DIR)',
   (text) => /^svc_op_[0-9A-Za-z]{38}$/.test(text),
 );
+export const metricsToken = matching('24 to 128 letters, digits, - and _', (text) => /^[\w-]{24,128}$/.test(text));
 export const signingSecret = matching('whsec_ and 24 to 64 bytes in base64', (text) =>
   /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/.test(text),
 );

@@ -67,7 +67,9 @@ function secretIn(environment: Environment, name: string): string | undefined {
   if (mode & 0o002) throw refused(`other users can write ${file}. Run: chmod 600 ${file}`);
   // A readable file may be safe: in a container of Docker, or in a folder that keeps others out.
   if (mode & 0o004)
-    console.warn(`Every user who can enter the folder of ${file} can read this secret. If some should not: chmod 600`);
+    process.emitWarning(
+      `Every user who can enter the folder of ${file} can read this secret. If some should not: chmod 600`,
+    );
   if (!text) throw refused(`${file} is empty`);
   return text;
 }

@@ -1,15 +1,19 @@
 /** The listeners of the service, and the parts that they share. */
+import { timingSafeEqual } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { Config } from './config.ts';
 import { sweepLogins } from './entities/accounts/login-attempt.ts';
 import { sweepRecoveryChallenges } from './entities/accounts/recovery.ts';
 import { sweepChallenges } from './entities/accounts/registration.ts';
 import type { Database } from './entities/database/database.ts';
+import { ApiError } from './entities/errors.ts';
 import { newId } from './entities/ids.ts';
+import { log, logFault } from './entities/monitoring/log.ts';
+import { REQUEST_SECONDS, REQUESTS } from './entities/monitoring/measures.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
-import type { Vault } from './entities/secrets.ts';
+import { digest, type Vault } from './entities/secrets.ts';
 import type { Operation } from './facades/compile/operation.ts';
-import type { Authenticate, OnCredentialEnd } from './facades/compile/run.ts';
+import type { Authenticate, OnAnswer, OnCredentialEnd } from './facades/compile/run.ts';
 import { internalListener } from './facades/graphql/listener.ts';
 import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
@@ -51,7 +55,11 @@ export async function startListeners(parts: Parts, onStop: OnStop): Promise<void
       import('./provisioning/servers/netboot/boot.ts'),
       import('./provisioning/servers/netboot/listener.ts'),
     ]);
-    const server = provisioningServer({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError: report });
+    const server = provisioningServer({
+      netboot: new Netboot(db, vault),
+      folder: config.netbootDir,
+      onError: logFault,
+    });
     await listen(server, config.provisioningPort, config.provisioningHost, onStop);
   }
   const shared = await sharedBy(parts, onStop);
@@ -76,12 +84,12 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   const { limits, publicUrl, trustedProxyCidrs: trustedProxies } = config;
   const logins = new LoginThrottle(
     config.loginFailuresMax,
-    new LoginAttempts(db, report),
+    new LoginAttempts(db, logFault),
     vault.derive('logins'),
     ({ name, address }, code) => security.login(name, code, address),
   );
   const registrations = { perMinute: config.registrationsPerMinute, proofBits: config.registrationProofBits };
-  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => console.warn(warning) });
+  const proxyWatch = new ProxyWatch({ publicUrl, trustedProxies, onWarning: (warning) => log.warn(warning) });
   const tools = {
     ...{ db, provisioning, vault, stopping, publicUrl, logins, registrations, security, countUnpaid },
     backupDaysMax: config.backupDaysMax,
@@ -100,20 +108,49 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
-  const options = { contextOf, onCredentialEnd: watchEnd, onError: report };
+  const options = { contextOf, onCredentialEnd: watchEnd, onError: logFault, onAnswer };
   return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
+/** Counts an answer. The log has it at the level debug. */
+const onAnswer: OnAnswer = ({ facade, operation, status, ms, requestId }) => {
+  log.debug({ request_id: requestId, facade, operation, status, ms: Math.round(ms) }, 'answered');
+  REQUESTS.add(facade, operation, String(status));
+  REQUEST_SECONDS.observe(ms / 1000, facade, operation);
+};
+
+/** The page of metrics, for the bearer of METRICS_TOKEN and for operators. */
+function metricsOf({ config, db, provisioning }: Parts, authenticate: Authenticate) {
+  const expected = config.metricsToken && digest(`Bearer ${config.metricsToken}`);
+  const load = async () => {
+    const { Metrics } = await import('./entities/monitoring/metrics.ts');
+    return new Metrics({ db, lanes: Object.keys(provisioning.lanes), networks: provisioning.payments.networks });
+  };
+  let metrics: ReturnType<typeof load> | undefined;
+  return async (authorization: string | undefined, address: string | null) => {
+    if (!expected || !timingSafeEqual(digest(authorization ?? ''), expected)) {
+      const viewer = await authenticate(authorization, address);
+      if (!viewer) throw new ApiError('missing_credential');
+      if (viewer.kind !== 'operator') throw new ApiError('insufficient_scope', 'Only operators read the metrics.');
+    }
+    metrics ??= load();
+    return (await metrics).page();
+  };
+}
+
 async function startInternal(
-  { config, db }: Parts,
+  parts: Parts,
   { options, audit, authenticateOn, rateLimits }: Shared,
   onStop: OnStop,
 ): Promise<void> {
+  const { config, db } = parts;
+  const authenticate = authenticateOn('internal');
   const { server, closeSockets } = internalListener({
     ...options,
     contextOf: (request) => ({ ...options.contextOf(request), audit }),
-    authenticate: authenticateOn('internal'),
+    authenticate,
+    metrics: metricsOf(parts, authenticate),
     admit: async (viewer, address, calls = 1, changes = 0) => {
       if (viewer.kind === 'operator') return;
       for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));
@@ -159,7 +196,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
     });
   const app = await appAt(publicUrl);
   const onionApp = onionListener && onionUrl !== publicUrl ? await appAt(onionUrl) : app;
-  const onion = onionListener && circuitServer(onionApp, (warning) => console.warn(warning));
+  const onion = onionListener && circuitServer(onionApp, (warning) => log.warn(warning));
   await app.listen({ port: config.port, host: config.host });
   onStop(() => app.close());
   if (onionApp !== app) {
@@ -185,7 +222,7 @@ function sweepEachMinute(
       sweepChallenges(db),
       sweepRecoveryChallenges(db),
       provisioning.payments.x402?.sweep(),
-    ]).catch(report);
+    ]).catch(logFault);
   }, 60_000).unref();
   onStop(async () => clearInterval(sweeper));
 }
@@ -214,8 +251,5 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
   const isPayer = (accountId: string) => payers.has(accountId);
-  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: report });
+  return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: logFault });
 }
-
-/** Logs unexpected errors. */
-const report = (fault: unknown) => console.error(fault);

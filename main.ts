@@ -5,6 +5,7 @@ import type { Config } from './config.ts';
 import { reach } from './entities/database/connection.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded/postgres.ts';
+import { announcements, log } from './entities/monitoring/log.ts';
 import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
 import { checkKeys, useKey } from './entities/use-secret-key.ts';
@@ -58,6 +59,7 @@ async function compose(
   stopping: AbortSignal,
   onStop: OnStop,
 ): Promise<Omit<Service, 'stop'>> {
+  log.level = config.logLevel;
   mkdirSync(config.dataDir, { recursive: true });
   const operatorToken = operatorTokenOf(config);
   // The database may still be starting, so the parts that do not need it come first.
@@ -108,7 +110,7 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
     ...{ name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl },
     poolerUrl: config.databasePoolerUrl,
   });
-  if (db.role?.isOwner) console.warn(ownerWarning(db.role.name, migrationDatabaseUrl !== undefined));
+  if (db.role?.isOwner) log.warn(ownerWarning(db.role.name, migrationDatabaseUrl !== undefined));
   onStop(() => db.close());
   if (config.databaseReadUrl) {
     const { StandbyReads } = await import('./entities/database/standby.ts');
@@ -151,7 +153,7 @@ async function prepareProvisioning(
   });
   refuseSimulated(config, provisioning);
   await provisioning.prepare();
-  if (allowCidrs.length) console.log(`Webhooks may call non-public addresses: ${allowCidrs.join(', ')}`);
+  if (allowCidrs.length) announcements.info(`Webhooks may call non-public addresses: ${allowCidrs.join(', ')}`);
   return provisioning;
 }
 
@@ -162,7 +164,7 @@ async function startWorker(
   embedded: Database | undefined,
   onStop: OnStop,
 ): Promise<void> {
-  for (const warning of await provisioning.servers.check()) console.warn(warning);
+  for (const warning of await provisioning.servers.check()) log.warn(warning);
   await provisioning.schedule();
   if (embedded) await takeOver(embedded);
   const worker = provisioning.newWorker({ leaseSeconds });
@@ -173,7 +175,7 @@ async function startWorker(
 /** One process at a time uses an embedded database, so any lease in it belongs to a dead process. */
 async function takeOver(db: Database) {
   const tasks = await endLeases(db);
-  if (tasks) console.log(`Restarted tasks of a process that died: ${tasks}`);
+  if (tasks) log.info(`Restarted tasks of a process that died: ${tasks}`);
 }
 
 /** Returns undefined if the operator wants no archives, or this process has no worker. */

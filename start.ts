@@ -14,14 +14,17 @@ const ARRIVALS: Record<Arrival, string> = {
   adopted: 'it was still running',
 };
 
+const loadLog = () => import('./entities/monitoring/log.ts');
+process.removeAllListeners('warning').on('warning', async (warning) => (await loadLog()).logWarning(warning));
+
 try {
   const config = readConfig();
   const starting = start(config);
   stopOnSignal(starting);
-  announce(await starting, config);
+  await announce(await starting, config);
   flushCompileCache(); // a killed process would not write it
 } catch (error) {
-  console.error(`Freehold cannot start. ${reasonOf(error)}`);
+  (await loadLog()).announcements.fatal(`Freehold cannot start. ${reasonOf(error)}`);
   process.exit(1);
 }
 
@@ -52,11 +55,13 @@ async function launchDatabase(dataDir: string): Promise<{ answers: Promise<Embed
 /** Ends this process after its database, so that its supervisor starts both again. */
 async function exitAtDeath({ died, logFile }: EmbeddedPostgres): Promise<never> {
   await died;
-  console.error(`PostgreSQL died, so this process exits. The next start recovers the data. See ${logFile}`);
+  (await loadLog()).announcements.fatal(
+    `PostgreSQL died, so this process exits. The next start recovers the data. See ${logFile}`,
+  );
   process.exit(1);
 }
 
-function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, config: Config) {
+async function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulated }: Service, config: Config) {
   const { roles, host, port, onionListener } = config;
   const onion =
     onionListener &&
@@ -76,12 +81,17 @@ function announce({ publicUrl, internalUrl, operatorTokenFile, embedded, simulat
     ['Database', embedded?.folder ?? 'DATABASE_URL'],
     ['Start', startOf(embedded)],
   ];
-  console.log(`\nFreehold is running (${[...roles].join(' and ')}).\n`);
-  for (const [name, value] of lines) console.log(`  ${name!.padEnd(16)}${value}`);
-  if (simulated.machines)
-    console.log('\n  Machines are SIMULATED unless their kind has a driver: simulated servers do not exist.');
-  if (simulated.payments) console.log('  Payments are SIMULATED: top-ups confirm by themselves, without money.');
-  console.log('');
+  const notes = [
+    ...(simulated.machines
+      ? ['Machines are SIMULATED unless their kind has a driver: simulated servers do not exist.']
+      : []),
+    ...(simulated.payments ? ['Payments are SIMULATED: top-ups confirm by themselves, without money.'] : []),
+  ];
+  const title = `Freehold is running (${[...roles].join(' and ')}).`;
+  if (!process.stdout.isTTY)
+    return (await loadLog()).announcements.info({ ...Object.fromEntries(lines), notes }, title);
+  const rows = lines.map(([name, value]) => `  ${name!.padEnd(16)}${value}`);
+  console.log(['', title, '', ...rows, '', ...notes.map((note) => `  ${note}`), ''].join('\n'));
 }
 
 /** The duration of the start, and how the database started. */

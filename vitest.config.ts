@@ -16,6 +16,8 @@ export default defineConfig({
     // The processes that tests start share a compile cache; the tests start some hundred of them.
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules', '.cache', 'node'),
+      // Every line of a spawned service is read.
+      LOG_REPORT: join(tmpdir(), `freehold-log-${process.pid}`),
       LOCK_REPORT: join(tmpdir(), `freehold-locks-${process.pid}`),
     },
     // The output of passed tests would hide the output of failed ones.

@@ -46,6 +46,11 @@ export class Turns {
     this.#placesOfGroup = limits.placesOfGroup ?? limits.places;
   }
 
+  /** How much work waits. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   /**
    * Does the work at the turn of its group.
    * @param signal ends the wait of a caller who has gone

@@ -2,13 +2,14 @@
 import { Accounts } from './accounts/index.ts';
 import { Agents } from './agents/index.ts';
 import { type ArchiveOptions, Archives } from './archives/index.ts';
+import { countedGateway, countedX402 } from './driver-calls.ts';
 import { type Resolve, resolveName } from './outbound/call.ts';
 import { AddressRules } from './outbound/public-address.ts';
 import { Payments, type PaymentsOptions } from './payments/index.ts';
 import { Servers, type ServersOptions } from './servers/index.ts';
 import { DRIVER_HEALTH_PROCESS, driverHealthProcess } from './servers/reconcile/driver-health.ts';
 import { PERIODIC_LANE, schedule } from './tasks/schedule.ts';
-import type { WorkerPart } from './tasks/tasks.ts';
+import type { Lane, WorkerPart } from './tasks/tasks.ts';
 import { Worker } from './tasks/worker.ts';
 import { type ExampleOf, type RenderResource, Webhooks } from './webhooks/index.ts';
 
@@ -62,7 +63,12 @@ export class Provisioning {
   readonly agents: Agents;
   readonly archives: Archives;
 
-  constructor(options: ProvisioningOptions) {
+  constructor(given: ProvisioningOptions) {
+    const options = {
+      ...given,
+      payments: given.payments.map(countedGateway),
+      x402: given.x402 && countedX402(given.x402),
+    };
     this.#options = options;
     const {
       db,
@@ -108,10 +114,15 @@ export class Provisioning {
     const { db, payments, x402 } = this.#options;
     const health = driverHealthProcess(db, { engines: this.servers.engines, payments, x402 });
     const processes = this.#parts.flatMap((part) => Object.entries(part.processes));
-    const lanes = this.#parts.flatMap((part) => Object.entries(part.lanes));
     return new Worker(db, Object.fromEntries([[DRIVER_HEALTH_PROCESS, health], ...processes]), {
-      lanes: { [PERIODIC_LANE]: 8, ...Object.fromEntries(lanes) },
+      lanes: this.lanes,
       ...options,
     });
+  }
+
+  /** The lanes of a worker, by their names. */
+  get lanes(): Record<string, Lane> {
+    const lanes = this.#parts.flatMap((part) => Object.entries(part.lanes));
+    return { [PERIODIC_LANE]: 8, ...Object.fromEntries(lanes) };
   }
 }

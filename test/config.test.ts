@@ -210,7 +210,7 @@ describe('A secret', () => {
   });
 
   it('comes with a warning from a file that everybody can read, as Docker makes them', () => {
-    const warned = vi.spyOn(console, 'warn').mockReturnValue();
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => warned.mockRestore());
     const file = kept('readable', key, 0o444);
     expect(readConfig({ SECRET_KEY_FILE: file }).secretKey).toBe(key);

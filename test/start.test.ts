@@ -27,7 +27,7 @@ const LATER = [
   ...['viem', '@x402/core', '@x402/evm', '@scure/base', '@scure/bip32', '@noble/curves', '@noble/hashes', 'ox'],
   ...['graphql-yoga', '@graphql-yoga/render-graphiql', 'graphql-jit', '@modelcontextprotocol/server', 'zod'],
   ...['preact', 'preact-render-to-string', 'htm', 'markdown-it', 'highlight.js'],
-  ...['@node-rs/argon2', '@zxcvbn-ts/language-common', 'openpgp', 'unixcrypt', 'uqr', 'ioredis'],
+  ...['@node-rs/argon2', '@zxcvbn-ts/language-common', 'openpgp', 'unixcrypt', 'uqr', 'ioredis', 'prom-client'],
 ];
 const later = (loaded: string[]) => LATER.filter((name) => loaded.includes(name)).sort();
 

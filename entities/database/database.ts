@@ -94,6 +94,12 @@ export class Database implements Queryable {
     return new Database(source, bus, undefined, role);
   }
 
+  /** The connections of this process by their state, and the callers that wait for one. */
+  get connections(): { open: number; idle: number; waiting: number } {
+    const { totalCount: open, idleCount: idle } = this.#pool;
+    return { open, idle, waiting: (this.#pool as Pool).waiting };
+  }
+
   /** Sends one statement. Repeats it if PostgreSQL rolls it back to end a deadlock. */
   query<T>(sql: string, parameters: unknown[] = []): Promise<T[]> {
     return retried(() => rows<T>(this.#pool, sql, parameters));

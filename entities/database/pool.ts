@@ -97,6 +97,11 @@ export class Pool extends pg.Pool {
     this.#turns = { account: turns(most, quarter), stranger: turns(half, quarter), task: turns(most, quarter) };
   }
 
+  /** How many callers wait for a connection. */
+  get waiting(): number {
+    return Object.values(this.#turns).reduce((sum, turns) => sum + turns.waiting, this.waitingCount);
+  }
+
   /** Closes the connections in use for which PostgreSQL does nothing. They are all closed if it does not answer. */
   async #look(silentMs: number): Promise<void> {
     const before = performance.now() - silentMs;

@@ -9,6 +9,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { ApiError } from '../errors.ts';
+import { log } from '../monitoring/log.ts';
 import { newClient, withSchema } from './connection.ts';
 import { Database, poolOf, SESSION } from './database.ts';
 import { Pool, type PoolConfig } from './pool.ts';
@@ -129,7 +130,7 @@ async function refuseOthers(url: string, readUrl: string): Promise<void> {
   };
   const [primary, standby] = await Promise.all([
     read(url),
-    read(readUrl).catch((error: Error) => console.warn(`DATABASE_READ_URL leads to no database: ${error.message}. `)),
+    read(readUrl).catch((error: Error) => log.warn(`DATABASE_READ_URL leads to no database: ${error.message}. `)),
   ]);
   // A standby that is away comes back by itself, and the primary answers until then.
   if (!standby) return;

@@ -16,6 +16,8 @@ export type Health = RowOf<typeof Health>;
 export const PAYMENTS_COMPONENT = 'payments';
 /** Whether the service has warned the operator that x402 payments will soon stop. The status does not show it. */
 export const X402_WARNING_COMPONENT = 'x402-warning';
+/** Whether the last proof of the books found no fault. The status does not show it. */
+export const BOOKS_COMPONENT = 'books';
 export const machinesComponent = (region: string): string => `machines-${region}`;
 
 /** Writes the health of components. $1 components, $2 their statuses. */

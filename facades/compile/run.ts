@@ -47,6 +47,18 @@ export interface Caller {
   signal: AbortSignal;
 }
 
+/** An answered call, without its input and its caller. */
+export interface Answered {
+  /** `http` has the paths beside REST and the site. */
+  facade: 'rest' | 'mcp' | 'graphql' | 'site' | 'http';
+  /** The name of an operation or of a root field, or the template of another path. */
+  operation: string;
+  status: number;
+  ms: number;
+  requestId: string;
+}
+export type OnAnswer = (answered: Answered) => void;
+
 /**
  * Returns the viewer of an Authorization header.
  * @param quietly refuses without telling the owner of the credential

@@ -28,13 +28,19 @@ export const masking =
   (log: Log): Mask =>
   (error) => {
     if (!isGraphqlsOwn(error)) {
-      const { message, extensions } = shownError(error, log);
+      const { message, extensions } = shownError(error, (line) => log({ ...operationOf(error), ...line }));
       return copy(error instanceof GraphQLError ? error : undefined, plainTerms(message), extensions);
     }
     // Without a code, GraphQL has refused an argument or a variable.
     const { code = 'BAD_USER_INPUT', http } = error.extensions;
     return copy(error, error.message, { code, ...(http !== undefined && { http }) });
   };
+
+/** The root field of an error. */
+function operationOf(error: unknown): { operation?: string } {
+  const [field] = (error instanceof GraphQLError && error.path) || [];
+  return field === undefined ? {} : { operation: String(field) };
+}
 
 /** The mask for a WebSocket, which has neither status nor headers. */
 export const maskingWithoutHttp =

@@ -2,16 +2,23 @@
  * The internal listener for the operator's tools: GraphQL over HTTP, SSE and WebSocket, GraphiQL, the console, and the probes.
  * GraphQL needs a credential. The operator's token sees every account. A customer's credential sees its own.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { parse } from 'graphql';
 import type { Plugin, YogaServerInstance, YogaServerOptions } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
+import type { OnAnswer } from '../compile/run.ts';
 import { serveConsole } from '../console/console.ts';
 import { answerSignIn, SIGN_IN_PATH } from '../console/sign-in.ts';
 import { ArrivingBytes } from '../http/arriving-bytes.ts';
 import { lacksHost, serveInOrder } from '../http/pipelining.ts';
 import { UnreadBytes, type UnreadLimits } from '../http/unread-bytes.ts';
-import { masking, refusalsOf, unreadableRequests } from './errors.ts';
+import { type Mask, masking, refusalsOf, unreadableRequests } from './errors.ts';
 import { asksForGraphiql, serveGraphiql } from './graphiql.ts';
 import { isTooLarge, TOKENS_MAX, tooLargeAnswer } from './limits.ts';
 import { Operations } from './operations.ts';
@@ -19,6 +26,7 @@ import { acceptSockets, addressOf, type SocketOptions } from './sockets.ts';
 import { watchShort } from './watchers.ts';
 
 const PATH = '/graphql';
+const METRICS_PATH = '/metrics';
 /** The time between two looks at the unread bytes of a response. */
 const LOOK_MS = 1_000;
 /** The time for which an answer about readiness holds. Probes may come from many tools, and from strangers. */
@@ -30,8 +38,17 @@ const BODY_MAX = 128 * 1024;
 export interface InternalOptions extends SocketOptions {
   /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
+  onAnswer?: OnAnswer;
+  /** The page of metrics, for readers with the header Authorization. @throws ApiError if the reader may not read it */
+  metrics?(authorization: string | undefined, address: string | null): Promise<MetricsPage>;
   /** The bounds of unread answers. Default: those of the public listener. */
   unread?: Partial<UnreadLimits>;
+}
+
+/** A page for Prometheus. */
+interface MetricsPage {
+  type: string;
+  text: string;
 }
 
 export interface InternalListener {
@@ -58,7 +75,7 @@ const brokenStreams: Plugin<Responding> = {
 export function internalListener(options: InternalOptions): InternalListener {
   const { authenticate, admit, contextOf, onError } = options;
   const mask = masking(onError);
-  const operations = new Operations(admit);
+  const operations = new Operations(admit, options.onAnswer);
   const ready = heldFor(READY_MS, options.ready);
   const viewerOf = async ({ headers }: Request, req: IncomingMessage): Promise<Viewer> => {
     const viewer = await authenticate(headers.get('authorization') ?? undefined, addressOf(req));
@@ -136,6 +153,13 @@ export function internalListener(options: InternalOptions): InternalListener {
       return answerSignIn(request, response, (signal) => contextOf({ ...stranger, signal }), mask);
     }
     if (serveConsole(request, response)) return;
+    if (path === METRICS_PATH && options.metrics) {
+      const page = options.metrics(request.headers.authorization, addressOf(request));
+      return page.then(
+        ({ type, text }) => response.writeHead(200, { 'content-type': type }).end(text),
+        (error) => refuseMetrics(response, error, mask),
+      );
+    }
     const [status, body] =
       path === '/healthz'
         ? [200, 'ok']
@@ -148,6 +172,16 @@ export function internalListener(options: InternalOptions): InternalListener {
   });
   serveInOrder(server);
   return { server, closeSockets: acceptSockets(server, PATH, { ...options, operations, unread }, mask) };
+}
+
+/** Answers a reader of metrics who may not read them, or a fault. */
+function refuseMetrics(response: ServerResponse, error: unknown, mask: Mask): void {
+  const { message, extensions } = mask(error);
+  const { status = 500, headers = {} } = (extensions.http ?? {}) as { status?: number; headers?: OutgoingHttpHeaders };
+  const challenge = status === 401 && { 'www-authenticate': 'Bearer' };
+  response
+    .writeHead(status, { ...headers, ...challenge, 'content-type': 'text/plain; charset=utf-8' })
+    .end(`${message}\n`);
 }
 
 /** Whether the header Host is no name. Yoga makes a URL of it before anything else. */

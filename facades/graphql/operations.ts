@@ -2,8 +2,15 @@
  * The operations under way on the internal listener, over HTTP, SSE and WebSocket. An account has few at once, and all accounts
  * together have some more. Others wait for their turn. The operator waits for no turn.
  */
-import { type ExecutionArgs, getOperationAST, OperationTypeNode } from 'graphql';
-import { atTurnOf, Ceiling, type Context, readAtTurnOf, Turns, type Viewer } from '../../schema/index.ts';
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  getOperationAST,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+} from 'graphql';
+import { apiErrorOf, atTurnOf, Ceiling, type Context, readAtTurnOf, Turns, type Viewer } from '../../schema/index.ts';
+import type { OnAnswer } from '../compile/run.ts';
 import { CHANGE_VALUES_MAX, refuseHeavy, weightOf } from './document-size.ts';
 
 /** The most operations of an account that run or wait. Each keeps its document in memory. */
@@ -20,14 +27,17 @@ export type AdmitCalls = (viewer: Viewer, address: string | null, calls?: number
 
 export class Operations {
   readonly #admit: AdmitCalls;
+  readonly #onAnswer: OnAnswer | undefined;
   readonly #ceiling = new Ceiling(OPERATIONS_MAX, TOO_MANY, 1);
   readonly #turns = new Turns({
     ...{ places: PLACES, placesOfGroup: PLACES_OF_ACCOUNT, waiting: WAITING_MAX, waitingOfGroup: OPERATIONS_MAX },
     refusal: 'Too many operations wait. Send it again later.',
   });
 
-  constructor(admit: AdmitCalls) {
+  /** @param onAnswer hears of queries and mutations */
+  constructor(admit: AdmitCalls, onAnswer?: OnAnswer) {
     this.#admit = admit;
+    this.#onAnswer = onAnswer;
   }
 
   /**
@@ -60,15 +70,37 @@ export class Operations {
   async run<Result>(args: ExecutionArgs, execute: (args: ExecutionArgs) => Result): Promise<Awaited<Result>> {
     const context = args.contextValue as Context;
     const { viewer, address } = context;
-    const kind = getOperationAST(args.document, args.operationName)?.operation;
+    const startedAt = performance.now();
+    const operation = getOperationAST(args.document, args.operationName);
+    const kind = operation?.operation;
     if (viewer?.accountId) {
       const weight = weightOf(args);
       refuseHeavy(weight, kind === OperationTypeNode.SUBSCRIPTION ? CHANGE_VALUES_MAX : undefined);
       await this.#admit(viewer, address, weight.roots - 1, kind === OperationTypeNode.MUTATION ? weight.roots : 0);
     }
     const atTurn = kind === OperationTypeNode.QUERY ? readAtTurnOf : atTurnOf;
-    return await atTurn(context, (contextValue) => execute({ ...args, contextValue }));
+    const result = await atTurn(context, (contextValue) => execute({ ...args, contextValue }));
+    if (operation && kind !== OperationTypeNode.SUBSCRIPTION)
+      this.#onAnswer?.({
+        ...{ facade: 'graphql', operation: rootOf(operation), status: statusOf(result as ExecutionResult) },
+        ...{ ms: performance.now() - startedAt, requestId: context.requestId },
+      });
+    return result;
   }
+}
+
+/** The root field of an operation, or `several`. */
+function rootOf({ selectionSet: { selections } }: OperationDefinitionNode): string {
+  const [first] = selections;
+  return selections.length === 1 && first?.kind === 'Field' ? first.name.value : 'several';
+}
+
+/** The status that REST would give to the first error. */
+function statusOf({ errors }: ExecutionResult): number {
+  const [first] = errors ?? [];
+  if (!first) return 200;
+  const isInputWrong = first.originalError === undefined;
+  return Number(apiErrorOf(first)?.extensions.status ?? (isInputWrong ? 400 : 500));
 }
 
 /** Returns a function that does the work at its first call only. */

@@ -31,13 +31,15 @@ export function shownError(thrown: unknown, log: Log): ApiError {
   return faultOf(thrown);
 }
 
-/** Makes the response for a thrown value. */
-export type ErrorResponder = (error: unknown, requestId: string) => ErrorResponse;
+/** Makes the response for a thrown value. The log of a fault names the operation. */
+export type ErrorResponder = (error: unknown, requestId: string, operation?: string) => ErrorResponse;
 
 /** @param terms shows operations as the callers of the facade know them */
 export function errorResponder(publicUrl: string, onError: Log, terms: Terms): ErrorResponder {
-  return (thrown, requestId) => {
-    const error = shownError(thrown, (line) => onError({ request_id: requestId, ...line }));
+  return (thrown, requestId, operation) => {
+    const error = shownError(thrown, (line) =>
+      onError({ request_id: requestId, ...(operation && { operation }), ...line }),
+    );
     const { status, http } = error.extensions as { status: number; http: { headers: Record<string, string> } };
     return {
       status,

@@ -3,9 +3,10 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
+import type { OnAnswer } from '../compile/run.ts';
 import { restTerms, toolTerms } from '../compile/terms.ts';
-import { type McpOptions, mcp } from '../mcp/http.ts';
 import { wantsPage } from '../formats/receipt.ts';
+import { type McpOptions, mcp } from '../mcp/http.ts';
 import { openapi } from '../openapi/document.ts';
 import {
   type Admit,
@@ -23,7 +24,7 @@ import { ArrivingBytes } from './arriving-bytes.ts';
 import { clientErrors, headFault } from './client-errors.ts';
 import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { downloadable, downloads } from './downloads.ts';
-import { type ErrorResponder, errorResponder, type Log } from './errors.ts';
+import { type ErrorResponder, errorResponder } from './errors.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PAGE_CSP, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
@@ -39,8 +40,6 @@ export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorRes
   newRequestId: () => string;
   /** Default: the name and the colour of the project. */
   brand?: Brand;
-  /** Receives a line for every response: method, template of the route, status, time and request id. */
-  onAnswer?: Log;
   /** Default: the documents of the service. */
   operations?: readonly Operation[];
   /** The proxies (addresses or CIDR) whose X-Forwarded-For the service trusts. Default: none. */
@@ -110,10 +109,12 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   serveInOrder(app.server);
   app.decorateRequest('viewer', null);
+  app.decorateRequest('startedAt', 0);
   app.setErrorHandler(send);
   const admit = admission(authenticate, rateLimits);
   const admitPublic = publicAdmission(admit);
   app.addHook('onRequest', (request, reply, done) => {
+    request.startedAt = performance.now();
     options.proxyWatch?.see(request.raw);
     reply.headers(API_HEADERS).header('x-request-id', request.id);
     const fault = headFault(request, reply);
@@ -133,9 +134,9 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     const { length = 0 } = (payload ?? {}) as { length?: number };
     if (length >= COUNTED_MIN) setImmediate(unread.note, reply.raw);
     if (options.onionUrl && isPage(reply)) reply.header('onion-location', options.onionUrl + request.url);
+    if (onAnswer) tell(request, reply, onAnswer);
     done(null, payload);
   });
-  if (onAnswer) app.addHook('onResponse', accessLogger(onAnswer));
   // A kept-alive connection would delay the shutdown, so responses during it close theirs.
   let closing = false;
   app.addHook('preClose', async () => {
@@ -235,7 +236,11 @@ type ShowError = (title: string, detail: string) => Promise<string | undefined>;
 function errorSender(errorResponse: ErrorResponder, showError: ShowError) {
   return async (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = error === request.raw.errored ? CUT_OFF : FRAMEWORK_ERRORS[(error as FastifyError).code];
-    const response = errorResponse(refusal ? new ApiError(...refusal) : error, request.id);
+    const response = errorResponse(
+      refusal ? new ApiError(...refusal) : error,
+      request.id,
+      request.routeOptions.config?.operation,
+    );
     const { status, headers } = response;
     const page = isForBrowser(request) && (await showError(String(response.body.title), String(response.body.detail)));
     if (page) {
@@ -258,14 +263,16 @@ const isPage = (reply: FastifyReply): boolean => String(reply.getHeader('content
 const isForBrowser = ({ is404, routeOptions, headers: { accept } }: FastifyRequest): boolean =>
   (is404 || routeOptions.config.isPage === true) && wantsPage(accept);
 
-/** Logs these members only: no network address, no URL, and no input. */
-const accessLogger = (log: Log) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-  log({
-    method: request.method,
-    route: request.routeOptions.url ?? null,
-    status: reply.statusCode,
-    ms: Math.round(reply.elapsedTime * 10) / 10,
-    request_id: request.id,
-  });
-  done();
-};
+/** Tells of an answer, as far as a caller has waited for its beginning. A call of MCP tells of itself, too. */
+function tell(
+  { id: requestId, routeOptions, startedAt }: FastifyRequest,
+  reply: FastifyReply,
+  onAnswer: OnAnswer,
+): void {
+  const { url = 'unknown path', config } = routeOptions;
+  const { operation, isPage } = config;
+  const facade = operation ? 'rest' : isPage ? 'site' : 'http';
+  // Fastify refuses some requests before any hook.
+  const ms = startedAt && performance.now() - startedAt;
+  onAnswer({ facade, operation: operation ?? url, status: reply.statusCode, ms, requestId });
+}

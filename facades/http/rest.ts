@@ -29,6 +29,12 @@ export interface RestOptions extends LinesOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     viewer: Viewer | null;
+    /** When it came, by performance.now(). */
+    startedAt: number;
+  }
+  interface FastifyContextConfig {
+    /** The name of the operation of the route. */
+    operation?: string;
   }
 }
 
@@ -68,6 +74,7 @@ function serve(
       method,
       url: path.replace(/\{(\w+)\}/g, ':$1'),
       onRequest: guard(operation, admit),
+      config: { operation: operation.name },
       ...(operation.kind === 'mutation' && {
         preHandler: async (request) => {
           await readmit(request, credentialUse(operation));

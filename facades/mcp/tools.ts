@@ -4,7 +4,15 @@ import { ApiError, Ceiling, callsCountAs, type FieldError, groupOf, type Viewer 
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
-import { type Caller, type ContextOf, permit, type Refuse, runner, type Values } from '../compile/run.ts';
+import {
+  type Caller,
+  type ContextOf,
+  type OnAnswer,
+  permit,
+  type Refuse,
+  runner,
+  type Values,
+} from '../compile/run.ts';
 import { jsonOf } from '../compile/sharing.ts';
 import { meantByWord, noteWord, refuseBoth } from '../compile/words.ts';
 import type { ErrorResponder } from '../http/errors.ts';
@@ -23,6 +31,7 @@ export interface ToolOptions {
   /** Absent: idempotency keys have no effect. */
   once?: Once | undefined;
   auditRequest?: AuditRequest;
+  onAnswer?: OnAnswer;
 }
 
 /** Reports the progress of a running call. @returns a function that ends the reports */
@@ -65,7 +74,7 @@ function toolOf(
   newPayment: ReturnType<typeof paymentsOf>,
   options: Omit<ToolOptions, 'operations'> & { underWay: Ceiling },
 ): McpTool {
-  const { contextOf, errorResponse, once, auditRequest, underWay } = options;
+  const { contextOf, errorResponse, once, auditRequest, onAnswer, underWay } = options;
   const schema = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, schema));
   const runOnce = runnerOnce(operation, run, once);
@@ -73,7 +82,10 @@ function toolOf(
   const takeConfirm = confirmTaker(operation);
   const check = checker(schema);
   const split = splitter(operation, check);
-  const audit = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number) => {
+  const tell = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number, startedAt: number) => {
+    const { requestId } = caller;
+    const ms = performance.now() - startedAt;
+    onAnswer?.({ facade: 'mcp', operation: operation.name, status, ms, requestId });
     if (operation.kind === 'mutation')
       auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
   };
@@ -81,6 +93,7 @@ function toolOf(
     operation,
     args: schema,
     async call({ access_token: _, ...sent }, request, { confirm, reportProgress } = {}) {
+      const startedAt = performance.now();
       const header = callerIn(request);
       const payment = newPayment?.();
       const caller: McpCaller & Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
@@ -112,11 +125,11 @@ function toolOf(
           ? run(values, body, context).then((answer) => resultOf(answer as Values))
           : runOnce(key, values, body, context).then(({ answer }) => resultOf(JSON.parse(answer), answer))
         ).finally(stopReporting);
-        audit(caller, 200);
+        tell(caller, 200, startedAt);
         return payment?.withReceipt(result) ?? result;
       } catch (error) {
-        const { status, body, headers } = errorResponse(error, caller.requestId);
-        audit(caller, status);
+        const { status, body, headers } = errorResponse(error, caller.requestId, operation.name);
+        tell(caller, status, startedAt);
         return { ...resultOf(withRequirements(body, headers)), isError: true };
       } finally {
         leave();

@@ -7,6 +7,7 @@ import { linkEntries } from '../../entities/history/audit-link.ts';
 import { isLatestBy, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
 import { textDigest } from '../../entities/history/audit-text.ts';
 import { findWaiting, LEDGER_CHAIN, type Linked } from '../../entities/history/hash-chain.ts';
+import { log } from '../../entities/monitoring/log.ts';
 import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask } from '../../entities/tasks/start.ts';
@@ -34,7 +35,7 @@ export const auditLinksProcess = (db: Database): Process => {
       const transfers = left.has(LEDGER_CHAIN) ? noLinks : await db.transaction((tx) => linkTransfers(tx, CHUNK));
       const broken = [...entries.broken, ...transfers.broken];
       for (const [accountId, reason] of broken) {
-        console.error(`The worker cannot link ${nameOf(accountId)}: ${reason}`);
+        log.error(`The worker cannot link ${nameOf(accountId)}: ${reason}`);
         left.add(accountId);
         setTimeout(() => left.delete(accountId), BROKEN_SECONDS * 1000).unref();
       }
@@ -59,11 +60,9 @@ export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
       const signed = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
       // A copy outside of the database: a thief of the database cannot take it back.
       if (signed)
-        console.log(
-          `Signed the heads of the audit log: number ${signed.number}, sha256 ${textDigest(signed.signedText)}`,
-        );
+        log.info(`Signed the heads of the audit log: number ${signed.number}, sha256 ${textDigest(signed.signedText)}`);
       for (const { accountId, entryId, detail } of await findWaiting(db, WAITING_MAX))
-        console.error(
+        log.error(
           `${accountId === LEDGER_CHAIN ? 'The ledger' : `The audit log of ${accountId}`}, from entry ${entryId}: ${detail}`,
         );
       return hop('start', { afterSeconds: SIGN_SECONDS });

@@ -5,6 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
+import { log } from '../../entities/monitoring/log.ts';
 
 /** One request to an address that the rules permit. */
 export interface Sending {
@@ -90,7 +91,7 @@ export class OutboundThread {
     const worker = new Worker(this.#entry, { name: 'outbound calls', env: SHARE_ENV });
     worker
       .on('message', ({ id, result }: Reply) => calls.get(id)?.(result))
-      .on('error', (error) => console.error('The thread of the outbound calls ended:', error))
+      .on('error', (error) => log.error(`The thread of the outbound calls ended: ${error}`))
       .on('exit', () => this.#stop(worker));
     return { worker, calls };
   }

@@ -2,12 +2,14 @@
 import type { Database } from '../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { log, logFault } from '../../entities/monitoring/log.ts';
 import { chainsBehind } from '../../entities/payments/chain.ts';
 import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
 import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
+import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
 import { observeTransaction } from './chains/transaction.ts';
@@ -60,6 +62,11 @@ export class Payments implements WorkerPart {
     if (x402 && !x402.simulated) await requireOwnPayee(db, x402, payments);
   }
 
+  /** The networks whose chains the service reads. */
+  get networks(): string[] {
+    return this.#chains.map(({ network }) => network);
+  }
+
   get #chains() {
     return this.#options.payments.flatMap(({ chains = [] }) => chains);
   }
@@ -79,8 +86,9 @@ export class Payments implements WorkerPart {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
       ...Object.fromEntries(syncs),
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
-      [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, console.error),
+      [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, logFault),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
+      [BOOKS_PROCESS]: booksProcess(db, (line) => log.error(line)),
     };
   }
 
@@ -88,7 +96,8 @@ export class Payments implements WorkerPart {
     return [
       LOW_BALANCE_PROCESS,
       ...(this.#options.rates?.length ? [EXCHANGE_RATES_PROCESS] : []),
-      ...this.#chains.map(({ network }) => chainSyncName(network)),
+      ...this.networks.map(chainSyncName),
+      BOOKS_PROCESS,
     ];
   }
 
@@ -133,10 +142,7 @@ export class Payments implements WorkerPart {
 
   /** The chains that are behind: the service would notice payments on them late. */
   chainsBehind(db: Queryable): Promise<Set<string>> {
-    return chainsBehind(
-      db,
-      this.#chains.map(({ network }) => network),
-    );
+    return chainsBehind(db, this.networks);
   }
 
   /** The exchange rate of each coin at the moment. */
@@ -181,7 +187,7 @@ export class Payments implements WorkerPart {
       return { ...target, ...(deposit !== undefined && { deposit }) };
     } catch (fault) {
       // The customer learns only that there is no address. The operator needs the reason.
-      console.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
+      log.error(`No address for ${invoice.coin}: ${(fault as Error).message}`);
       throw fault;
     }
   }

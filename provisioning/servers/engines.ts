@@ -5,6 +5,7 @@
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Engine, FIND_ADDED_ENGINES } from '../../entities/servers/engine.ts';
 import type { Server } from '../../entities/servers/server.ts';
+import { countedEngine } from '../driver-calls.ts';
 import { DriverError, type HardwareDriver } from './drivers/driver.ts';
 import { NO_DRIVER } from './none.ts';
 
@@ -51,7 +52,7 @@ export class Engines {
       name: driver.name,
       kinds: kinds.flatMap(([kind, one]) => (one === driver ? kind : [])),
       ...{ engine: null, region: null, revision: null, isChecked: true },
-      driver: async () => driver,
+      driver: async () => countedEngine(driver),
     }));
   }
 
@@ -78,7 +79,7 @@ export class Engines {
    * @throws DriverError unreachable, if there is no way to make it, or no look has checked it: the machine is unknown
    */
   async driverOf({ kind, engine }: Pick<Server, 'kind' | 'engine'>): Promise<HardwareDriver> {
-    if (engine === null) return this.#drivers[kind];
+    if (engine === null) return countedEngine(this.#drivers[kind]);
     const row = await FIND_ADDED_ENGINES.first(this.#db, [engine]);
     if (!row) throw new DriverError('unreachable', `The engine ${engine} does not exist.`);
     // The connection may lead to another engine, which has none of its machines.
@@ -90,7 +91,7 @@ export class Engines {
     const { name, revision } = row;
     const known = this.#added.get(name);
     if (known?.revision === revision) return known.driver;
-    const driver = this.#connect(row).catch((error) => {
+    const driver = this.#connect(row).then(countedEngine, (error) => {
       if (this.#added.get(name)?.driver === driver) this.#added.delete(name);
       throw new DriverError('unreachable', error instanceof Error ? error.message : String(error));
     });

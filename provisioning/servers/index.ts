@@ -5,6 +5,7 @@ import { LOCK_NAME } from '../../entities/database/lock-name.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { REMOVE_IMAGES_OF_NO_ENGINE } from '../../entities/engine-image.ts';
 import type { Actor } from '../../entities/history/audit.ts';
+import { logFault, log as logger } from '../../entities/monitoring/log.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import {
   COUNT_SERVERS_OF_ENVIRONMENT,
@@ -53,7 +54,7 @@ export interface ServersOptions {
   reverseDns?: ReverseDnsHook | undefined;
   /** Packets a second of one machine from which on the operator hears of it. Default: 50,000. */
   packetsPerSecondMax?: number;
-  /** Takes a line about each failed call of a driver. Default: the standard error output. */
+  /** Takes a line about each failed call of a driver. Default: a warning in the log. */
   log?: (line: string) => void;
 }
 
@@ -87,12 +88,12 @@ export class Servers implements WorkerPart {
     const { packetsPerSecondMax = 50_000 } = this.#options;
     const { engines } = this;
     const meter = (kind: Server['kind']) =>
-      meterProcess({ db, kind, engines, packetsPerSecondMax, log: log ?? console.error });
+      meterProcess({ db, kind, engines, packetsPerSecondMax, log: log ?? ((line) => logger.warn(line)) });
     return {
       [SERVER_PROCESS]: serverProcess({ db, vault, engines, pollSeconds, proofSeconds, log }),
       [RENEWAL_PROCESS]: renewalProcess(db),
       [IMAGE_PROCESS]: imageProcess(db, engines),
-      [OBSERVER_PROCESS]: observerProcess(db, engines, console.error),
+      [OBSERVER_PROCESS]: observerProcess(db, engines, logFault),
       [METER_PROCESSES.VPS]: meter('VPS'),
       [METER_PROCESSES.DEDICATED]: meter('DEDICATED'),
       ...(reverseDns && { [REVERSE_DNS_PROCESS]: reverseDnsProcess(db, reverseDns) }),

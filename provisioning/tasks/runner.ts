@@ -7,6 +7,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { update } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
+import { ABANDONED_STEPS, LOST_LEASES, STEPS } from '../../entities/monitoring/measures.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
@@ -51,15 +52,21 @@ export class Runner {
         await this.#putAside(task, `The process "${task.process}" has no step "${task.step}" in this version.`);
       else await this.#perform(task, process);
     } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#options.onError(error); // the lease ends, and the task runs again
+      this.#report(task, error); // the lease ends, and the task runs again
     }
   }
 
   /** Lets a task with an endless step rest, as after a failed attempt. Never rejects. */
   async retry(task: LeasedTask, error: string): Promise<void> {
+    ABANDONED_STEPS.add(task.lane);
     const process = this.#options.processes.get(task.process);
     const failed = process && this.#fail(task, process, error, false);
-    await failed?.catch((fault) => fault instanceof LeaseLost || this.#options.onError(fault));
+    await failed?.catch((fault) => this.#report(task, fault));
+  }
+
+  #report(task: LeasedTask, error: unknown): void {
+    if (error instanceof LeaseLost) LOST_LEASES.add(task.lane);
+    else this.#options.onError(error);
   }
 
   async #perform(task: LeasedTask, process: Process): Promise<void> {
@@ -67,13 +74,18 @@ export class Runner {
       try {
         const outcome = await process.steps[task.step]!(task);
         await this.#conclude(task, outcome);
+        STEPS.add(task.lane, 'done');
         return this.#options.onRest(task.lane, outcome.afterSeconds);
       } catch (error) {
         if (error instanceof LeaseLost) throw error;
         // The step runs again and reads the change that the signal announces.
         if (error instanceof Signalled) return this.#conclude(task, nap(0));
-        if (error instanceof Conflict && repeats < CONFLICT_REPEATS_MAX && !task.aborted.aborted) continue;
+        if (error instanceof Conflict && repeats < CONFLICT_REPEATS_MAX && !task.aborted.aborted) {
+          STEPS.add(task.lane, 'conflict');
+          continue;
+        }
         const isOutage = process.isOutage?.(error) ?? false;
+        STEPS.add(task.lane, isOutage ? 'outage' : 'failed');
         const isLast = !isOutage && task.attempts - task.outages >= (process.attemptsMax ?? ATTEMPTS_MAX);
         return this.#fail(task, process, textOf(error), isLast, isOutage);
       }

@@ -11,6 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
+import { logFault } from '../../entities/monitoring/log.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { DueLanes } from './due-lanes.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
@@ -69,7 +70,7 @@ export class Worker {
   constructor(
     db: Database,
     processes: Record<string, Process>,
-    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = console.error, ...limits }: WorkerOptions,
+    { lanes, leaseSeconds = 30, pollSeconds = 1, onError = logFault, ...limits }: WorkerOptions,
   ) {
     const { stepSeconds = STEP_SECONDS_MAX, graceSeconds = GRACE_SECONDS } = limits;
     this.#stepSeconds = stepSeconds;

@@ -21,6 +21,7 @@ import {
 import type { EventType, ResourceType } from '../../entities/history/event.ts';
 import { record } from '../../entities/history/record.ts';
 import { idFloor, isId } from '../../entities/ids.ts';
+import { log } from '../../entities/monitoring/log.ts';
 import type { CountUnpaid } from './payers.ts';
 import { Shares } from './shares.ts';
 
@@ -204,6 +205,6 @@ export class SecurityLog {
     this.#printing = undefined;
     const counts = [...this.#counts].map(([what, times]) => `${times} ${what}`);
     this.#counts.clear();
-    console.log(`Refused in the last minute: ${counts.join(', ')}.`);
+    log.info(`Refused in the last minute: ${counts.join(', ')}.`);
   }
 }

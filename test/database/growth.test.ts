@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { grow } from '../../bench/scale/seed.ts';
 import { Database } from '../../entities/database/database.ts';
 import type { Statement } from '../../entities/database/statement.ts';
+import { READ_FIGURES } from '../../entities/monitoring/figures.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
 import { SUM_DAYS } from '../../entities/payments/ledger.ts';
 import { WATCH_TOP_UPS } from '../../entities/payments/top-up.ts';
@@ -60,6 +61,12 @@ describe(`With ${SERVERS} servers, few pages are read by`, () => {
 it('The search for used traffic reads the meters, and no server', async () => {
   const [meters] = await db.query<{ pages: number }>(`select relpages as pages from pg_class where relname = 'meter'`);
   expect((await read(FIND_DUE_TRAFFIC.text, [200, 'VPS'])).pages).toBeLessThan(meters!.pages + 20);
+});
+
+it('A scrape of metrics reads few pages', async () => {
+  const { found, pages } = await read(READ_FIGURES.text, [['servers', 'periodic'], ['bitcoin']]);
+  expect(found).toBeGreaterThan(10);
+  expect(pages).toBeLessThan(100);
 });
 
 it('The totals of a day read a small part of the transfers', async () => {

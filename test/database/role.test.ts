@@ -29,7 +29,7 @@ async function newRoles() {
 
 /** Starts and stops the service. @returns its warnings */
 async function warningsOf(environment: Record<string, string>): Promise<string> {
-  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const warn = vi.spyOn(console, 'error').mockImplementation(() => {});
   onTestFinished(() => warn.mockRestore());
   await (await startFreehold({ ROLES: 'api', ...environment })).stop();
   return warn.mock.calls.join('\n');

@@ -183,7 +183,7 @@ const failuresSince = (logged: number): string[] =>
   world.service
     .output()
     .slice(logged)
-    .match(/^SRV-.*engine ".*": (?!unreachable|.*forkstart).*$/gm) ?? [];
+    .match(/^.*"msg":"SRV-.*engine \\".*\\": (?!unreachable|.*forkstart).*$/gm) ?? [];
 
 interface Item {
   kind: string;

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { Operation } from '../../facades/compile/operation.ts';
 import { readOperations } from '../../facades/compile/read.ts';
+import type { Answered } from '../../facades/compile/run.ts';
 import { type PublicOptions, publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
 import { schema } from './sample-schema.ts';
@@ -105,7 +106,7 @@ export interface SampleApi {
   /** The logged errors. */
   errors: Readonly<Record<string, unknown>>[];
   /** The log of responses. */
-  answers: Readonly<Record<string, unknown>>[];
+  answers: Answered[];
 }
 
 let requests = 0;
@@ -123,7 +124,7 @@ export async function openSampleApi(
   const app = await publicServer({
     operations,
     authenticate,
-    contextOf: (context) => context as never,
+    contextOf: (context) => ({ db: {}, ...context }) as never,
     publicUrl: 'http://localhost:3000',
     mcpSecrets: [Buffer.alloc(32, 7)],
     onCredentialEnd: neverEnds,

@@ -153,8 +153,15 @@ describe('The service as a process', () => {
 
   it('prints no address of REST or MCP for a worker, which has neither', async () => {
     const service = await spawnService({ ...(await environment()), ROLES: 'worker' });
-    const names = [...service.output().matchAll(/^ {2}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
-    expect(names).toEqual(['Console', 'GraphiQL', 'Operator token', 'Database', 'Start']);
+    const lines = service
+      .output()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const { level, time, msg, notes, ...parts } = lines.find(({ msg }) => msg.includes('is running'));
+    expect([level, msg, notes.length]).toEqual(['info', 'Freehold is running (worker).', 2]);
+    expect(new Date(time).getTime()).toBeGreaterThan(Date.now() - 600_000);
+    expect(Object.keys(parts)).toEqual(['Console', 'GraphiQL', 'Operator token', 'Database', 'Start']);
     await service.stop();
   });
 

@@ -179,8 +179,11 @@ describe('The security log', () => {
       for (let i = 0; i < 3; i++) security.login(`stranger-${i}@example.org`, 'invalid_login', null);
       security.count('unknown credentials');
       await security.flush();
-      expect(log.mock.calls).toEqual([
-        ['Refused in the last minute: 1 unknown credentials, 3 logins with unknown names.'],
+      expect(log.mock.calls.map(([line]) => JSON.parse(line))).toEqual([
+        expect.objectContaining({
+          level: 'info',
+          msg: 'Refused in the last minute: 1 unknown credentials, 3 logins with unknown names.',
+        }),
       ]);
       expect(await count()).toEqual(before);
     } finally {

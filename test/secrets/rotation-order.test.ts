@@ -45,8 +45,10 @@ it('A process does not seal under a new key while another one could not open tha
   const other = await start(BEFORE);
   const output =
     'Freehold cannot start. A process that runs now lacks this SECRET_KEY, and could not open what the key seals. ' +
-    'First name the key in SECRET_KEY_PREVIOUS of every process.\n';
-  expect(await failedStart(STEP_3)).toEqual({ code: 1, output });
+    'First name the key in SECRET_KEY_PREVIOUS of every process.';
+  const failed = await failedStart(STEP_3);
+  expect(failed.code).toBe(1);
+  expect(JSON.parse(failed.output)).toMatchObject({ level: 'fatal', msg: output });
   expect(await keys()).toBe(1);
   await other.stop();
   await start(STEP_2);

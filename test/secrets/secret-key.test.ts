@@ -19,7 +19,7 @@ const text = (key: Buffer) => key.toString('base64');
 const REFUSAL =
   'SECRET_KEY is wrong: the database has secrets under another key. ' +
   'Start with the key that the database was made with, or name that one in SECRET_KEY_PREVIOUS.';
-const SENTENCE = `Freehold cannot start. ${REFUSAL}\n`;
+const FAILED = { code: 1, output: expect.stringContaining(JSON.stringify(`Freehold cannot start. ${REFUSAL}`)) };
 
 /** Runs a start that fails. */
 async function failedStart(environment: Record<string, string>) {
@@ -61,7 +61,7 @@ describe('A service with a wrong SECRET_KEY', () => {
     await started({ DATABASE_URL, SECRET_KEY: text(A) });
     const before = await rowsOf(DATABASE_URL);
     const DATA_DIR = newDataDir();
-    expect(await failedStart({ DATABASE_URL, SECRET_KEY: text(B), DATA_DIR })).toEqual({ code: 1, output: SENTENCE });
+    expect(await failedStart({ DATABASE_URL, SECRET_KEY: text(B), DATA_DIR })).toEqual(FAILED);
     // Without SECRET_KEY it would make one.
     await expect(startFreehold({ DATABASE_URL, SECRET_KEY: '', DATA_DIR })).rejects.toThrow(REFUSAL);
     expect(existsSync(join(DATA_DIR, 'secret-key'))).toBe(false);
@@ -72,7 +72,7 @@ describe('A service with a wrong SECRET_KEY', () => {
     const DATA_DIR = newDataDir();
     await (await spawnService({ DATA_DIR, ROLES: 'api' })).stop();
     rmSync(join(DATA_DIR, 'secret-key'));
-    expect(await failedStart({ DATA_DIR })).toEqual({ code: 1, output: SENTENCE });
+    expect(await failedStart({ DATA_DIR })).toEqual(FAILED);
   });
 
   it('stops if it lacks a key that another process uses', async () => {

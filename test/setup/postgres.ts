@@ -34,6 +34,7 @@ export default async function setup(project: TestProject) {
     await administer(url, `drop database ${templateName} with (force)`);
     await embedded?.stop();
     if (folder) removeFolder(folder);
+    failForLog(project.config.env.LOG_REPORT);
     failForLocks(project.config.env.LOCK_REPORT);
   };
 }
@@ -64,6 +65,14 @@ function flagsOf(folder: string): string[] {
     ...['checkpoint_timeout=1h', 'autovacuum=off', 'jit=off', 'max_parallel_workers_per_gather=0'],
     ...['max_connections=500', `hba_file=${file}`],
   ];
+}
+
+/** Fails the run if a service has printed a line that does not belong into its log (test/setup/log-lines.ts). */
+function failForLog(report: string | undefined): void {
+  if (!report || !existsSync(report)) return;
+  const lines = readFileSync(report, 'utf8');
+  rmSync(report);
+  throw new Error(`Lines that do not belong into the log:\n${lines.slice(0, 10_000)}`);
 }
 
 /** Fails the run if a transaction has locked rows out of order (test/setup/lock-order.ts). */

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { reportLines } from './log-lines.ts';
 import { SECRET_KEY } from './vault.ts';
 
 /** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
@@ -75,6 +76,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  child.once('close', () => reportLines(output));
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const ready = (async () => {
     while (

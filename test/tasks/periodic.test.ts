@@ -20,6 +20,7 @@ describe('Periodic work', () => {
         'audit-links',
         'audit-retention',
         'audit-signature',
+        'books-proof',
         'credential-retention',
         'daily-archive',
         'driver-health',

@@ -1,6 +1,7 @@
 /** The process of a server. Each server has one task for its whole life, so two workers never act on its machine at once. */
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { log as logger } from '../../../entities/monitoring/log.ts';
 import type { Vault } from '../../../entities/secrets.ts';
 import { LOCK_SERVER, READ_SERVER } from '../../../entities/servers/lock.ts';
 import { CHANGING, ROOT_PASSWORD, type Server, USER_DATA } from '../../../entities/servers/server.ts';
@@ -24,7 +25,7 @@ interface Options {
   pollSeconds: number;
   /** Seconds. Default: five minutes, and an hour for dedicated servers. */
   proofSeconds?: Record<Server['kind'], number> | undefined;
-  /** Takes a line about each failed call of a driver. Default: the standard error output. */
+  /** Takes a line about each failed call of a driver. Default: a warning in the log. */
   log?: ((line: string) => void) | undefined;
 }
 
@@ -33,7 +34,7 @@ const PROOF_SECONDS: Record<Server['kind'], number> = { VPS: 300, DEDICATED: 360
 const EARLIER = 'claim create prove replace clean change confirm restore suspend resume destroy'.split(' ');
 
 export function serverProcess(options: Options): Process {
-  const { db, vault, engines, pollSeconds, proofSeconds = PROOF_SECONDS, log = console.error } = options;
+  const { db, vault, engines, pollSeconds, proofSeconds = PROOF_SECONDS, log = (line) => logger.warn(line) } = options;
   const toSpec = (server: Server) => {
     const { orderNumber, rootPassword, userData } = server;
     return specOf(db, server, {

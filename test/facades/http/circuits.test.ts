@@ -117,7 +117,7 @@ describe('A connection of Tor', () => {
 
 it('The service warns once of connections without the line, and names the line of torrc', async () => {
   const warnings: unknown[] = [];
-  const warn = vi.spyOn(console, 'warn').mockImplementation((text) => void warnings.push(text));
+  const warn = vi.spyOn(console, 'error').mockImplementation((text) => void warnings.push(text));
   onTestFinished(() => warn.mockRestore());
   const own = await freePort();
   await startFreehold({ ROLES: 'api', ONION_LISTENER: `127.0.0.1:${own}` });

@@ -222,7 +222,7 @@ describe('A caller who disconnects', () => {
 });
 
 describe('The log of responses', () => {
-  it('has method, template, status, time and request id, and no input', async () => {
+  it('has operation, status, time and request id, and no input', async () => {
     answers.length = 0;
     await fetch(`${url}/v1/things/CANARY1?limit=CANARY2`, {
       headers: { authorization: 'Bearer CANARY3', 'user-agent': 'CANARY4' },
@@ -231,13 +231,13 @@ describe('The log of responses', () => {
     await expect.poll(() => answers.length).toBe(2);
     expect(answers).toEqual([
       {
-        method: 'GET',
-        route: '/v1/things/:thing_id',
+        facade: 'rest',
+        operation: 'GetThing',
         status: 401,
         ms: expect.any(Number),
-        request_id: expect.stringMatching(/^req_/),
+        requestId: expect.stringMatching(/^req_/),
       },
-      expect.objectContaining({ method: 'POST', route: null, status: 404 }),
+      expect.objectContaining({ facade: 'http', operation: 'unknown path', status: 404 }),
     ]);
     expect(JSON.stringify(answers)).not.toMatch(/CANARY|127\.0\.0\.1/);
   });

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { ProxyWatch } from '../../../facades/http/proxies.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
-const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+const warn = vi.spyOn(console, 'error').mockImplementation(() => {});
 
 /** Returns the warnings about requests from these peers, to a service that trusts 10.0.0.1. */
 function warningsOf(publicUrl: string, requests: { peer: string; headers?: Record<string, string> }[]): string[] {

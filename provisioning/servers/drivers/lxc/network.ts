@@ -110,7 +110,7 @@ export class Unpoliced {
   note(location: string): void {
     const member = location || 'none';
     if (this.polices(member))
-      console.error(`Machines on the member ${member} send without limit. Run there: modprobe act_police`);
+      process.emitWarning(`Machines on the member ${member} send without limit. Run there: modprobe act_police`);
     this.#until.set(member, Date.now() + UNPOLICED_MS);
   }
 }
