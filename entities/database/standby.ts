@@ -52,8 +52,7 @@ export class StandbyReads extends Database {
    * @throws Error if `readUrl` leads to no standby of that primary
    */
   static async follow(primary: Database, url: string, readUrl: string): Promise<StandbyReads> {
-    await refuseOthers(url, readUrl);
-    const replay = new Replay(url, readUrl);
+    const replay = new Replay(url, readUrl, await refuseOthers(url, readUrl));
     const { poolSize, applicationName } = primary.source.options as PostgresDataSourceOptions;
     const source = new DataSource({
       type: 'postgres',
@@ -117,8 +116,8 @@ class StandbyPool extends Pool {
   }
 }
 
-/** @throws Error if the URL leads to no standby of the primary */
-async function refuseOthers(url: string, readUrl: string): Promise<void> {
+/** @returns PostgreSQL's number of the cluster @throws Error if the URL leads to no standby of the primary */
+async function refuseOthers(url: string, readUrl: string): Promise<bigint> {
   const read = async (given: string) => {
     const client = newClient(given, { connectionTimeoutMillis: ANSWER_MS });
     try {
@@ -133,9 +132,9 @@ async function refuseOthers(url: string, readUrl: string): Promise<void> {
     read(readUrl).catch((error: Error) => log.warn(`DATABASE_READ_URL leads to no database: ${error.message}. `)),
   ]);
   // A standby that is away comes back by itself, and the primary answers until then.
-  if (!standby) return;
-  if (standby.id !== primary.id || !standby.follows)
+  if (standby && (standby.id !== primary.id || !standby.follows))
     throw new Error('DATABASE_READ_URL names no standby of the server of DATABASE_URL.');
+  return primary.id;
 }
 
 /** Compares the logs of a primary and its standby. */
@@ -148,9 +147,9 @@ class Replay {
   /** Whether the last question waited in vain. Then the next one does not wait. */
   #isBehind = false;
 
-  constructor(url: string, readUrl: string) {
-    this.#primary = new Session(url);
-    this.#standby = new Session(readUrl);
+  constructor(url: string, readUrl: string, cluster: bigint) {
+    this.#primary = new Session(url, cluster);
+    this.#standby = new Session(readUrl, cluster);
   }
 
   /**
@@ -189,13 +188,15 @@ class Replay {
   }
 }
 
-/** A connection that comes back at the next question. */
+/** A connection to a server of the cluster. It comes back at the next question. */
 class Session {
   readonly #url: string;
+  readonly #cluster: bigint;
   #client: pg.Client | undefined;
 
-  constructor(url: string) {
+  constructor(url: string, cluster: bigint) {
     this.#url = url;
+    this.#cluster = cluster;
   }
 
   async read(sql: string): Promise<bigint | null> {
@@ -218,6 +219,10 @@ class Session {
   async #connect(): Promise<pg.Client> {
     const client = newClient(this.#url, { connectionTimeoutMillis: ANSWER_MS, query_timeout: ANSWER_MS });
     await client.connect();
-    return client;
+    // Another server may have taken the address.
+    const { rows } = await client.query<{ id: bigint }>(READ_CLUSTER);
+    if (rows[0]!.id === this.#cluster) return client;
+    await client.end();
+    throw new Error('Another cluster answers.');
   }
 }

@@ -146,7 +146,8 @@ export function internalListener(options: InternalOptions): InternalListener {
       response.once('close', () => clearInterval(look));
       // Its first request loads Yoga: a tenth of a second, and 15 MB. Sockets do without it.
       yoga ??= import('graphql-yoga').then(({ createYoga }) => createYoga<Responding, Context>(yogaOptions));
-      return (await yoga)(request, response);
+      await (await yoga)(request, response);
+      return unread.note(response);
     }
     if (path === SIGN_IN_PATH) {
       const stranger = { viewer: null, userAgent: request.headers['user-agent'] ?? null, address: addressOf(request) };
