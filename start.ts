@@ -16,6 +16,10 @@ const ARRIVALS: Record<Arrival, string> = {
 
 const loadLog = () => import('./entities/monitoring/log.ts');
 process.removeAllListeners('warning').on('warning', async (warning) => (await loadLog()).logWarning(warning));
+process.on('uncaughtException', async (fault) => {
+  (await loadLog()).logFault(fault);
+  process.exit(1);
+});
 
 try {
   const config = readConfig();

@@ -1,4 +1,6 @@
 /** The log: its lines and levels, and the absence of everything personal. */
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { log, logFault, withoutPersons } from '../../entities/monitoring/log.ts';
 import { wrongLines } from '../setup/log-lines.ts';
@@ -77,6 +79,18 @@ describe('The log of a service', () => {
     });
     expect(wrongLines(service.output())).toEqual([]);
     expect(service.output()).not.toMatch(/canary|heron|roof/);
+  });
+
+  it('has the warnings of Node and of the configuration as lines, too', async () => {
+    const file = join(newFolder(), 'metrics-token');
+    onTestFinished(() => removeFolder(dirname(file)));
+    writeFileSync(file, 'a-token-for-the-metrics-alone', { mode: 0o644 });
+    const service = await spawnService({ METRICS_TOKEN_FILE: file });
+    await service.stop();
+    const lines = service.output().trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining(`${file} can read this secret.`) }),
+    );
   });
 
   it('has no line for an answer at the level info', async () => {

@@ -1,8 +1,10 @@
 /** The page of metrics: its readers, its counts, its figures, and the absence of everything personal. */
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Database } from '../../entities/database/database.ts';
 import { LOST_LEASES } from '../../entities/monitoring/measures.ts';
-import { asSuperuser } from '../setup/database.ts';
+import { Metrics } from '../../entities/monitoring/metrics.ts';
+import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { openShop } from '../setup/shop.ts';
 
@@ -127,6 +129,15 @@ describe('The metrics', () => {
     const before = lost();
     await worker.run(lease!);
     expect(lost()).toBe(before + 1);
+  });
+
+  it('of a process without its database tell that it is away', async () => {
+    const away = await Database.open(await newDatabaseUrl(onTestFinished), { poolSize: 1 });
+    await away.close();
+    const { text } = await new Metrics({ db: away, lanes: [], networks: [] }).page();
+    expect(text).toMatch(/^freehold_database_up 0$/m);
+    expect(text).toMatch(/^process_cpu_seconds_total /m);
+    expect(text).not.toMatch(/^freehold_tasks_due/m);
   });
 
   it.skipIf(spawnSync('promtool', ['--version']).error)('are as promtool wants them', async () => {
