@@ -201,6 +201,8 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   onStop(() => app.close());
   if (onionApp !== app) {
     await onionApp.ready();
+    // Node looks for slow requests only at servers that listen.
+    onionApp.server.emit('listening');
     onStop(() => onionApp.close());
   }
   if (onion) await listenAt(onion, onionListener);

@@ -10,6 +10,11 @@ const [CONNECTIONS_OF_ADDRESS_MAX, CONNECTIONS_MAX] = [16, 256];
 /** The most requests of an address in a second that ask the database. A machine needs a few for an installation. */
 const QUESTIONS_MAX = 100;
 
+/** The bytes of a report, which has a line for each disk. */
+const BODY_BYTES_MAX = 16_384;
+/** The time without a byte after which a connection closes. */
+const SILENT_MS = 60_000;
+
 interface Caller {
   connections: number;
   /** The requests of the present second that asked the database. */
@@ -23,15 +28,25 @@ export class Guard {
 
   constructor(server: Server) {
     server.maxConnections = CONNECTIONS_MAX;
+    // A client that reads nothing leaves its place to another one.
+    server.timeout = SILENT_MS;
     server.on('connection', (socket: Socket) => this.#connected(socket));
+    // Node would answer these requests by itself, one after the other.
+    server.on('checkExpectation', ({ socket }) => socket.destroy());
+    server.on('checkContinue', (request, response) => {
+      response.writeContinue();
+      server.emit('request', request, response);
+    });
   }
 
   /** Whether a request may have an answer. Otherwise its connection closes. */
-  admits({ socket }: IncomingMessage): boolean {
+  admits(request: IncomingMessage): boolean {
+    const { socket } = request;
     const caller = this.#callers.get(socket.remoteAddress ?? '');
     const isFirst = !this.#served.has(socket);
     this.#served.add(socket);
-    if (isFirst && caller && !(caller.second === secondNow() && caller.questions >= QUESTIONS_MAX)) return true;
+    const isBusy = caller?.second === secondNow() && caller.questions >= QUESTIONS_MAX;
+    if (isFirst && caller && !isBusy && hasShortBody(request)) return true;
     socket.destroy();
     return false;
   }
@@ -59,5 +74,10 @@ export class Guard {
     });
   }
 }
+
+/** Only reports have a body, and tell its length. */
+const hasShortBody = ({ method, headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined &&
+  Number(headers['content-length'] ?? 0) <= (method === 'POST' ? BODY_BYTES_MAX : 0);
 
 const secondNow = (): number => Math.floor(performance.now() / 1_000);

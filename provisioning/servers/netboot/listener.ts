@@ -44,7 +44,11 @@ const [REPORT_BYTES_MAX, REPORT_PIECES_MAX] = [16_384, 1_024];
 const KERNEL = 'console=tty0 console=ttyS0,115200 libata.ignore_hpa=1';
 
 /** The time for a request to arrive, and the interval in which Node looks for slow ones. */
-const TIMES = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 };
+const TIMES = {
+  ...{ headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 },
+  // Node would refuse each request without it by itself. The handler does so.
+  requireHostHeader: false,
+};
 
 export function provisioningServer(options: Options): Server {
   const parts = { ...options, folder: new BootFolder(options.folder) };

@@ -77,6 +77,14 @@ describe('Over Tor', () => {
     for (const answer of [required, offer, challenge]) expect(answer).not.toContain(NAME);
   });
 
+  it('a request that does not end closes its connection', async () => {
+    const socket = await openCircuit(at, ++circuit);
+    socket.write('GET / HTTP/1.1\r\nhost: ');
+    const began = performance.now();
+    await socket.toArray();
+    expect(performance.now() - began).toBeLessThan(30_000);
+  }, 60_000);
+
   it('MCP takes a browser with the origin of the onion service, and no other', async () => {
     const from = (origin: string) =>
       overTor('/mcp', { method: 'POST', headers: { origin, 'content-type': 'application/json' }, body: '{}' });

@@ -29,6 +29,36 @@ it('A connection has one request, so that nothing waits behind an answer', async
   expect((await answerOf(many)).split('HTTP/1.1').length).toBeLessThanOrEqual(2);
 });
 
+it.each([
+  ['with an unknown expectation', 'GET /boot HTTP/1.1\r\nHost: boot\r\nExpect: x\r\n\r\n'.repeat(1_000), 0],
+  ['without a host', 'GET /boot HTTP/1.1\r\n\r\n'.repeat(1_000), 1],
+  [
+    'with a body',
+    `${'GET /files/vmlinuz HTTP/1.1\r\nHost: boot\r\nTransfer-Encoding: chunked\r\n\r\n'}${'1\r\nx\r\n'.repeat(1_000)}`,
+    0,
+  ],
+  ['with a long report', 'POST /d/dep_1/x/working HTTP/1.1\r\nHost: boot\r\nContent-Length: 16385\r\n\r\n', 0],
+  [
+    'with a report in chunks',
+    'POST /d/dep_1/x/working HTTP/1.1\r\nHost: boot\r\nTransfer-Encoding: chunked\r\n\r\n',
+    0,
+  ],
+])('A request %s loses its connection', async (_, bytes, answers) => {
+  const socket = await open();
+  socket.write(bytes);
+  expect((await answerOf(socket)).split('HTTP/1.1').length - 1).toBeLessThanOrEqual(answers);
+  expect(socket.destroyed).toBe(true);
+});
+
+it('A report may wait for the word to send it', async () => {
+  const socket = await open();
+  socket.write('POST /d/dep_1/x/working HTTP/1.1\r\nHost: boot\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n');
+  const [first] = await once(socket, 'data');
+  expect(String(first)).toMatch(/^HTTP\/1.1 100 Continue/);
+  socket.write('x');
+  expect(await answerOf(socket)).toMatch(/^HTTP\/1.1 404/);
+});
+
 it('An address has 16 connections, and gets others when they end', async () => {
   const held: Socket[] = [];
   for (let i = 0; i < 16; i++) held.push(await open());
