@@ -46,7 +46,7 @@ export const FIND_CHANGED_NAMES = statement(OWNED_NAME)`
     order by refused_at nulls first, ip limit $3::int) as own`;
 /** Any account with names that the DNS does not have yet. */
 export const FIND_ANY_CHANGED = statement({ accountId: column.text() })`
-  select account_id from reverse_dns_told where ${DUE} order by random() limit 1`;
+  select account_id from (select distinct account_id from reverse_dns_told where ${DUE}) as due order by random() limit 1`;
 /**
  * Notes names that the DNS has accepted. $1 addresses, $2 their names, null for none. An address without a name goes. If its row
  * went meanwhile, the DNS has to forget the name again. $3 are addresses whose names failed.

@@ -21,8 +21,8 @@ const TICK_SECONDS = 15;
 const TIMEOUT_SECONDS = 10;
 /** The accounts of one step, and the names of each. So no account waits for many names of another. */
 const [ACCOUNTS, NAMES_OF_ACCOUNT] = [25, 2];
-/** The DNS is away after so many failures in a row. */
-const FAILURES_MAX = 5;
+/** The DNS is away when it is silent about the names of so many accounts. */
+const SILENT_ACCOUNTS_MAX = 5;
 
 /** The hook of the operator's DNS, which may be at a private address. The secret has the form of a webhook's (`whsec_…`). */
 export interface ReverseDnsHook {
@@ -47,10 +47,12 @@ export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =
       const first = any?.accountId.slice(0, -1) ?? '';
       const round = (data.round as Round | null | undefined) ?? { after: first, wasTold: false, began: now() };
       const names = await FIND_CHANGED_NAMES.all(db, [round.after, ACCOUNTS, NAMES_OF_ACCOUNT, round.began]);
-      const { told, failed, failure } = await tellAll(hook, names, aborted);
+      const { told, failed, silent, failure } = await tellAll(hook, names, aborted);
       const note = (tx: Transaction) =>
         NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), failed.map(({ ip }) => ip)]);
-      if (failure && !told.length) {
+      // Of many accounts, other names may be the reason why the DNS fails for these.
+      const isWhole = round.after === '' && new Set(names.map(({ accountId }) => accountId)).size < ACCOUNTS;
+      if (failure && !told.length && (isWhole || silent.length === failed.length)) {
         await db.transaction(note);
         throw failure;
       }
@@ -65,22 +67,25 @@ export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =
     },
   });
 
-/** Sends names until several in a row fail. A failure that is no refusal may be that of one name. */
-async function tellAll(hook: ReverseDnsHook, names: ReverseName[], aborted: AbortSignal) {
-  const [told, failed]: ReverseName[][] = [[], []];
-  let [failure, inARow]: [Error | undefined, number] = [undefined, 0];
+/** Sends names, until the DNS is away. */
+async function tellAll(hook: ReverseDnsHook, names: Changed[], aborted: AbortSignal) {
+  const sent = { told: [] as Changed[], failed: [] as Changed[], silent: [] as Changed[] };
+  let failure: Error | undefined;
   for (const name of names) {
-    if (inARow === FAILURES_MAX) break;
+    if (new Set(sent.silent.map(({ accountId }) => accountId)).size === SILENT_ACCOUNTS_MAX) break;
     const fault = await tell(hook, name, aborted);
-    (fault ? failed! : told!).push(name);
-    inARow = fault && !(fault instanceof Refused) ? inARow + 1 : 0;
-    if (inARow) failure = fault;
+    (fault ? sent.failed : sent.told).push(name);
+    if (fault && !(fault instanceof Answered)) sent.silent.push(name);
+    if (fault && !(fault instanceof Refused)) failure = fault;
   }
-  return { told: told!, failed: failed!, failure };
+  return { ...sent, failure };
 }
+type Changed = ReverseName & { accountId: string };
 
-/** The DNS refuses this name, which waits for the next round. The worker still sends the others. */
-class Refused extends Error {}
+/** The DNS answers, and does not accept this name, which waits for the next round. The worker still sends the others. */
+class Answered extends Error {}
+/** The name is at fault, and the DNS works. */
+class Refused extends Answered {}
 
 /** Sends one name. @returns the error, or undefined if the DNS has accepted it */
 async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: ReverseName, aborted: AbortSignal) {
@@ -91,7 +96,7 @@ async function tell({ url, secret }: ReverseDnsHook, { ip, ptr }: ReverseName, a
     const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' });
     await answer.body?.cancel();
     if (answer.ok) return undefined;
-    const Fault = answer.status >= 400 && answer.status < 500 ? Refused : Error;
+    const Fault = answer.status >= 400 && answer.status < 500 ? Refused : Answered;
     return new Fault(`The operator's DNS answered ${answer.status}.`);
   } catch {
     aborted.throwIfAborted();
