@@ -1,6 +1,6 @@
 /**
- * A worker process of several shops. Each shop has a step and a moment of it: before the step, inside its commit, or after the
- * commit. The work of a shop ends there. When all have come so far, the process kills itself with SIGKILL.
+ * A worker process of several shops. Each shop has a step and a moment of it: before the step, after it began an order, inside its
+ * commit, or after the commit. The work of a shop ends there. When all have come so far, the process kills itself with SIGKILL.
  */
 import { Database } from '../../entities/database/database.ts';
 import { SERVER_PROCESS } from '../../provisioning/servers/task.ts';
@@ -12,7 +12,7 @@ export interface KilledShop {
   folder: string;
   refuse: string;
   step: string;
-  moment: 'before' | 'committing' | 'committed';
+  moment: 'before' | 'begun' | 'committing' | 'committed';
 }
 const shops: KilledShop[] = JSON.parse(process.env.SHOPS!);
 
@@ -45,6 +45,7 @@ for (const shop of shops) {
   steps[name!] = async (task) => {
     if (++runs < Number(times)) return step(task);
     if (moment === 'before') await end(shop);
+    endAfterCommit = moment === 'begun';
     const outcome = await step(task);
     return {
       ...outcome,

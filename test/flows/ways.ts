@@ -27,7 +27,7 @@ export interface Way {
 const ORDERED = ['created', 'provisioning', 'running'];
 export const WAYS: Record<string, Way> = {
   'an order': {
-    steps: ['reconcile', 'reconcile 2'],
+    steps: ['reconcile'],
     calls: ['create', 'observe'],
     via: 'PENDING',
     ends: 'RUNNING',
@@ -37,7 +37,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'an order that the driver refuses': {
-    steps: ['reconcile 2', 'undo'],
+    steps: ['reconcile', 'undo'],
     calls: ['create', 'observe', 'destroy'],
     via: 'PENDING',
     refuse: 'create',
@@ -48,8 +48,8 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 20,
   },
   'an order whose first machine never gives proof': {
-    // On a slow machine, the second one has booted by the look in the step that makes it. Then there is no fifth step.
-    steps: ['reconcile 3', 'reconcile 4'],
+    // On a slow machine, the second one has booted by the look in the step that makes it. Then there is no fourth step.
+    steps: ['reconcile 2', 'reconcile 3'],
     calls: ['create', 'observe', 'destroy'],
     via: 'PENDING',
     refuse: 'silent',
@@ -60,7 +60,7 @@ export const WAYS: Record<string, Way> = {
     leavesUsd: 14,
   },
   'an order whose first machine is stuck': {
-    steps: ['reconcile 2', 'reconcile 3', 'reconcile 4'],
+    steps: ['reconcile', 'reconcile 2', 'reconcile 3'],
     calls: ['create', 'destroy', 'observe', 'power'],
     via: 'PENDING',
     refuse: 'stuck',
