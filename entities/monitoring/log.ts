@@ -6,10 +6,10 @@ import { isIP } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { causesOf } from '../errors.ts';
 
-const EMAIL = /[^\s"'<>(),:;\\/=]+@[\w-]+(\.[\w-]+)+/g;
+const EMAIL = /[^\s"'<>(),:;\\/=]{1,64}@[\w-]+(\.[\w-]+)+/g;
 const TOKEN = /\b(svc_[a-z]{2,4}_|whsec_|Bearer )[\w+/=.~-]+/g;
 const IPV4 = /\b\d{1,3}(\.\d{1,3}){3}\b/g;
-const IPV6 = /[0-9a-f]*:[0-9a-f:.]*[0-9a-f:]/gi;
+const IPV6 = /[0-9a-f]{0,4}:[0-9a-f:.]{0,45}[0-9a-f:]/gi;
 
 /** Removes network addresses, e-mail addresses and tokens from a text. */
 export const withoutPersons = (text: string): string =>

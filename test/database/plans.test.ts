@@ -3,12 +3,13 @@
  * reads the whole of it.
  */
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { grow } from '../../bench/scale/seed.ts';
 import { Database } from '../../entities/database/database.ts';
 import { keptStatements } from '../../entities/database/prepared.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { asAdministrator } from '../setup/postgres.ts';
+import { say } from '../setup/say.ts';
 import { importEntities } from '../setup/sources.ts';
 
 const GROWING = new Set([
@@ -34,6 +35,15 @@ const WHOLE: [beginning: RegExp, reason: string][] = [
   [/^with unread as/, 'A row of a meter is small, and the tick runs once an hour.'],
   [/^with meter as materialized/, 'The tick of the meters reads the machines of the month.'],
 ];
+
+/** The version of the server of this run. */
+async function versionOf(): Promise<number> {
+  const server = new pg.Client(inject('postgresUrl'));
+  await server.connect();
+  const { rows } = await server.query(`select current_setting('server_version_num')::int as version`);
+  await server.end();
+  return rows[0].version;
+}
 
 /** PostgreSQL then scans a table only if it has no index for the statement. */
 const SETTINGS = 'set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set jit = off';
@@ -72,13 +82,19 @@ async function scannedBy(text: string): Promise<string[]> {
   return [...new Set(scans(rows[0]['QUERY PLAN'][0].Plan))];
 }
 
-it('No kept statement scans a table that grows, except those that read the whole of it', async () => {
-  const scanning: string[] = [];
-  for (const text of keptStatements()) {
-    const tables = await scannedBy(text);
-    if (tables.length) scanning.push(`${text.replace(/\s+/g, ' ')} scans ${tables}`);
-  }
-  const unexpected = scanning.filter((one) => !WHOLE.some(([beginning]) => beginning.test(one)));
-  expect(unexpected).toEqual([]);
-  expect(WHOLE.filter(([beginning]) => !scanning.some((one) => beginning.test(one)))).toEqual([]);
-});
+const isComparable = (await versionOf()) >= 180_000;
+if (!isComparable) say('Skipped: the generic plans. Before PostgreSQL 18, a planner may prefer a scan that is off.');
+
+it.skipIf(!isComparable)(
+  'No kept statement scans a table that grows, except those that read the whole of it',
+  async () => {
+    const scanning: string[] = [];
+    for (const text of keptStatements()) {
+      const tables = await scannedBy(text);
+      if (tables.length) scanning.push(`${text.replace(/\s+/g, ' ')} scans ${tables}`);
+    }
+    const unexpected = scanning.filter((one) => !WHOLE.some(([beginning]) => beginning.test(one)));
+    expect(unexpected).toEqual([]);
+    expect(WHOLE.filter(([beginning]) => !scanning.some((one) => beginning.test(one)))).toEqual([]);
+  },
+);

@@ -16,6 +16,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { onBehalfOfStranger } from '../../../entities/caller.ts';
+import { ApiError } from '../../../entities/errors.ts';
 import { isNews, type Netboot } from './boot.ts';
 import { BootFolder } from './folder.ts';
 import { Guard } from './guard.ts';
@@ -58,10 +59,11 @@ export function provisioningServer(options: Options): Server {
     if (request.method === 'POST' || request.url?.startsWith('/boot/')) guard.count(request);
     onBehalfOfStranger(request.socket.remoteAddress ?? null, () => answer(parts, request, response))
       .catch((fault) => {
+        const isRefusal = fault instanceof ApiError;
         // A machine that is turned off during a download is no error.
-        if (!response.destroyed) options.onError(fault);
+        if (!response.destroyed && !isRefusal) options.onError(fault);
         if (response.headersSent) response.destroy();
-        else say(response, 500);
+        else say(response, isRefusal ? 503 : 500);
       })
       .finally(() => response.statusCode === 404 && guard.count(request));
   });
