@@ -21,7 +21,9 @@ describe('The Debian package', () => {
 
   const lxc = async (...args: string[]) => {
     const env = { ...process.env, LXD_DIR: lxd.folder, HOME: FOLDER };
-    return (await promisify(execFile)('lxc', args, { env, timeout: 240_000 })).stdout;
+    const running = promisify(execFile)('lxc', args, { env, timeout: 240_000 });
+    running.child.stdin?.end(); // `lxc launch` reads it to its end
+    return (await running).stdout;
   };
   /** Runs lines of a shell as root of the Debian. @returns their output */
   const run = (script: string) => lxc('exec', 'box', '--', 'sh', '-ec', script);
@@ -54,6 +56,7 @@ describe('The Debian package', () => {
       await lxc('config', 'device', 'add', 'box', `port-${port}`, 'proxy', ...ends);
     }
     await eventually(() => run('[ -d /run/systemd/system ]; echo up').catch(() => undefined));
+    await run('systemctl mask --now systemd-networkd-wait-online 2>&1'); // there is no network to wait for
   });
 
   it('installs without a network, and starts nothing before its configuration', async () => {
@@ -148,6 +151,16 @@ describe('The Debian package', () => {
     expect(await run('ls /etc/freehold/credentials; systemctl is-enabled freehold 2>&1 || true')).toMatch(
       /^METRICS_TOKEN\n.*(not-found|No such file)/,
     );
-    await run('rm -rf /var/lib/freehold /etc/freehold; deluser --quiet --system freehold; ! id freehold 2>/dev/null');
+    await run('mv /var/lib/freehold/secret-key /var/lib/freehold/before.age /root');
+    await run('rm -rf /var/lib/freehold /etc/freehold && deluser --quiet --system freehold');
+  });
+
+  it('comes back from an archive and SECRET_KEY', async () => {
+    await install(DEBIAN_PACKAGE);
+    await run(`install -m 600 /root/secret-key /etc/freehold/credentials/SECRET_KEY
+      install -o freehold -g freehold -m 600 /root/before.age /var/lib/freehold
+      freehold-admin import before.age; systemctl start freehold`);
+    await eventually(isReady);
+    expect((await call('/servers')).data).toMatchObject([{ hostname: 'web' }]);
   });
 });
