@@ -66,7 +66,8 @@ describe('The Debian package', () => {
 
   it('starts with the edited file and the secrets of its credentials', async () => {
     await run(`echo PUBLIC_URL=https://api.example.org >>/etc/freehold/freehold.env
-      echo ${TOKEN} >/etc/freehold/credentials/METRICS_TOKEN; systemctl enable --now freehold 2>&1`);
+      echo ${TOKEN} >/etc/freehold/credentials/METRICS_TOKEN
+      touch /etc/freehold/credentials/METRICS_TOKEN~; systemctl enable --now freehold 2>&1`);
     await eventually(isReady);
     const headers = { authorization: `Bearer ${TOKEN}` };
     expect((await fetch(`${INTERNAL}/metrics`, { headers })).status).toBe(200);
@@ -149,7 +150,7 @@ describe('The Debian package', () => {
     const left = await run('ls -d /usr/lib/freehold /etc/freehold/* /var/lib/freehold 2>/dev/null || true');
     expect(left.trim().split('\n')).toEqual(['/etc/freehold/credentials', '/var/lib/freehold']);
     expect(await run('ls /etc/freehold/credentials; systemctl is-enabled freehold 2>&1 || true')).toMatch(
-      /^METRICS_TOKEN\n.*(not-found|No such file)/,
+      /^METRICS_TOKEN\nMETRICS_TOKEN~\n.*(not-found|No such file)/,
     );
     await run('mv /var/lib/freehold/secret-key /var/lib/freehold/before.age /root');
     await run('rm -rf /var/lib/freehold /etc/freehold && deluser --quiet --system freehold');
