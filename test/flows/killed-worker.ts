@@ -1,7 +1,7 @@
 /**
- * A worker process of several shops. Each shop has a step and a moment of it. That is before the step, after it began an
- * order, inside its commit, or after the commit. The work of a shop ends there. When all have come so far, the process kills
- * itself with SIGKILL.
+ * A worker process of several shops. Each shop has a step, and a moment before it, in its commit or after its commit. A step
+ * that begins an order has one more. The work of a shop ends there. When all have come so far, the process kills itself with
+ * SIGKILL.
  */
 import { Database } from '../../entities/database/database.ts';
 import { SERVER_PROCESS } from '../../provisioning/servers/task.ts';
