@@ -23,7 +23,7 @@ export default defineConfig({
     // The output of passed tests would hide the output of failed ones.
     silent: 'passed-only',
     // Tests mostly wait, so more workers than processors pay off.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // Test machines are busy, and some are four times as slow as others. Tests wait for moments; the limits only end hung ones.
     testTimeout: 600_000,
     hookTimeout: 600_000,
