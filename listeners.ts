@@ -96,20 +96,23 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
     features: config.features,
     operatorLimitMicros: BigInt(config.operatorLimitUsd) * 1_000_000n,
   };
-  const contextOf = ({ requestId = newId('req'), ...request }: Request): Context => ({
-    ...tools,
-    limits: { ...limits, ...request.viewer?.accountLimits },
-    listenerWarning: () => proxyWatch.warning,
-    requestId,
-    ...request,
-  });
+  /** Makes the contexts of a listener, with tools of its own. */
+  const contextWith = (own: Partial<Context>) => {
+    const all = { ...tools, listenerWarning: () => proxyWatch.warning, ...own };
+    return ({ requestId = newId('req'), ...request }: Request): Context => ({
+      ...all,
+      limits: { ...limits, ...request.viewer?.accountLimits },
+      requestId,
+      ...request,
+    });
+  };
   const watchEnd: OnCredentialEnd = (viewer, ended) => onCredentialEnd(db, viewer, ended);
   const authenticateOn =
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
-  const options = { contextOf, onCredentialEnd: watchEnd, onError: logFault, onAnswer };
-  return { options, audit, authenticateOn, proxyWatch, security, rateLimits };
+  const options = { onCredentialEnd: watchEnd, onError: logFault, onAnswer };
+  return { options, contextWith, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
@@ -141,14 +144,14 @@ function metricsOf({ config, db, provisioning }: Parts, authenticate: Authentica
 
 async function startInternal(
   parts: Parts,
-  { options, audit, authenticateOn, rateLimits }: Shared,
+  { options, contextWith, audit, authenticateOn, rateLimits }: Shared,
   onStop: OnStop,
 ): Promise<void> {
   const { config, db } = parts;
   const authenticate = authenticateOn('internal');
   const { server, closeSockets } = internalListener({
     ...options,
-    contextOf: (request) => ({ ...options.contextOf(request), audit }),
+    contextOf: contextWith({ audit }),
     authenticate,
     metrics: metricsOf(parts, authenticate),
     admit: async (viewer, address, calls = 1, changes = 0) => {
@@ -175,7 +178,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   const appAt = (publicUrl: string) =>
     publicServer({
       ...shared.options,
-      contextOf: (request) => ({ ...shared.options.contextOf(request), publicUrl }),
+      contextOf: shared.contextWith({ publicUrl }),
       auditRequest: (caller, request) => shared.audit.add(caller, request),
       authenticate: shared.authenticateOn('public'),
       proxyWatch: shared.proxyWatch,

@@ -4,12 +4,15 @@
  * exit code is 1 only if the benchmark itself fails.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
+import { join } from 'node:path';
 import { Database } from '../entities/database/database.ts';
 import { startEmbeddedPostgres } from '../entities/database/embedded/postgres.ts';
 import { verifyBooks } from '../entities/payments/books.ts';
 import { newFolder, removeFolder } from '../test/setup/spawn.ts';
 import { addresses } from './addresses.ts';
+
 import { credits } from './credits.ts';
 import { print } from './figure.ts';
 import { load, prepare } from './load.ts';
@@ -17,7 +20,8 @@ import { logins } from './logins.ts';
 import { orders } from './orders.ts';
 import { pages } from './pages.ts';
 import { type Comparison, compare, type Peer, startPeer, startService } from './peers/compare.ts';
-import { cpuSeconds, type Round, report, type Slice } from './report.ts';
+import { rateLimits } from './rate-limits.ts';
+import { cpuSeconds, type Round, report, type Slice, secondsOfChildren, secondsOfDatabase } from './report.ts';
 import { run, stops } from './run.ts';
 import { clear, seed } from './seed.ts';
 import { statement } from './statement.ts';
@@ -58,14 +62,16 @@ async function bench() {
   ];
   const peers = [await startService(postgres.url, folder), await startPeer('handwritten', postgres.url)];
   await announce(db);
-  const measured = await measure(db, cases, peers);
+  const postmaster = Number(readFileSync(join(postgres.folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const measured = await measure(db, cases, peers, postmaster);
   const [service] = peers as [Peer];
   const { port } = service;
   const environment = { DATABASE_URL: postgres.url, DATA_DIR: folder };
-  const worked = await orders({ environment, postgresFolder: postgres.folder, port, db });
+  const worked = await orders({ environment, postmaster, port, db });
   const overYoga = await yoga(postgres.url, service, reader, orderNumber);
   const figures = [
     ...overYoga,
+    ...(await rateLimits({ databaseUrl: postgres.url, folder, postmaster, service, reader, orderNumber })),
     await logins(port),
     ...(await pages(port, db, orderer)),
     ...worked,
@@ -106,14 +112,14 @@ async function announce(db: Database) {
     );
 }
 
-async function measure(db: Database, cases: Case[], peers: Peer[]) {
+async function measure(db: Database, cases: Case[], peers: Peer[], postmaster: number) {
   const measured = [];
   for (const one of cases) measured.push({ ...one, answers: await compare(one, peers), rounds: [] as Round[] });
   for (let round = 1 - ROUNDS_BEFORE; round <= ROUNDS; round++) {
     for (const { answers, rounds, ...one } of measured) {
       const slices: Partial<Round> = {};
       for (const index of round % 2 ? [0, 1] : [1, 0])
-        slices[peers[index]!.name] = await slice(db, one, peers[index]!, answers[index]!);
+        slices[peers[index]!.name] = await slice(db, one, peers[index]!, answers[index]!, postmaster);
       if (round > 0) rounds.push(slices as Round);
     }
   }
@@ -121,10 +127,10 @@ async function measure(db: Database, cases: Case[], peers: Peer[]) {
 }
 
 /** Loads one server for one slice. @throws Error if an answer is wrong, or if an order is missing from the database */
-async function slice(db: Database, one: Case, { port, pid }: Peer, expected: Buffer): Promise<Slice> {
-  const { account, method, path, body } = one;
+async function slice(db: Database, one: Case, peer: Peer, expected: Buffer, postmaster: number): Promise<Slice> {
+  const [{ account, method, path, body }, { port, pid }] = [one, peer];
   if (body) await clear(db, account);
-  const cpuBefore = cpuSeconds(pid);
+  const before = { service: cpuSeconds(pid), database: secondsOfChildren(postmaster) };
   const { requests, seconds } = await load({
     port,
     request: prepare(method, path, account.credential, body),
@@ -132,7 +138,9 @@ async function slice(db: Database, one: Case, { port, pid }: Peer, expected: Buf
     connections: CONNECTIONS,
     seconds: SLICE_SECONDS,
   });
-  const cpu = cpuSeconds(pid) - cpuBefore;
+  const microsOf = (used: number) => (used / requests) * 1e6;
+  const cpuMicros = microsOf(cpuSeconds(pid) - before.service);
+  const databaseMicros = microsOf(secondsOfDatabase(postmaster, before.database));
   if (body) assert.equal(await clear(db, account), requests, 'Not every order that was answered is there.');
-  return { perSecond: requests / seconds, cpuMicros: (cpu / requests) * 1e6 };
+  return { perSecond: requests / seconds, cpuMicros, databaseMicros };
 }

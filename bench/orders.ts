@@ -3,13 +3,11 @@
  * two seconds to boot, which the orders wait together.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../entities/database/database.ts';
 import { restClient, spawnService } from '../test/setup/spawn.ts';
 import type { Figure } from './figure.ts';
-import { cpuSeconds, secondsOfChildren } from './report.ts';
+import { cpuSeconds, secondsOfChildren, secondsOfDatabase } from './report.ts';
 import { newOrderer } from './seed.ts';
 
 const WORKERS = 4;
@@ -25,15 +23,14 @@ const PATIENCE_SECONDS = 240;
 interface Given {
   /** Its data folder is that of the API, whose secrets let the workers open sealed passwords. */
   environment: { DATABASE_URL: string; DATA_DIR: string };
-  /** The data folder of PostgreSQL. */
-  postgresFolder: string;
+  /** The process of PostgreSQL. */
+  postmaster: number;
   /** The port of the API. */
   port: number;
   db: Database;
 }
 
-export async function orders({ environment, postgresFolder, port, db }: Given): Promise<Figure[]> {
-  const postmaster = Number(readFileSync(join(postgresFolder, 'postmaster.pid'), 'utf8').split('\n')[0]);
+export async function orders({ environment, postmaster, port, db }: Given): Promise<Figure[]> {
   const clients: ReturnType<typeof restClient>[] = [];
   for (let n = 0; n < ACCOUNTS; n++)
     clients.push(restClient(`http://127.0.0.1:${port}`, (await newOrderer(db)).credential));
@@ -51,8 +48,7 @@ export async function orders({ environment, postgresFolder, port, db }: Given): 
     await untilRunning(db, numbers);
     const betweenMs = (performance.now() - before.now) / ORDERS;
     const workerMs = ((seconds() - before.workers) * 1000) / ORDERS;
-    const ofDatabase = [...secondsOfChildren(postmaster)].map(([pid, used]) => used - (before.database.get(pid) ?? 0));
-    const databaseMs = (ofDatabase.reduce((sum, used) => sum + used, 0) * 1000) / ORDERS;
+    const databaseMs = (secondsOfDatabase(postmaster, before.database) * 1000) / ORDERS;
     const all = `of ${ORDERS} orders, ${WORKERS} workers`;
     return [
       { name: `ms between two ${all}`, ratio: betweenMs, bar: BARS.betweenMs, detail: `${rateOf(betweenMs)} a second` },

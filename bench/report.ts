@@ -6,6 +6,8 @@ export interface Slice {
   perSecond: number;
   /** Processor time of the server for one request; NaN without /proc. */
   cpuMicros: number;
+  /** Processor time of PostgreSQL's processes for one request. */
+  databaseMicros: number;
 }
 export type Round = Record<'service' | 'handwritten', Slice>;
 export interface Measured {
@@ -35,6 +37,10 @@ export function secondsOfChildren(pid: number): Map<number, number> {
   return new Map(all.filter(isChild).map((one) => [one, cpuSeconds(one)]));
 }
 
+/** Returns the processor seconds that the processes of a PostgreSQL have used, since `secondsOfChildren` returned `before`. */
+export const secondsOfDatabase = (postmaster: number, before: Map<number, number>): number =>
+  [...secondsOfChildren(postmaster)].reduce((sum, [pid, used]) => sum + used - (before.get(pid) ?? 0), 0);
+
 const parentOf = (pid: number): number =>
   Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ')[1]);
 
@@ -53,6 +59,8 @@ export function report(measured: Measured[]): string {
       median >= bar ? 'met' : 'NOT MET',
       micros(of('service', 'cpuMicros')),
       micros(of('handwritten', 'cpuMicros')),
+      micros(of('service', 'databaseMicros')),
+      micros(of('handwritten', 'databaseMicros')),
     ];
   });
   const widths = HEADS.map((head, column) =>
@@ -65,10 +73,22 @@ export function report(measured: Measured[]): string {
   return `${[HEADS, ...rows].map(line).join('\n')}\n\n${LEGEND}\n${verdict}`;
 }
 
-const HEADS = ['', 'service/s', 'handwritten/s', 'ratio', 'min – max', 'bar', '', 'service CPU', 'handwritten CPU'];
+const HEADS = [
+  '',
+  'service/s',
+  'handwritten/s',
+  'ratio',
+  'min – max',
+  'bar',
+  '',
+  'service CPU',
+  'handwritten CPU',
+  'PostgreSQL for service',
+  'for handwritten',
+];
 const LEGEND =
   'Medians. The ratio of a round is the requests per second of the service to those of the handwritten server.\n' +
-  'CPU is the processor time (user and system) of the server process for one request, without PostgreSQL.';
+  'CPU is the processor time (user and system) of the server process for one request. The last columns have that of PostgreSQL.';
 
 const middle = (values: number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 const short = (ratio: number): string => ratio.toFixed(2).replace(/^0/, '');

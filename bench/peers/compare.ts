@@ -23,7 +23,11 @@ export interface Comparison {
   body?: object;
 }
 
-export async function startService(databaseUrl: string, folder: string): Promise<Peer> {
+export async function startService(
+  databaseUrl: string,
+  folder: string,
+  settings: Record<string, string> = {},
+): Promise<Peer> {
   const environment = {
     DATA_DIR: folder,
     DATABASE_URL: databaseUrl,
@@ -31,6 +35,7 @@ export async function startService(databaseUrl: string, folder: string): Promise
     LIMIT_SERVERS: '1000000',
     LIMIT_SESSIONS: '1000000',
     RATE_LIMIT_STORE: 'memory',
+    ...settings,
   };
   const { url, process, stop } = await spawnService(environment);
   stops.push(stop);

@@ -29,10 +29,10 @@ const OWNED_NAME = { ...NAME, accountId: column.text() };
 export type ReverseName = Row<typeof NAME>;
 
 const DUE = 'wanted is distinct from ptr';
-const DUE_NOW = `${DUE} and (refused_at is null or refused_at < $4)`;
+const DUE_NOW = `${DUE} and (refused_at is null or refused_at <= now() - $4 * interval '1 second')`;
 /**
- * Names that the DNS does not have yet. They are at most $3 of an account, and of the $2 accounts after the id $1. Names that
- * have failed since the time $4 wait for the next round.
+ * Names that the DNS does not have yet. They are at most $3 of an account, and of the $2 accounts after the id $1. A name
+ * that has failed rests for $4 seconds.
  */
 export const FIND_CHANGED_NAMES = statement(OWNED_NAME)`
   with recursive due (account_id, number) as (

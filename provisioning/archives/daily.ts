@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { archiveKey } from '../../entities/archive/key.ts';
 import { archiveName, deleteOld, PARTIAL } from '../../entities/archive/file.ts';
+import { archiveKey } from '../../entities/archive/key.ts';
 import { noteBackup } from '../../entities/archive/note.ts';
 import type { Written } from '../../entities/archive/write.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';

@@ -8,10 +8,11 @@ export type { ArchiveOptions };
 export class Archives implements WorkerPart {
   readonly processes;
   readonly lanes = {};
-  readonly periodic = [DAILY_ARCHIVE_PROCESS];
+  readonly periodic;
 
   /** @param options undefined: the operator wants no archives */
   constructor(vault: Vault, options: ArchiveOptions | undefined) {
+    this.periodic = options ? [DAILY_ARCHIVE_PROCESS] : [];
     this.processes = { [DAILY_ARCHIVE_PROCESS]: dailyArchiveProcess(vault, options) };
   }
 }

@@ -4,7 +4,7 @@ import { Database } from '../../entities/database/database.ts';
 import { checkPooler } from '../../entities/database/pooler.ts';
 import { asOwner, newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
-import { hasPgBouncer, startPgBouncer } from '../setup/pgbouncer.ts';
+import { hasPgBouncer, startPgBouncer } from '../setup/programs/pgbouncer.ts';
 
 describe.skipIf(!hasPgBouncer)('With DATABASE_POOLER_URL', async () => {
   const url = hasPgBouncer ? await newDatabaseUrl(afterAll) : '';

@@ -6,7 +6,7 @@ import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres
 import { ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
-import { startPair } from '../setup/standby.ts';
+import { startPair } from '../setup/programs/standby.ts';
 
 const { url, ownerUrl, readUrl, ...pair } = await startPair(afterAll);
 const freehold = await startFreehold({

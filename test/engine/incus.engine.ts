@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { describeJourney } from './journey.ts';
-import { describeLxc } from './lxc-contract.ts';
+import { describeLxc } from './lxc/contract.ts';
 import { type Lxd, startIncus } from './lxd.ts';
 
 let incus: Lxd;

@@ -22,7 +22,6 @@ describe('Periodic work', () => {
         'audit-signature',
         'books-proof',
         'credential-retention',
-        'daily-archive',
         'driver-health',
         'history-retention',
         'low-balance',

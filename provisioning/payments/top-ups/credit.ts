@@ -1,6 +1,7 @@
 /** Credits the payments of top-ups, or puts them into suspense, in memory: the caller locks the rows, and writes them. */
-import type { KeptBonusTier } from '../../../entities/payments/bonus.ts';
+
 import { microsFromUsd, usdFromMicros } from '../../../entities/money.ts';
+import type { KeptBonusTier } from '../../../entities/payments/bonus.ts';
 import { available, BONUS } from '../../../entities/payments/ledger.ts';
 import type { Payment } from '../../../entities/payments/payment.ts';
 import { MINED_AFTER_QUOTE_SECONDS, type TopUp } from '../../../entities/payments/top-up.ts';

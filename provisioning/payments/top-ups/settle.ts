@@ -13,8 +13,8 @@ import { isInBalance, keepPayments, LOCK_DUE_PAYMENTS, type Payment } from '../.
 import {
   earnedMicros,
   FIND_TOP_UP_ACCOUNTS,
-  leastTerms,
   LOCK_COIN_TOP_UPS,
+  leastTerms,
   type PaidSums,
   TOP_UP_LIFECYCLE,
   TopUp,

@@ -1,11 +1,11 @@
 /**
  * Tells the operator's DNS the names of addresses. It reads the names that servers want and the DNS has not
  * accepted yet, so it misses no change. A removed name is null. Each address is one POST, signed like webhooks. Status 2xx
- * accepts the name; after another status the worker tries again in the next round.
+ * accepts the name; after another status, the name rests until the next tick.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { newId } from '../../../entities/ids.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
+import { newId } from '../../../entities/ids.ts';
 import {
   FIND_ANY_CHANGED,
   FIND_CHANGED_NAMES,
@@ -13,7 +13,7 @@ import {
   type ReverseName,
 } from '../../../entities/servers/reverse-dns.ts';
 import { periodic } from '../../tasks/schedule.ts';
-import { hop, type Process } from '../../tasks/tasks.ts';
+import { hop, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { signedHeaders } from '../../webhooks/sign.ts';
 
 export const REVERSE_DNS_PROCESS = 'reverse-dns';
@@ -30,59 +30,70 @@ export interface ReverseDnsHook {
   secret: string;
 }
 
-/** A round goes through the accounts again and again, as long as the DNS accepts a name. */
+/** A walk through the accounts. Another one follows at once if the DNS has accepted a name. */
 interface Round {
   /** The last account. */
   after: string;
-  /** Whether the DNS has accepted a name since the first account. */
   wasTold: boolean;
-  began: Date | string;
+  /** The last error that is not the fault of a name. */
+  failure?: string | undefined;
 }
 
-export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process =>
-  periodic({
-    start: async ({ aborted, attempts, data, now }) => {
-      // After a failure, the names of one account would be the first ones again, and may be its cause.
-      const any = attempts > 1 ? await FIND_ANY_CHANGED.first(db) : undefined;
-      const first = any?.accountId.slice(0, -1) ?? '';
-      const round = (data.round as Round | null | undefined) ?? { after: first, wasTold: false, began: now() };
-      const names = await FIND_CHANGED_NAMES.all(db, [round.after, ACCOUNTS, NAMES_OF_ACCOUNT, round.began]);
-      const { told, failed, silent, failure } = await tellAll(hook, names, aborted);
+export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process => ({
+  ...periodic({
+    start: async ({ aborted, attempts, data }) => {
+      const round = attempts > 1 ? await roundAnywhere(db) : ((data.round as Round | null) ?? NEW_ROUND);
+      const names = await FIND_CHANGED_NAMES.all(db, [round.after, ACCOUNTS, NAMES_OF_ACCOUNT, TICK_SECONDS]);
+      const last = names.at(-1);
+      if (!last) return endOf(round);
+      const { told, failed, silent, failure = round.failure } = await tellAll(hook, names, aborted);
       const note = (tx: Transaction) =>
         NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), failed.map(({ ip }) => ip)]);
-      // Of many accounts, other names may be the reason why the DNS fails for these.
-      const isWhole = round.after === '' && new Set(names.map(({ accountId }) => accountId)).size < ACCOUNTS;
-      if (failure && !told.length && (isWhole || silent.length === failed.length)) {
+      if (failure && !told.length && silent.length === failed.length) {
         await db.transaction(note);
-        throw failure;
+        throw new Error(failure);
       }
-      const last = names.at(-1)?.accountId;
-      const isOver = last === undefined && !round.wasTold;
-      const wasTold = last !== undefined && (round.wasTold || told.length > 0);
-      return hop('start', {
-        afterSeconds: isOver ? TICK_SECONDS : 0,
-        data: { round: isOver ? null : { ...round, after: last ?? '', wasTold } },
-        commit: note,
-      });
+      const next: Round = { after: last.accountId, wasTold: round.wasTold || told.length > 0, failure };
+      return hop('start', { data: { round: next }, commit: note });
     },
-  });
+    // The operator sees the error until the next tick.
+    report: async ({ attempts, data }) => {
+      if (attempts === 1) throw new Error(data.failure as string);
+      return hop('start');
+    },
+  }),
+  backoffSeconds: () => TICK_SECONDS,
+});
+
+const NEW_ROUND: Round = { after: '', wasTold: false };
+
+/** After silence, the names of one account would be the first ones again, and may be its cause. */
+async function roundAnywhere(db: Database): Promise<Round> {
+  const any = await FIND_ANY_CHANGED.first(db);
+  return any ? { ...NEW_ROUND, after: any.accountId.slice(0, -1) } : NEW_ROUND;
+}
+
+function endOf({ wasTold, failure }: Round): Outcome {
+  if (failure && !wasTold) return hop('report', { data: { round: null, failure } });
+  return hop('start', { afterSeconds: wasTold ? 0 : TICK_SECONDS, data: { round: null } });
+}
 
 /** Sends names, until the DNS is away. */
 async function tellAll(hook: ReverseDnsHook, names: Changed[], aborted: AbortSignal) {
   const sent = { told: [] as Changed[], failed: [] as Changed[], silent: [] as Changed[] };
-  let failure: Error | undefined;
+  let failure: string | undefined;
   for (const name of names) {
     if (new Set(sent.silent.map(({ accountId }) => accountId)).size === SILENT_ACCOUNTS_MAX) break;
     const fault = await tell(hook, name, aborted);
     (fault ? sent.failed : sent.told).push(name);
     if (fault && !(fault instanceof Answered)) sent.silent.push(name);
-    if (fault && !(fault instanceof Refused)) failure = fault;
+    if (fault && !(fault instanceof Refused)) failure = fault.message;
   }
   return { ...sent, failure };
 }
 type Changed = ReverseName & { accountId: string };
 
-/** The DNS answers, and does not accept this name, which waits for the next round. The worker still sends the others. */
+/** The DNS answers, and does not accept this name. The worker still sends the others. */
 class Answered extends Error {}
 /** The name is at fault, and the DNS works. */
 class Refused extends Answered {}

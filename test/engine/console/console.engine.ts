@@ -10,8 +10,8 @@ import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../../payments/drivers/e
 import { rateSources } from '../../payments/drivers/gateway-world.ts';
 import { secretFileIn } from '../../payments/payments-file.ts';
 import { serve, sha256 } from '../../servers/images/source.ts';
-import { hasChromium } from '../../setup/chromium.ts';
 import { eventually } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import {
   newFolder,
   type RestClient,

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { say } from '../../setup/say.ts';
-import { describeLxc } from '../lxc-contract.ts';
+import { describeLxc } from '../lxc/contract.ts';
 import { prepared, startIncus, startLxd } from '../lxd.ts';
 import { BOOT_SECONDS, withImage, withinEmulation } from './engines.ts';
 

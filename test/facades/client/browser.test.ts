@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Freehold } from '../../../facades/client/src/index.ts';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { installed } from './install.ts';
 import { say } from '../../setup/say.ts';

@@ -1,6 +1,6 @@
 /** The audit log of the console begins without plain requests, and finds the acts of an operator. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt } from './open-page.ts';
 

@@ -1,7 +1,7 @@
 /** The filters above a list of the console follow the keys. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt, stopClock, visitPath } from './open-page.ts';
 

@@ -1,7 +1,7 @@
 /** The forms of the console act on the row that the operator sees, and once. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt, logIn, visitPath } from './open-page.ts';
 

@@ -1,7 +1,7 @@
 /** The lists of the console show what strangers wrote, and what the service answers by mistake. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt, visitPath } from './open-page.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 

@@ -1,7 +1,7 @@
 /** A tab that the operator opens from a link of the console has the login of the console. Another tab has none. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
 import { consoleAt, installClock } from './open-page.ts';

@@ -2,7 +2,7 @@
 import axe from 'axe-core';
 import type { BrowserContextOptions, Page, Request, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt, stopClock } from './open-page.ts';
 

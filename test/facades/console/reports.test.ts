@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { csvOf } from '../../../facades/console/src/list/download.ts';
 import { groupsOf } from '../../../facades/console/src/list/groups.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt } from './open-page.ts';
 

@@ -2,7 +2,7 @@
 import type { Page, Request, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../../entities/ids.ts';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { consoleAt, logIn, visitPath, takeSockets } from './open-page.ts';
 

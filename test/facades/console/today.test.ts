@@ -1,6 +1,6 @@
 /** The first page of the console in a real browser (Debian's chromium). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { consoleAt, logIn, takeSockets } from './open-page.ts';

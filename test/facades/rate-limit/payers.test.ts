@@ -5,7 +5,7 @@ import { MemoryRateLimits } from '../../../facades/rate-limit/memory.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
-import { hasRedis, startRedis } from '../../setup/redis.ts';
+import { hasRedis, startRedis } from '../../setup/programs/redis.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
-import { hasRedis, startRedis } from '../../setup/redis.ts';
+import { hasRedis, startRedis } from '../../setup/programs/redis.ts';
 import { type RestClient, restClient } from '../../setup/spawn.ts';
 
 const QUOTAS = {

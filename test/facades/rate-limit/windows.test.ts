@@ -11,7 +11,7 @@ import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
-import { hasRedis, type RunningRedis, startRedis } from '../../setup/redis.ts';
+import { hasRedis, type RunningRedis, startRedis } from '../../setup/programs/redis.ts';
 import { viewer } from '../sample-api.ts';
 
 const HOUR = 3_600_000;

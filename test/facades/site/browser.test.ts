@@ -2,7 +2,7 @@
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { hasChromium } from '../../setup/chromium.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 

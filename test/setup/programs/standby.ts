@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import { type Cluster, ENVIRONMENT, placeCluster, writeOwned } from '../../entities/database/embedded/cluster.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
-import { eventually } from './freehold.ts';
-import { freePort, newFolder, type OnEnd, removeFolder } from './spawn.ts';
+import { type Cluster, ENVIRONMENT, placeCluster, writeOwned } from '../../../entities/database/embedded/cluster.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../entities/database/embedded/postgres.ts';
+import { eventually } from '../freehold.ts';
+import { freePort, newFolder, type OnEnd, removeFolder } from '../spawn.ts';
 
 const FLAGS = ['fsync=off', 'full_page_writes=off', 'wal_level=replica', 'max_wal_senders=4', 'wal_keep_size=256MB'];
 

@@ -1,11 +1,11 @@
 /** Rebuilds by the lxc driver on a real engine: the old machine stays until the new one exists. */
 import { describe, expect, it } from 'vitest';
-import type { MachineKey, MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
-import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
-import type { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
-import { codeOf } from '../servers/drivers/contract.ts';
-import { eventually } from '../setup/freehold.ts';
-import type { Lxd } from './lxd.ts';
+import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
+import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import type { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
+import { codeOf } from '../../servers/drivers/contract.ts';
+import { eventually } from '../../setup/freehold.ts';
+import type { Lxd } from '../lxd.ts';
 
 /** An instance as the engine shows it. */
 export interface Shown {

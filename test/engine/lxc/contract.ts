@@ -3,16 +3,21 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { MachineKey, MachineSize, MachineSpec, MachineTraits } from '../../provisioning/servers/drivers/driver.ts';
-import { nameOf } from '../../provisioning/servers/drivers/lxc/instance.ts';
-import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
-import { probeByCommand } from '../../provisioning/servers/drivers/lxc/ssh-proof.ts';
-import { codeOf, describeDriver } from '../servers/drivers/contract.ts';
-import { eventually } from '../setup/freehold.ts';
-import { describeMeter } from './lxc-meter.ts';
-import { describeRebuilds, type Shown } from './lxc-rebuilds.ts';
-import { FOLDER, importImage, type Lxd, newKey, ssh } from './lxd.ts';
-import { newSpec as newMachine } from './machine.ts';
+import type {
+  MachineKey,
+  MachineSize,
+  MachineSpec,
+  MachineTraits,
+} from '../../../provisioning/servers/drivers/driver.ts';
+import { nameOf } from '../../../provisioning/servers/drivers/lxc/instance.ts';
+import { LxcDriver } from '../../../provisioning/servers/drivers/lxc/lxc.ts';
+import { probeByCommand } from '../../../provisioning/servers/drivers/lxc/ssh-proof.ts';
+import { codeOf, describeDriver } from '../../servers/drivers/contract.ts';
+import { eventually } from '../../setup/freehold.ts';
+import { FOLDER, importImage, type Lxd, newKey, ssh } from '../lxd.ts';
+import { newSpec as newMachine } from '../machine.ts';
+import { describeMeter } from './meter.ts';
+import { describeRebuilds, type Shown } from './rebuilds.ts';
 
 /** The kind of machine under test. Without `traits` it is a container, and the tests of containers follow. */
 interface Kind {

@@ -1,9 +1,9 @@
 /** The counters of the lxc driver on a real engine. Root in a machine must not be able to change them. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
-import { say } from '../setup/say.ts';
-import type { Bench } from './lxc-rebuilds.ts';
+import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
+import { say } from '../../setup/say.ts';
+import type { Bench } from './rebuilds.ts';
 
 const never = new AbortController().signal;
 const MIB = 2 ** 20;

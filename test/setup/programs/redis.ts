@@ -1,8 +1,8 @@
 /** A separate Redis for a test, from Debian. Local test runs may go without it; CI has it. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { say } from './say.ts';
-import { freePort } from './spawn.ts';
+import { say } from '../say.ts';
+import { freePort } from '../spawn.ts';
 
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedis) say('Skipped: the rate limits in Redis, because there is no redis-server here.');

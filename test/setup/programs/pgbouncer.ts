@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { eventually } from './freehold.ts';
-import { say } from './say.ts';
-import { freePort, newFolder, type OnEnd, removeFolder } from './spawn.ts';
+import { eventually } from '../freehold.ts';
+import { say } from '../say.ts';
+import { freePort, newFolder, type OnEnd, removeFolder } from '../spawn.ts';
 
 export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0;
 if (!hasPgBouncer) say('Skipped: a pooler in transaction mode, because there is no pgbouncer (Debian: pgbouncer).');
@@ -31,7 +31,7 @@ default_pool_size = ${sessions}
 `,
   );
   chmodSync(join(folder, 'users'), 0o644);
-  const user = process.getuid?.() === 0 ? ['--user=nobody'] : [];
+  const user = process.getuid?.() === 0 ? ['--user=postgres'] : [];
   const pooler = spawn('pgbouncer', ['--quiet', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'ignore' });
   onEnd(async () => {
     pooler.kill('SIGKILL');
