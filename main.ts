@@ -5,6 +5,7 @@ import type { Config } from './config.ts';
 import { reach } from './entities/database/connection.ts';
 import { Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded/postgres.ts';
+import { requireOwnDatabase } from './entities/archive/own-database.ts';
 import { announcements, log } from './entities/monitoring/log.ts';
 import { connectionName } from './entities/secret-key.ts';
 import { credentialKind, mintCredential } from './entities/secrets.ts';
@@ -119,6 +120,7 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
     db.reads = reads;
   }
   await useKey(db, vault);
+  await requireOwnDatabase(db);
   return { db, vault };
 }
 

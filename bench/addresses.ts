@@ -33,7 +33,7 @@ export async function addresses(databaseUrl: string, owner: Database): Promise<F
       tokens: [{ code: 'USDC', name: 'USD Coin', contract: USDC, decimals: 6, pegged: true }],
     });
     const { signal } = new AbortController();
-    const next = () => look(db, driver.chains![0]!, undefined, signal);
+    const next = () => look(db, driver.chains![0]!, { signal });
     await next();
     const requests: number[] = [];
     for (const count of [FEW, MANY]) {

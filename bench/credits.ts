@@ -26,7 +26,13 @@ export async function credits(databaseUrl: string): Promise<number> {
 
 async function measure(db: Database): Promise<number> {
   const chain = new Chain();
-  const { steps } = chainSyncProcess({ db, reader: chain, coins: () => [COIN], pollSeconds: 1 });
+  const { steps } = chainSyncProcess({
+    db,
+    reader: chain,
+    lost: { read: async () => new Map() },
+    coins: () => [COIN],
+    pollSeconds: 1,
+  });
   let data: object = {};
   const follow = async () => {
     const task = { aborted: new AbortController().signal, attempts: 1, data };

@@ -15,6 +15,7 @@ import { type ExampleOf, type RenderResource, Webhooks } from './webhooks/index.
 
 export { type Letter, writeMessages } from './accounts/messages.ts';
 export type { Gateway } from './payments/chains/health.ts';
+export type { ClaimLost } from './payments/chains/transaction.ts';
 export type { Coin, ProcessorWebhook } from './payments/drivers/driver.ts';
 export { assignPayment, creditPosting, returnPayment, writeOffPayment } from './payments/suspense.ts';
 export { formatUnits, unitsOf } from './payments/top-ups/amount.ts';

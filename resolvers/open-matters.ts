@@ -51,9 +51,11 @@ export interface Matter {
 type Source = (context: Context, limit: number) => Promise<Matter[]>;
 
 const brakes: Source = async (context) =>
-  (await listBreakers(context)).map(({ driver, createdAt }) => ({
+  (await listBreakers(context)).map(({ driver, createdAt, stopsOrders }) => ({
     ...{ kind: 'BRAKE', subject: driver, since: createdAt, severity: 'CRITICAL' },
-    nextStep: 'Look at the engine, and then let workers destroy its machines again by releaseBrake.',
+    nextStep: stopsOrders
+      ? 'The database was restored: look at the findings of the engine, and then let workers go on by releaseBrake.'
+      : 'Look at the engine, and then let workers destroy its machines again by releaseBrake.',
   }));
 
 const ON_FINDING: Record<FindingKind, string> = {

@@ -10,6 +10,7 @@
  * - The outbox locks nothing: it inserts deliveries, and the process wakes the webhooks after the commit.
  */
 export const LOCK_ORDER: readonly (readonly [table: string, keySql: string])[] = [
+  ['own_database', 'is_only'],
   ['secret_key', "encode(id, 'hex')"],
   ['idempotency_key', 'key_digest'],
   ['recovery_challenge', 'id'],

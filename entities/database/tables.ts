@@ -48,4 +48,6 @@ import '../transparency/transparency.ts';
 import '../webhooks/delivery.ts';
 import '../webhooks/webhook.ts';
 
+import '../archive/own-database.ts';
+
 export { TABLES } from './table.ts';

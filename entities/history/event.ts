@@ -56,6 +56,7 @@ export const EVENT_TYPES = [
   'account.totp_reset',
   'account.updated',
   'account.recovered',
+  'account.restored',
   'account.suspended',
   'account.resumed',
   'account.limits_changed',
@@ -91,6 +92,7 @@ export const EVENT_TYPES = [
   'payment.written_off',
   'payment.returned',
   'payment.looked_up',
+  'payment.lost',
   'payment.missing',
   'payment.found',
   'payout.requested',
@@ -108,6 +110,7 @@ export const EVENT_TYPES = [
   'operator.refused',
   'note.added',
   'backup.noted',
+  'backup.restored',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

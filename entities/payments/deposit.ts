@@ -4,7 +4,7 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, nullable, type RowOf } from '../database/table.ts';
+import { columnsOf, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { DEPOSIT_ADDRESS_SECONDS } from './top-up.ts';
 
@@ -32,6 +32,28 @@ const TAKE_DEPOSIT = statement({ number: column.int() })`
   on conflict (source) do update set database_id = excluded.database_id, next = deposit.next + 1
     + case when deposit.database_id <> excluded.database_id then ${DEPOSIT_GAP} else 0 end
   returning next - 1 as number`;
+
+/** The numbers of a source that a time may have given out of which the restored database knows nothing. */
+export const LostDeposit = entity('lost_deposit', {
+  source: column.key(),
+  /** The first of them. */
+  first: { ...column.int(), primary: true },
+  /** The first one after them. */
+  beyond: column.int(),
+});
+export type LostDeposit = RowOf<typeof LostDeposit>;
+
+/** Leaves out numbers of each source, which the lost time may have given out. */
+export const LOSE_DEPOSITS = statement({ source: column.text() })`
+  with known as (select source, next from deposit order by source for update),
+    lost as (
+      insert into lost_deposit (source, first, beyond) select source, next, next + ${DEPOSIT_GAP} from known)
+  update deposit set next = known.next + ${DEPOSIT_GAP} from known where deposit.source = known.source
+  returning deposit.source`;
+
+/** The lost numbers of the source $1. */
+export const LIST_LOST_DEPOSITS = statement(LostDeposit.columns)`
+  select ${columnsOf(LostDeposit)} from lost_deposit where source = $1 order by first`;
 
 /** The next number of the source $1. */
 export const NEXT_DEPOSIT = statement({ next: column.int() })`select next from deposit where source = $1`;

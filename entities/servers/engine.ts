@@ -172,13 +172,15 @@ export const hasImageSql = (image: string): string => `(
 export const isOnEngineSql = (image: string): string => `coalesce((
   select bool_or(engine.images is null or engine.images && array[${image}, ${image} || '${VM_SUFFIX}'])
   from engine where engine.state = 'ACTIVE'), true)`;
+/** Whether the operator has restored the database, and has not yet looked at the engine `engine`. */
+const ARE_ORDERS_STOPPED = 'exists (select from brake where brake.driver = engine.name and brake.stops_orders)';
 /**
  * Whether orders can go to the engine of a host, in a query that calls it `host`.
  * @param image the code of the image that it needs to have; absent: any
  */
 export const openEngineSql = (image?: string): string => `not exists (
   select from engine where engine.name = host.driver
-    and (engine.state <> 'ACTIVE' or (engine.connection is not null and engine.seen_at is null)
+    and (engine.state <> 'ACTIVE' or (engine.connection is not null and engine.seen_at is null) or ${ARE_ORDERS_STOPPED}
       ${image ? `or not ${hasImageSql(image)}` : ''}))`;
 
 /** The kind of servers of a tier, which the query calls by that name. */
@@ -225,5 +227,5 @@ export const COUNT_SERVERS_OF_ENVIRONMENT = statement({ orphans: column.int() })
  * @param image the code of the image that such an engine needs to have; absent: any
  */
 export const needsHostsSql = (image?: string): string => `coalesce((
-  select bool_and(engine.needs_hosts or engine.state <> 'ACTIVE' ${image ? `or not ${hasImageSql(image)}` : ''}) from engine
+  select bool_and(engine.needs_hosts or engine.state <> 'ACTIVE' or ${ARE_ORDERS_STOPPED} ${image ? `or not ${hasImageSql(image)}` : ''}) from engine
   where ${kindOfTierSql('tier')} = any(engine.kinds)), false)`;

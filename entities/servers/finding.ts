@@ -1,8 +1,9 @@
 /** Findings: differences between servers and the machines that an engine reports. And the circuit breakers of engines. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
+import { NO_ENGINE } from './engine.ts';
 
 /**
  * - ORPHAN: a machine with our mark that belongs to no server;
@@ -50,7 +51,13 @@ export const Finding = entity('finding', {
 export type Finding = RowOf<typeof Finding>;
 
 /** An open circuit breaker: the worker destroys no machine of that engine while the row exists. */
-export const CircuitBreaker = entity('brake', { driver: column.key(), reason: column.text(), createdAt: column.now() });
+export const CircuitBreaker = entity('brake', {
+  driver: column.key(),
+  reason: column.text(),
+  /** Whether it makes none either, because the operator has restored the database. */
+  stopsOrders: defaulting(column.boolean(), 'false'),
+  createdAt: column.now(),
+});
 export type CircuitBreaker = RowOf<typeof CircuitBreaker>;
 
 const IS_BREAKER_OPEN = statement({ open: column.boolean() })`
@@ -59,6 +66,20 @@ export async function isBreakerOpen(db: Queryable, driver: string): Promise<bool
   const breaker = await IS_BREAKER_OPEN.first(db, [driver]);
   return breaker!.open;
 }
+
+const ARE_ORDERS_STOPPED = statement({ stopped: column.boolean() })`
+  select exists (select from brake where driver = $1 and stops_orders) as stopped`;
+/** Whether the worker makes no machine of an engine. */
+export async function areOrdersStopped(db: Queryable, driver: string): Promise<boolean> {
+  const orders = await ARE_ORDERS_STOPPED.first(db, [driver]);
+  return orders!.stopped;
+}
+/** Opens the circuit breakers of all engines, also for orders. $1 reason. */
+export const STOP_ENGINES = statement({ driver: column.text() })`
+  insert into brake (driver, reason, stops_orders)
+  select name, $1, true from engine where name <> '${NO_ENGINE}' order by name
+  on conflict (driver) do update set reason = excluded.reason, stops_orders = true
+  returning driver`;
 
 /** Opens the circuit breaker of an engine; no row if it is open. $1 driver, $2 reason. */
 export const OPEN_BREAKER = statement({ driver: column.text() })`

@@ -101,6 +101,10 @@ export const FIND_BARE_METAL_HOSTS = statement(Host.columns)`
   where kind = 'DEDICATED' and driver = 'bmc' and bmc_password is not null and mac is not null
     and ($1::text is null or name = $1) order by name`;
 
+/** The dedicated hosts that an order could get now. */
+export const FIND_FREE_DEDICATED_HOSTS = statement({ name: column.text() })`
+  select name from host where kind = 'DEDICATED' and state = 'ACTIVE' and machines = 0 order by name for update`;
+
 /** The need of a tier, in a query that calls it `tier`. Dedicated servers need 0: they are sold as a whole. */
 export const needSql = (column: 'vcpus' | 'memoryMb' | 'diskGb'): string =>
   `case tier.kind when 'vps' then (tier.details->>'${column}')::int else 0 end`;

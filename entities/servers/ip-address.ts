@@ -144,6 +144,15 @@ export const END_RESTS = statement({})`
   )
   update address set free_at = now() from beyond where address.address = beyond.address`;
 
+/** Lets the free addresses rest that machines without a server have. $1 the addresses of such machines, $2 the seconds. */
+export const REST_ADDRESSES = statement({})`
+  with used as (
+    select address from address
+    where held_by is null and address in (
+      select case family(ip) when 4 then ip else network(set_masklen(ip, 64))::inet end from unnest($1::inet[]) as given (ip))
+    order by address for update)
+  update address set free_at = greatest(free_at, now() + $2 * interval '1 second') from used where address.address = used.address`;
+
 /** Selects the uses of an address at a time, as `used`. A machine has all addresses of its /64. */
 export const usedAtSql = (address: string, at: string): string => `
   used.address = case family(${address}::inet) when 4 then ${address}::inet

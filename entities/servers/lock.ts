@@ -6,9 +6,13 @@ import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
 import { lockServerSql, Server } from './server.ts';
 
-/** Reads the server. */
-export const READ_SERVER = statement(Server.columns)`
-  select ${columnsOf(Server)} from server where order_number = $1`;
+/** Reads the server. `isEngineStopped`: its engine makes no machine, because the operator has restored the database. */
+export const READ_SERVER = statement({ ...Server.columns, isEngineStopped: column.boolean() })`
+  select ${columnsOf(Server)}, exists (
+      select from brake join engine on engine.name = brake.driver
+      where stops_orders and (engine.name = server.engine
+        or server.engine is null and engine.connection is null and server.kind = any(engine.kinds))) as is_engine_stopped
+    from server where order_number = $1`;
 /** Locks the server, and reads it. */
 export const LOCK_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server))}`;
 /** Locks and reads the server, if it still waits for its payment. */

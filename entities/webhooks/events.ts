@@ -168,6 +168,11 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
     description: 'Somebody set a new password with a recovery code or the PGP key (`data.by`). All sessions ended.',
     data: { by: 'code', sessionsRevoked: 2 },
   },
+  'account.restored': {
+    ...ACCOUNT,
+    description:
+      'The operator restored the service from a backup, so it lacks later changes. Compare your servers and your balance with your own notes.',
+  },
   'account.suspended': { ...ACCOUNT, description: 'The operator suspended the account.' },
   'account.resumed': { ...ACCOUNT, description: 'The operator ended the suspension of the account.' },
   'account.limits_changed': { ...ACCOUNT, description: 'The operator changed the limits of the account.' },

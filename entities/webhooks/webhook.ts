@@ -51,6 +51,10 @@ export const FIND_WEBHOOK = statement({ ...Webhook.columns, secondsLeft: nullabl
     extract(epoch from expires_at - now())::float8 as seconds_left
   from webhook where id = $1`;
 
+/** The accounts with an enabled webhook. */
+export const LIST_LISTENERS = statement({ accountId: column.text() })`
+  select distinct account_id from webhook where status = 'ENABLED' order by account_id`;
+
 /** The reasons of revocations. Only a new secret enables the webhook again. */
 export const SECRET_REVOKED = 'secret_revoked';
 export const CREATOR_REVOKED = 'creator_revoked';

@@ -11,9 +11,10 @@ import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
 import { type Gateway, gatewayOf, x402GatewayOf } from './chains/health.ts';
+import { LostAddresses } from './chains/lost-addresses.ts';
 import { chainSyncName, chainSyncProcess } from './chains/sync.ts';
-import { observeTransaction } from './chains/transaction.ts';
-import type { Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
+import { type ClaimLost, observeTransaction } from './chains/transaction.ts';
+import type { ChainReader, Coin, Invoice, PaymentDriver, PaymentTarget, ProcessorWebhook } from './drivers/driver.ts';
 import { isSameHex, type X402Driver } from './drivers/x402/driver.ts';
 import { type ExchangeRates, exchangeRatesOf } from './exchange-rates/exchange-rate.ts';
 import { EXCHANGE_RATES_PROCESS, exchangeRatesProcess } from './exchange-rates/fetch.ts';
@@ -44,6 +45,8 @@ const OPEN_TIMEOUT_MS = 10_000;
 
 export class Payments implements WorkerPart {
   readonly #options: PaymentsOptions;
+  /** The chains that the service reads, with the addresses there that a lost time may have given out. */
+  readonly #chains: readonly { reader: ChainReader; lost: LostAddresses }[];
   /** Undefined: the service accepts no payment by x402. */
   readonly x402: X402 | undefined;
   /** A step that waits for its gateway gives its place away. */
@@ -51,7 +54,10 @@ export class Payments implements WorkerPart {
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
-    const { db, vault, x402 } = options;
+    const { db, vault, payments, x402 } = options;
+    this.#chains = payments.flatMap((driver) =>
+      (driver.chains ?? []).map((reader) => ({ reader, lost: new LostAddresses(driver) })),
+    );
     this.x402 = x402 && new X402(db, x402, vault);
   }
 
@@ -64,11 +70,7 @@ export class Payments implements WorkerPart {
 
   /** The networks whose chains the service reads. */
   get networks(): string[] {
-    return this.#chains.map(({ network }) => network);
-  }
-
-  get #chains() {
-    return this.#options.payments.flatMap(({ chains = [] }) => chains);
+    return this.#chains.map(({ reader }) => reader.network);
   }
 
   get simulated(): boolean {
@@ -78,9 +80,9 @@ export class Payments implements WorkerPart {
 
   get processes() {
     const { db, payments: drivers, rates = [], pollSeconds } = this.#options;
-    const syncs = this.#chains.map((reader) => [
+    const syncs = this.#chains.map(({ reader, lost }) => [
       chainSyncName(reader.network),
-      chainSyncProcess({ db, reader, coins: () => this.coins(), pollSeconds }),
+      chainSyncProcess({ db, reader, lost, coins: () => this.coins(), pollSeconds }),
     ]);
     return {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
@@ -207,11 +209,12 @@ export class Payments implements WorkerPart {
     db: Database,
     network: string,
     txId: string,
+    claim: ClaimLost,
     signal: AbortSignal,
   ): Promise<true | undefined> {
     beforeOutsideCall();
-    const reader = this.#chains.find((one) => one.network === network);
-    return reader && observeTransaction(db, reader, txId, signal);
+    const chain = this.#chains.find(({ reader }) => reader.network === network);
+    return chain && observeTransaction(db, chain, { txId, claim, signal });
   }
 
   /**

@@ -23,6 +23,9 @@ const PAUSE_SECONDS_MAX = 120;
 export const pauseSeconds = (pollSeconds: number, attempt: number): number =>
   backoffSeconds(attempt, { first: 5 * pollSeconds, most: PAUSE_SECONDS_MAX });
 
+/** Seconds between two looks at an open circuit breaker. */
+export const BREAKER_OPEN_SECONDS = 30;
+
 /** Seconds that an order or a change can take, by the kind of machine. */
 const DEADLINE_SECONDS: Record<Server['kind'], number> = { VPS: 30 * 60, DEDICATED: 8 * 3600 };
 

@@ -12,6 +12,7 @@ import type { Context } from '../context.ts';
 import { found } from '../errors.ts';
 import { type Page, type PageRequest, pageOfAccount } from '../pages.ts';
 import { recordByOperator } from '../record.ts';
+import { claimFor } from './lost-addresses.ts';
 import { isGoneByX402, requireOnChain } from './on-chain.ts';
 import { type Sum, withinLimit } from './operator-limit.ts';
 
@@ -149,25 +150,50 @@ export async function preparedGiveBack(context: Context, id: string, { status, .
 
 /**
  * Reads a transaction from its chain, and writes its payments to addresses of top-ups. The worker settles them as any other.
+ * @param given `accountId` the account of addresses that a lost time gave out
  * @returns the payments of the transaction
- * @throws ApiError validation_failed if no driver can look it up or it pays no address, unavailable without the chain
+ * @throws ApiError not_found, or unavailable without the chain. Or validation_failed if no driver can look it up, it pays no
+ * address, or one without an account
  */
 export async function creditTransaction(
   context: Context,
-  { network, txId: given, reason }: { network: string; txId: string; reason: string },
+  { network, reason, accountId, ...given }: LookedUp,
 ): Promise<Payment[]> {
-  const txId = given.toLowerCase();
+  const txId = given.txId.toLowerCase();
   const { db, provisioning, signal } = context;
-  const isRead = await provisioning.payments.observeTransaction(db, network, txId, signal).catch((fault: Error) => {
-    throw new ApiError('unavailable', fault.message, { retryAfter: 5 });
-  });
+  if (accountId != null) found(isId('acct', accountId) && (await exists(db, Account, { id: accountId })));
+  let unclaimed: string | undefined;
+  const claim =
+    accountId != null
+      ? claimFor(context, accountId)
+      : async (_: Transaction, { address }: { address: string }) => {
+          unclaimed = address;
+        };
+  const isRead = await provisioning.payments
+    .observeTransaction(db, network, txId, claim, signal)
+    .catch((fault: Error) => {
+      throw new ApiError('unavailable', fault.message, { retryAfter: 5 });
+    });
   if (!isRead) throw refuse('network', 'unsupported', `No driver can look up transactions of ${network}.`);
+  if (unclaimed)
+    throw refuse(
+      'accountId',
+      'required',
+      `The lost time before a restore may have given out the address ${unclaimed}. Name its accountId.`,
+    );
   const payments = await FIND_TRANSACTION.all(db, [network, txId]);
   const [first] = payments;
   if (!first) throw refuse('txId', 'not_found', 'No block of the node has a payment of this transaction to a top-up.');
   const data = { network, txId, reason };
   await db.transaction((tx) => recordByOperator(tx, context, first.id, { type: 'payment.looked_up', data }));
   return payments;
+}
+
+interface LookedUp {
+  network: string;
+  txId: string;
+  accountId?: string | null | undefined;
+  reason: string;
 }
 
 /** @throws ApiError validation_failed in another state than the operator saw, or in one that does not allow the decision */

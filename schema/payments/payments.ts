@@ -192,6 +192,10 @@ builder.mutationFields((t) => ({
     args: {
       network: t.arg({ type: 'Line', required: true, description: 'The network of a gateway, such as base.' }),
       txId: t.arg({ type: 'Line', required: true, description: 'The transaction.' }),
+      accountId: t.arg({
+        type: 'ID',
+        description: 'The account of an address that was given out after the backup that you have restored.',
+      }),
       reason: t.arg(REASON),
     },
     resolve: (_, given, context) => creditTransaction(context, given),

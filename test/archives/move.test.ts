@@ -62,7 +62,7 @@ it('An archive has one moment of a service that writes, and its books balance in
 
   const server = hasPostgres15 ? await startPostgres15(onTestFinished) : undefined;
   const first = await emptyDatabase(onTestFinished, server);
-  const imported = await runCommand('import', first.environment, file);
+  const imported = await runCommand('import', first.environment, '--moved', file);
   expect(imported.output).toMatch(
     /The archive is complete[\s\S]*The books balance: \d+ transfers\.[\s\S]*as it was written/,
   );
@@ -71,7 +71,7 @@ it('An archive has one moment of a service that writes, and its books balance in
   const again = join(newHome(), 'again.age');
   await writeArchive({ url: first.url, key: archiveKey(VAULT), file: again });
   const second = await emptyDatabase(onTestFinished);
-  expect(await runCommand('import', second.environment, again)).toMatchObject({ code: 0 });
+  expect(await runCommand('import', second.environment, '--moved', again)).toMatchObject({ code: 0 });
   const digests = await digestsOf(second.url);
   expect(digests).toEqual(await digestsOf(first.url));
   for (const table of ['account', 'transfer', 'server', 'audit_entry', 'audit_link', 'api_key', 'secret_key', 'event'])

@@ -141,7 +141,7 @@ it('An import that was killed goes on with the next table, and until then no ser
     'The database has a part of another archive.',
   );
 
-  const resumed = await runCommand('import', target.environment, file);
+  const resumed = await runCommand('import', target.environment, '--moved', file);
   expect(resumed.code).toBe(0);
   expect(resumed.output).toContain('An import of this archive was interrupted. It goes on.');
   for (const table of loaded) expect(resumed.output).not.toContain(`\n${table}: `);

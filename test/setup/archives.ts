@@ -52,14 +52,14 @@ export async function emptyDatabase(onEnd: OnEnd, server: string = inject('postg
   return { url, environment };
 }
 
-/** Returns a digest of the rows of each table, in any order of them. */
+/** Returns a digest of the rows of each table, in any order of them. Only the identifier of a database is its own. */
 export async function digestsOf(url: string): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(SESSION_SQL);
     const digests: Record<string, string> = {};
-    for (const { name } of await listTables(client, ['migrations'])) {
+    for (const { name } of await listTables(client, ['migrations', 'own_database'])) {
       const { rows } = await client.query(`select t::text as row from "${name}" t order by t::text collate "C"`);
       const digest = createHash('sha256');
       for (const { row } of rows) digest.update(`${row}\n`);

@@ -11,6 +11,7 @@ import { ChainBlock, FIND_TIP } from '../../../entities/payments/chain.ts';
 import { UNMINE_PAYMENTS } from '../../../entities/payments/observed-payment.ts';
 import { FIND_DEPOSIT_ADDRESSES } from '../../../entities/payments/top-up.ts';
 import type { Block, ChainNode, FindDeposits, Head } from '../drivers/driver.ts';
+import { type LostAddressMap, tellLost } from './lost-addresses.ts';
 import { writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
 
@@ -47,7 +48,7 @@ type Tip = Pick<ChainBlock, 'height' | 'hash'>;
 /**
  * Reads new blocks from one node, up to a limit.
  * @param head the highest block of the node
- * @param doubted the doubt of the look before, if it had one
+ * @param given the doubt of the look before, if it had one, and the lost addresses of the chain
  * @throws Error if it is another chain than before, or lacks a final block
  */
 export async function readBlocks(
@@ -55,8 +56,7 @@ export async function readBlocks(
   network: string,
   node: ChainNode,
   head: Head,
-  doubted: Doubt | undefined,
-  signal: AbortSignal,
+  { doubted, lost, signal }: { doubted: Doubt | undefined; lost: LostAddressMap; signal: AbortSignal },
 ): Promise<Progress> {
   const before = await tipOf(db, network);
   const progress = (state: Progress['state'], height: number): Progress => ({
@@ -77,7 +77,7 @@ export async function readBlocks(
   for (let reads = 0; !tip || tip.height < head.height; reads++) {
     const next: number = tip ? tip.height + 1 : Math.max(0, head.height - BLOCKS_BEFORE);
     if (reads === READS_MAX) return progress('behind', next - 1);
-    const blocks = await readNext(node, next, head.height, findDepositsIn(db), signal).catch((fault) => {
+    const blocks = await readNext(node, next, head.height, findDepositsIn(db, lost), signal).catch((fault) => {
       signal.throwIfAborted();
       // The blocks before are a success, so that the worker does not rest for longer each time.
       if (!reads) throw fault;
@@ -85,7 +85,7 @@ export async function readBlocks(
     if (!blocks) return progress('behind', next - 1);
     const parent: string | undefined = tip?.hash;
     const isNext = parent === undefined || blocks[0]!.parent === parent;
-    if (!isNext || !(await db.transaction((tx) => writeBlocks(tx, network, blocks, parent))))
+    if (!isNext || !(await db.transaction((tx) => writeBlocks(tx, network, blocks, parent, lost))))
       return progress('behind', next - 1);
     tip = blocks.at(-1)!;
   }
@@ -148,13 +148,22 @@ async function lockTip(tx: Transaction, network: string, hash: string | undefine
 }
 
 /** @param parent the hash of the previous tip. @returns false if another worker was faster */
-async function writeBlocks(tx: Transaction, network: string, blocks: readonly Block[], parent: string | undefined) {
+async function writeBlocks(
+  tx: Transaction,
+  network: string,
+  blocks: readonly Block[],
+  parent: string | undefined,
+  lost: LostAddressMap,
+) {
   if (!(await lockTip(tx, network, parent))) return false;
   const rows = blocks.map(({ height, hash }) => ({ network, height, hash }));
   await insert(tx, ChainBlock, rows);
   await remove(tx, ChainBlock, { network, height: LessThan(rows.at(-1)!.height - BLOCKS_KEPT) });
-  for (const block of blocks)
-    await writeObserved(tx, { network, block }, await joinOutputs(tx, network, block.payments));
+  for (const block of blocks) {
+    const payments = await joinOutputs(tx, network, block.payments);
+    await writeObserved(tx, { network, block }, payments);
+    await tellLost(tx, network, payments, lost);
+  }
   return true;
 }
 
@@ -164,11 +173,15 @@ async function removeBlocks(tx: Transaction, network: string, last: Tip, tip: Ti
   for (const unmine of UNMINE_PAYMENTS) await unmine.all(tx, [network, last.height]);
 }
 
-/** Finds addresses of top-ups of all times and networks. */
+/** Finds addresses of top-ups of all times and networks, and lost ones. */
 export const findDepositsIn =
-  (db: Database): FindDeposits =>
+  (db: Database, lost: LostAddressMap = new Map()): FindDeposits =>
   async (addresses) => {
     const given = [...new Set([...addresses].map((one) => one.toLowerCase()))];
     const rows = given.length ? await FIND_DEPOSIT_ADDRESSES.all(db, [given]) : [];
-    return new Map(rows.map(({ walletAddress }) => [walletAddress.toLowerCase(), walletAddress]));
+    const found = [
+      ...rows.map(({ walletAddress }) => walletAddress),
+      ...given.flatMap((one) => lost.get(one)?.address ?? []),
+    ];
+    return new Map(found.map((address) => [address.toLowerCase(), address]));
   };

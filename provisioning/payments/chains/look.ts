@@ -8,6 +8,7 @@ import { FIND_UNFINAL, FINISH_BELOW } from '../../../entities/payments/observed-
 import type { ChainNode, ChainReader, Head } from '../drivers/driver.ts';
 import { type Doubt, findDepositsIn, type Progress, readBlocks } from './blocks.ts';
 import { dropUnobserved, writeObserved } from './observed-payments.ts';
+import type { LostAddressMap } from './lost-addresses.ts';
 import { joinOutputs } from './outputs.ts';
 
 /** Payments this deep are final, if the chain itself does not tell. */
@@ -36,9 +37,9 @@ const checkedAt = new WeakMap<ChainNode, number>();
 export async function look(
   db: Database,
   { network, nodes, staleSeconds }: ChainReader,
-  doubted: Doubt | undefined,
-  signal: AbortSignal,
+  given: Pick<LookOptions, 'doubted' | 'lost' | 'signal'>,
 ): Promise<Look> {
+  const { signal } = given;
   const stopped: { node: ChainNode; head: Head }[] = [];
   let partial: Look | undefined;
   try {
@@ -48,7 +49,7 @@ export async function look(
         stopped.push({ node, head });
         throw new Error(`The newest block of ${network} is ${head.height}, of ${head.at.toISOString()}.`);
       }
-      const found = await lookWith(db, network, node, head, { doubted, signal });
+      const found = await lookWith(db, network, node, head, given);
       if (found.unread === undefined) return found;
       partial = found;
       throw new Error(found.unread);
@@ -58,7 +59,7 @@ export async function look(
     if (partial) return { ...partial, unread: (fault as Error).message };
     const [last] = stopped.toSorted((one, other) => other.head.height - one.head.height);
     if (!last) throw fault;
-    return lookWith(db, network, last.node, last.head, { doubted, signal, stopped: (fault as Error).message });
+    return lookWith(db, network, last.node, last.head, { ...given, stopped: (fault as Error).message });
   }
 }
 
@@ -66,7 +67,10 @@ const isOld = async (db: Database, { at }: Head, staleSeconds: number | undefine
   staleSeconds !== undefined && (await IS_OLD.first(db, [at, staleSeconds]))!.old;
 
 interface LookOptions extends Pick<Look, 'stopped'> {
-  doubted: Doubt | undefined;
+  /** The doubt of the look before, if it had one. */
+  doubted?: Doubt | undefined;
+  /** The addresses of the chain that a lost time may have given out. Default: none. */
+  lost?: LostAddressMap;
   signal: AbortSignal;
 }
 
@@ -75,10 +79,10 @@ async function lookWith(
   network: string,
   node: ChainNode,
   newest: Head,
-  { doubted, signal, stopped }: LookOptions,
+  { doubted, lost = new Map(), signal, stopped }: LookOptions,
 ): Promise<Look> {
   await checkTokens(db, network, node, signal);
-  const progress = await readBlocks(db, network, node, newest, doubted, signal);
+  const progress = await readBlocks(db, network, node, newest, { doubted, lost, signal });
   const { state, head, height } = progress;
   const isReached = state === 'reached';
   const { changed, isComplete, unread }: Announcements = isReached

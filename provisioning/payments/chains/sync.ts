@@ -17,6 +17,7 @@ import { restorePayment, reversePayment } from '../suspense.ts';
 import { settleTopUps } from '../top-ups/settle.ts';
 import type { Doubt } from './blocks.ts';
 import { look } from './look.ts';
+import type { LostAddresses } from './lost-addresses.ts';
 import { type KeptRests, problemOf, Rests } from './rests.ts';
 
 export const chainSyncName = (network: string): string => `follow:${network}`;
@@ -27,18 +28,20 @@ const FAILED_LOOKS = 3;
 interface Options {
   db: Database;
   reader: ChainReader;
+  lost: Pick<LostAddresses, 'read'>;
   coins: () => readonly Coin[];
   pollSeconds: number;
 }
 
-export const chainSyncProcess = ({ db, reader, coins, pollSeconds }: Options): Process => ({
+export const chainSyncProcess = ({ db, reader, lost, coins, pollSeconds }: Options): Process => ({
   lane: PERIODIC_LANE,
   attemptsMax: Number.MAX_SAFE_INTEGER,
   backoffSeconds: (attempt) => Math.min(BACKOFF_SECONDS_MAX, pollSeconds * 2 ** attempt),
   steps: {
     start: async ({ aborted, attempts, data }) => {
       const { network } = reader;
-      const found = await look(db, reader, data.doubt as Doubt | undefined, aborted).catch(async (fault: Error) => {
+      const given = { doubted: data.doubt as Doubt | undefined, lost: await lost.read(db), signal: aborted };
+      const found = await look(db, reader, given).catch(async (fault: Error) => {
         aborted.throwIfAborted();
         if (attempts >= FAILED_LOOKS) await keepProblem(db, network, fault.message);
         throw fault;

@@ -1,34 +1,43 @@
-/** Observes one transaction that the operator names. The chain sync did not see it. */
+/** Observes one transaction that the operator names. The chain sync did not see it, or it pays to lost addresses. */
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
+import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ChainBlock } from '../../../entities/payments/chain.ts';
-import type { ChainNode, ChainReader } from '../drivers/driver.ts';
+import type { ChainNode, ChainReader, ObservedPayment } from '../drivers/driver.ts';
 import { findDepositsIn, lockChain, tipOf } from './blocks.ts';
+import { type LostAddress, type LostAddresses, unownedOf } from './lost-addresses.ts';
 import { writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
+
+/** Writes a top-up at a lost address that got a payment. @throws ApiError unless the operator has named its account */
+export type ClaimLost = (tx: Transaction, payment: ObservedPayment, lost: LostAddress) => Promise<void>;
+
+interface Given {
+  txId: string;
+  claim: ClaimLost;
+  signal: AbortSignal;
+}
 
 /** @returns undefined if the nodes cannot look it up. @throws if no node answers, or it knows another block than the service */
 export const observeTransaction = (
   db: Database,
-  { network, nodes }: ChainReader,
-  txId: string,
-  signal: AbortSignal,
+  { reader: { network, nodes }, lost }: { reader: ChainReader; lost: LostAddresses },
+  given: Given,
 ): Promise<true | undefined> =>
-  nodes.ask(signal, async (node) => {
+  nodes.ask(given.signal, async (node) => {
     if (!node.heightOf) return undefined;
-    const height = await node.heightOf(txId, signal);
-    if (typeof height === 'number') await observeBlock(db, network, node, { height, txId }, signal);
+    const height = await node.heightOf(given.txId, given.signal);
+    if (typeof height === 'number') await observeBlock(db, { network, node, lost, height }, given);
     return true;
   });
 
 async function observeBlock(
   db: Database,
-  network: string,
-  node: ChainNode,
-  { height, txId }: { height: number; txId: string },
-  signal: AbortSignal,
+  { network, node, lost, height }: { network: string; node: ChainNode; lost: LostAddresses; height: number },
+  { txId, claim, signal }: Given,
 ): Promise<void> {
-  const block = await node.block(height, findDepositsIn(db), signal);
+  const lostOnes = await lost.read(db);
+  const block = await node.block(height, findDepositsIn(db, lostOnes), signal);
   const payments = block.payments.filter((one) => one.txId === txId);
   await db.transaction(async (tx) => {
     await lockChain(tx, network);
@@ -37,6 +46,9 @@ async function observeBlock(
     // From the tip on the chain sync notices removed blocks.
     if (!tip || tip.height < height || (known && known.hash !== block.hash))
       throw new Error(`The service has not read the block ${height} of ${network} yet.`);
-    await writeObserved(tx, { network, block }, await joinOutputs(tx, network, payments));
+    const joined = await joinOutputs(tx, network, payments);
+    for (const one of await unownedOf(tx, joined, lostOnes))
+      await claim(tx, one, lostOnes.get(one.address.toLowerCase())!);
+    await writeObserved(tx, { network, block }, joined);
   });
 }

@@ -111,6 +111,8 @@ export interface Observation extends MachineKey {
   image?: string;
   /** The host that it is on. */
   host?: string;
+  /** Its IP addresses. Undefined: unknown, or it has none. */
+  addresses?: readonly string[];
   /** The engine's name of its state, for operators. */
   detail?: string;
   /** The reason why it cannot move to another host, as sentences for the operator. Undefined: the driver knows of none. */

@@ -34,6 +34,7 @@ interface Machine {
   /** Absent in files of older versions, as the image is. */
   size?: MachineSize;
   image?: string;
+  addresses?: string[];
   portMbps?: number;
   /** The last host that it moved to. */
   host?: string;
@@ -214,15 +215,17 @@ export class SimulatedDriver implements HardwareDriver {
   /** A file without `power` is of an older version, and its machine is on. */
   #observation({ order, generation }: MachineKey, machine: Machine | undefined): Observation {
     if (!machine) return { order, generation, phase: 'absent', proven: false };
-    const { power = 'on', bootedAt, size, image, host } = machine;
+    const { power = 'on', bootedAt, size, image, host, addresses } = machine;
     const proven = power === 'on' && bootedAt <= Date.now();
-    const known = { ...(size && { size }), ...(image && { image }), ...(host && { host }) };
+    const about = { ...(size && { size }), ...(image && { image }), ...(host && { host }) };
+    const known = { ...about, ...(addresses && { addresses }) };
     return { order, generation, phase: 'present', power, proven, ...known };
   }
 }
 
 const madeOf = ({ traits, ...spec }: MachineSpec) => ({
   ...{ specDigest: digestOf(spec), size: spec.size, image: spec.image },
+  addresses: [spec.network.ipv4, spec.network.ipv6].flatMap((one) => one?.address ?? []),
   ...(traits && { portMbps: traits.portMbps }),
 });
 

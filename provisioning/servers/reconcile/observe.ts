@@ -12,6 +12,7 @@ import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
 import { record } from '../../../entities/history/record.ts';
 import { type Member, NOTE_ENGINE, NOTE_ENGINE_TROUBLE } from '../../../entities/servers/engine.ts';
 import {
+  areOrdersStopped,
   CLOSE_REMOVED,
   DELETE_RESOLVED,
   FIND_OWNED_MACHINES,
@@ -25,6 +26,7 @@ import {
   RESOLVE_REMOVED,
 } from '../../../entities/servers/finding.ts';
 import { FIND_HOSTS_OF_ENGINE } from '../../../entities/servers/host.ts';
+import { REST_ADDRESSES } from '../../../entities/servers/ip-address.ts';
 import { DELETE_OLD_SAMPLES } from '../../../entities/servers/metering/meter.ts';
 import { LOCK_HOSTS_OF_ENGINES } from '../../../entities/servers/placement.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
@@ -57,6 +59,8 @@ const [ANSWER_SECONDS, ASK_SECONDS] = [60, 40];
 /** Seconds before a machine without a server is reported: a server may be about to claim it. */
 const ORPHAN_SECONDS = 600;
 const ORPHANS_MAX = 1000;
+/** Seconds for which no order gets an address that a machine without a server had at the last look. */
+const ADDRESS_REST_SECONDS = 3600;
 /** Letters of a garbled mark in the trouble of its engine. */
 const ODD_LENGTH_MAX = 64;
 /** Days that resolved findings are kept. */
@@ -89,6 +93,8 @@ interface Seen {
   memory: Memory;
   /** The machines that are on, and that the worker turns off again. */
   awake: ExpectedMachine[];
+  /** The IP addresses of machines without a server. */
+  addresses: readonly string[];
   findings?(tx: Transaction): Promise<void>;
   hosts?(tx: Transaction): Promise<void>;
   engine(tx: Transaction): Promise<{ isNews: boolean }[]>;
@@ -113,6 +119,7 @@ export const observerProcess = (
           return {
             memory,
             awake: [],
+            addresses: [],
             engine: (tx) => NOTE_ENGINE_TROUBLE.all(tx, [of.name, of.revision, wordsOf(error)]),
           };
         });
@@ -135,6 +142,7 @@ export const observerProcess = (
           await DELETE_RESOLVED.all(tx, [FINDING_DAYS]);
           await LOCK_HOSTS_OF_ENGINES.all(tx, [names]);
           for (const look of looks) await look.hosts?.(tx);
+          await REST_ADDRESSES.all(tx, [looks.flatMap(({ addresses }) => addresses), ADDRESS_REST_SECONDS]);
           const news: string[] = [];
           for (const [index, { engine }] of looks.entries())
             if ((await engine(tx))[0]?.isNews) news.push(names[index]!);
@@ -180,7 +188,8 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
     ...absent,
     ...differing,
     ...(await unconfirmed(db, of, differing)),
-    ...old(unowned, orphans, now.getTime()),
+    // A restored database gets no orders yet, so no server is about to claim the machine.
+    ...((await areOrdersStopped(db, driver.name)) ? unowned : old(unowned, orphans, now.getTime())),
   ];
   const lost = unasked.map(({ order, generation }): Found => ({ kind: 'LOST', order, generation, detail: '' }));
   const still = [...lost, ...untold(sold, hosts)];
@@ -194,6 +203,7 @@ async function observe(db: Database, { of, memory, signal, now }: Look): Promise
   });
   return {
     memory: { orphans, counted: [...missing.counted, ...unasked.map(nameOf)] },
+    addresses: unowned.flatMap((one) => seen.get(nameOf(one))?.addresses ?? []),
     awake: expected.filter((machine) => machine.asleep && isAwake(seen.get(nameOf(machine)))),
     findings: async (tx) => {
       await report(tx, driver.name, found);
@@ -235,7 +245,7 @@ const old = (unowned: Found[], orphans: Orphans, nowMs: number): Found[] =>
 async function findUnowned(db: Database, engine: string | null, listed: Observation[]): Promise<Found[]> {
   const owned = await FIND_OWNED_MACHINES.all(db, [listed.map(({ order }) => order)]);
   const servers = new Map(owned.map((one) => [one.order, one]));
-  return listed.flatMap(({ order, generation, phase, host }) => {
+  return listed.flatMap(({ order, generation, phase, host, addresses }) => {
     const server = servers.get(order);
     const isHere = server?.engine === engine;
     if (isHere && generation <= server.generation) return [];
@@ -243,7 +253,8 @@ async function findUnowned(db: Database, engine: string | null, listed: Observat
       server && !isHere
         ? `The machine of that server is on the engine ${server.engine ?? 'of the environment'}.`
         : 'The machine belongs to no server.';
-    const detail = `${reason} ${phase}${host ? ` on ${host}` : ''}`;
+    const its = addresses?.length ? ` Its addresses are ${addresses.join(' and ')}.` : '';
+    const detail = `${reason} ${phase}${host ? ` on ${host}` : ''}.${its}`;
     return [{ kind: 'ORPHAN' satisfies FindingKind, order, generation, detail }];
   });
 }

@@ -43,8 +43,9 @@ export function serverProcess(options: Options): Process {
     });
   };
   const run = async (task: LeasedTask): Promise<Outcome> => {
-    const found = await READ_SERVER.first(db, [task.subject]);
-    if (!found || found.status === 'DELETED') return done();
+    const read = await READ_SERVER.first(db, [task.subject]);
+    if (!read || read.status === 'DELETED') return done();
+    const { isEngineStopped, ...found } = read;
     const { kind } = found;
     let common = { db, server: found, log, pollSeconds, specOf: toSpec };
     try {
@@ -52,7 +53,7 @@ export function serverProcess(options: Options): Process {
       const server = await begun(db, found);
       common = { ...common, server };
       const relocation = await readRelocation(db, server);
-      const work = { ...common, driver, relocation, proofSeconds: proofSeconds[kind] };
+      const work = { ...common, driver, relocation, isEngineStopped, proofSeconds: proofSeconds[kind] };
       const isGivenUp = task.step === 'restore' && CHANGING.has(server.status);
       const outcome = isGivenUp ? hop(UNDO, { commit: (tx) => undoChange(tx, server) }) : await reconcile(task, work);
       return underLock(server, outcome);

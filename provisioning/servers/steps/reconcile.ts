@@ -12,7 +12,7 @@ import { move } from '../move.ts';
 import { requireSeen } from '../placement/allocate.ts';
 import { reserveCapacity } from '../placement/capacity.ts';
 import { keyOf } from '../placement/spec.ts';
-import { ATTEMPTS_MAX, pauseSeconds, RECONCILE, UNDO } from '../task.ts';
+import { ATTEMPTS_MAX, BREAKER_OPEN_SECONDS, pauseSeconds, RECONCILE, UNDO } from '../task.ts';
 import { fail, isPermanent, undeliverable } from './outcome.ts';
 import { remake } from './remake.ts';
 import { remove } from './remove.ts';
@@ -72,8 +72,9 @@ function wait({ data, deadlineAt, now }: LeasedTask, { pollSeconds }: Work, { ph
 }
 
 /** An order that was paid later claims its capacity here, and fails without any. Others have claimed it. */
-const claim = ({ server }: Work): Outcome =>
-  hop(RECONCILE, {
+function claim({ server, isEngineStopped }: Work): Outcome {
+  if (isEngineStopped) return nap(BREAKER_OPEN_SECONDS);
+  return hop(RECONCILE, {
     commit: async (tx) => {
       const room = await reserveCapacity(tx, server);
       if (room) return move(tx, server, 'PROVISIONING', room);
@@ -81,10 +82,12 @@ const claim = ({ server }: Work): Outcome =>
       await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
     },
   });
+}
 
 /** Makes the machine of an order. If this one cannot be finished, the worker gives it up. */
 async function create(task: LeasedTask, work: Work, wanted: Wanted, spec: MachineSpec): Promise<Outcome> {
-  const { server, driver, pollSeconds } = work;
+  const { server, driver, pollSeconds, isEngineStopped } = work;
+  if (isEngineStopped) return nap(BREAKER_OPEN_SECONDS);
   let seen: Observation;
   try {
     seen = await driver.create(spec, task.aborted);

@@ -6,12 +6,9 @@ import { isBreakerOpen } from '../../../entities/servers/finding.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
 import { done, nap } from '../../tasks/tasks.ts';
 import { releaseCapacity } from '../placement/capacity.ts';
-import { pauseSeconds } from '../task.ts';
+import { BREAKER_OPEN_SECONDS, pauseSeconds } from '../task.ts';
 import { releaseKept } from './outcome.ts';
 import type { ServerStep } from './step.ts';
-
-/** Seconds between two looks at an open circuit breaker. */
-const BREAKER_OPEN_SECONDS = 30;
 
 /** Destroys the machines, also given-up ones, unless the circuit breaker is open. A wipe can take hours, so the pauses grow. */
 export const remove: ServerStep = async ({ aborted, data }, { db, server, driver, pollSeconds }) => {

@@ -12,6 +12,8 @@ export interface Work {
   driver: HardwareDriver;
   /** The move of its machine to another host; undefined if there is none, or the server changes. */
   relocation?: Relocation | undefined;
+  /** Whether the engine makes no machine, because the operator has restored the database. */
+  isEngineStopped: boolean;
   /** Seconds until the worker observes a machine again. */
   pollSeconds: number;
   /** Seconds that a machine has to give proof before the worker tries to recover it. */

@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 let doubted: Doubt | undefined;
 const read = async () => {
-  const { state, doubt } = await look(db, chain, doubted, signal);
+  const { state, doubt } = await look(db, chain, { doubted, signal });
   doubted = doubt;
   return state;
 };

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
+import { noteRestore } from '../../../provisioning/archives/restored.ts';
 import { importSent } from '../../../provisioning/payments/wallet/import.ts';
 import { cancelPayout, exportPayouts } from '../../../provisioning/payments/wallet/payouts.ts';
 import { askReplaced, finishShown, lineOfReplaced } from '../../../provisioning/payments/wallet/shown.ts';
@@ -13,8 +14,8 @@ const { shop, chain, driver, sync, open } = await openSyncedShop();
 const { db } = shop;
 const TEN = 10_000_000n;
 
-/** Exports payouts of ten dollars each to these addresses. @returns their ids */
-async function exported(...addresses: string[]): Promise<string[]> {
+/** Requests payouts of ten dollars each to these addresses. @returns their ids */
+async function requested(...addresses: string[]): Promise<string[]> {
   const [context, { walletAddress, accountId }] = await open();
   chain.pay(walletAddress!, HALF);
   for (const blocks of [2, 100]) {
@@ -26,6 +27,10 @@ async function exported(...addresses: string[]): Promise<string[]> {
     const given = { accountId, coin: 'TST', amountUsd: TEN, address, reason: 'She leaves' };
     ids.push((await refundInCoin(context, { ...given, key: `${accountId} ${ids.length}` })).id);
   }
+  return ids;
+}
+async function exported(...addresses: string[]): Promise<string[]> {
+  const ids = await requested(...addresses);
   await exportPayouts(db, SYSTEM);
   return ids;
 }
@@ -242,4 +247,10 @@ describe('A second transaction of a payout', () => {
     expect(await settle(one, other)).toEqual(['FINAL', 'FINAL']);
     expect(await replacedOf(other)).toEqual(['GONE']);
   });
+});
+
+it('A payout counts as exported after a restore, because the lost time may have paid it', async () => {
+  const ids = await requested('lost');
+  expect((await noteRestore(db, SYSTEM)).payouts).toEqual(ids);
+  expect(await exportPayouts(db, SYSTEM)).toEqual([]);
 });

@@ -92,7 +92,7 @@ it('Odd texts and sizes of an engine stop no look at others', async () => {
   });
   expect((await row(shop, 'lxc')).seenAt).toEqual(expect.any(Date));
   const details = (await shop.db.source.manager.find(Finding)).map(({ detail }) => detail);
-  expect(details).toContain('The machine belongs to no server. present on a\ufffd');
+  expect(details).toContain('The machine belongs to no server. present on a\ufffd.');
 });
 
 it.each([

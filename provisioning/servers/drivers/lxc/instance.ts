@@ -1,4 +1,5 @@
 /** Converts machines to instances of the engine, and back. The keys `user.freehold-*` hold all other facts. */
+import { isIP } from 'node:net';
 import {
   DriverError,
   digestOf,
@@ -133,8 +134,11 @@ export function observationOf(instance: Instance, key: MachineKey, serverName: s
   const power = powerOf(instance);
   const [size, image] = [sizeOf(instance), config?.[MARK.image]];
   const phase = isReady(instance) ? ('present' as const) : ('incomplete' as const);
-  return { ...seen, power, phase, ...(size && { size }), ...(image && { image }) };
+  return { ...seen, power, phase, addresses: addressesOf(instance), ...(size && { size }), ...(image && { image }) };
 }
+
+const addressesOf = ({ devices }: Instance): string[] =>
+  ['ipv4.address', 'ipv6.address'].map((name) => devices?.[NIC]?.[name] ?? '').filter(isIP);
 
 /** Root in a container can choose the word for one that is on, so only `Stopped` counts. */
 export const powerOf = ({ status }: Pick<Instance, 'status'>): Power => (status === 'Stopped' ? 'off' : 'on');

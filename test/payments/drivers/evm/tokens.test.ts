@@ -39,7 +39,7 @@ describe.skipIf(NO_ANVIL)('A token', () => {
 
   it('with other decimals than the payments file says, or without a contract, keeps its chain from being read', async () => {
     const db = await newDatabase();
-    const readWith = (token: object) => look(db, readerOf('base', token), undefined, signal);
+    const readWith = (token: object) => look(db, readerOf('base', token), { signal });
     await expect(readWith({ decimals: 18 })).rejects.toThrow(
       `The token USDC (${TOKEN.toLowerCase()}) has 6 decimals, and the payments file says 18.`,
     );
@@ -52,7 +52,7 @@ describe.skipIf(NO_ANVIL)('A token', () => {
 
   it('with other code than at the first start keeps its chain from being read, until the operator pins that code', async () => {
     const db = await newDatabase();
-    const restart = (token: object = {}) => look(db, readerOf('base', token), undefined, signal);
+    const restart = (token: object = {}) => look(db, readerOf('base', token), { signal });
     const [{ codeHash: before } = { codeHash: '' }] = await restart().then(() =>
       db.query<{ codeHash: string }>('select code_hash from token_code'),
     );

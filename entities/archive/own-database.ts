@@ -1,0 +1,44 @@
+/**
+ * The identifier of the database, by which a copy tells itself apart. A copy may lack what happened since, and another service may
+ * use the original. So no service starts with a copy until the operator tells what it is.
+ */
+import * as column from '../database/column.ts';
+import { statement } from '../database/statement.ts';
+import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import type { Queryable } from '../database/transaction.ts';
+
+export const OwnDatabase = entity('own_database', {
+  isOnly: { ...defaulting(column.boolean(), 'true'), primary: true },
+  /** The identifier of the cluster and the number of the database in it. */
+  databaseId: column.text(),
+  /** When the operator restored the database last; null: never. */
+  restoredAt: nullable(column.timestamp()),
+});
+export type OwnDatabase = RowOf<typeof OwnDatabase>;
+
+const DATABASE_ID = `(
+  select concat_ws('/', (select system_identifier from pg_control_system()), oid)
+  from pg_database where datname = current_database())`;
+
+/** Writes the identifier down, if none is known yet. `own`: whether it is the known one. */
+const KNOW_DATABASE = statement({ own: column.boolean() })`
+  with added as (
+    insert into own_database (database_id) values (${DATABASE_ID}) on conflict do nothing returning database_id)
+  select database_id = ${DATABASE_ID} as own from (
+    select database_id from added union all select database_id from own_database) as known limit 1`;
+
+/** @throws Error with a sentence for the operator if the database is a copy */
+export async function requireOwnDatabase(db: Queryable): Promise<void> {
+  const { own } = (await KNOW_DATABASE.first(db))!;
+  if (own) return;
+  throw new Error(
+    'The database is a copy of another one. If it lacks what happened since the copy, run `npm run restored`. If nothing ' +
+      'happened since, and no other service uses the first one, run `npm run restored -- --moved`.',
+  );
+}
+
+/** Accepts the copy as the database of the service. $1 whether it lacks what happened since it was copied. */
+export const ADOPT_DATABASE = statement({})`
+  insert into own_database as kept (database_id, restored_at) values (${DATABASE_ID}, case when $1::boolean then now() end)
+  on conflict (is_only) do update
+    set database_id = excluded.database_id, restored_at = coalesce(excluded.restored_at, kept.restored_at)`;

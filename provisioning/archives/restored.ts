@@ -1,0 +1,82 @@
+/**
+ * The consequences of a restore. The machines, payments and payouts of the lost time exist, and the database does not know them.
+ * So nothing may happen a second time until the operator has looked.
+ */
+import type { Database } from '../../entities/database/database.ts';
+import type { Transaction } from '../../entities/database/transaction.ts';
+import { type Actor, OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
+import { record, recordAll } from '../../entities/history/record.ts';
+import { ADOPT_DATABASE } from '../../entities/archive/own-database.ts';
+import { LOSE_DEPOSITS } from '../../entities/payments/deposit.ts';
+import { STOP_ENGINES } from '../../entities/servers/finding.ts';
+import { FIND_FREE_DEDICATED_HOSTS, moveHost } from '../../entities/servers/host.ts';
+import { LIST_LISTENERS } from '../../entities/webhooks/webhook.ts';
+import { exportPayouts } from '../payments/wallet/payouts.ts';
+
+const REASON =
+  'The database was restored. Look at the findings of the engine, because workers make and destroy none of its machines until then.';
+/** Accounts of one statement. */
+const ACCOUNTS_MAX = 1_000;
+
+/** The things that a restore has stopped or left out. */
+export interface Restored {
+  /** The engines whose machines workers neither make nor destroy. */
+  engines: string[];
+  /** The hosts that get no order, because the lost time may have sold them. */
+  hosts: string[];
+  /** The payouts that count as exported, because the lost time may have paid them. */
+  payouts: string[];
+  /** The sources of deposit addresses that leave numbers out. */
+  sources: string[];
+  /** The accounts whose webhooks hear of it. */
+  accounts: number;
+}
+
+/** Accepts a copy of the database. Nothing has happened since. */
+export const noteMove = async (db: Database): Promise<void> => {
+  await ADOPT_DATABASE.all(db, [false]);
+};
+
+/** Makes a restored database safe to use. It can run again, and leaves out further numbers of deposit addresses then. */
+export async function noteRestore(db: Database, actor: Actor): Promise<Restored> {
+  // It has a transaction of its own. A payout that is already exported stays so when this ends before the other one.
+  const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
+  return db.transaction(async (tx) => {
+    await ADOPT_DATABASE.all(tx, [true]);
+    const accounts = await tellAccounts(tx);
+    const engines = (await STOP_ENGINES.all(tx, [REASON])).map(({ driver }) => driver);
+    for (const engine of engines)
+      await record(tx, OPERATOR_ACCOUNT, engine, { type: 'engine.braked', actor: SYSTEM, data: { reason: REASON } });
+    const hosts = (await FIND_FREE_DEDICATED_HOSTS.all(tx)).map(({ name }) => name);
+    for (const host of hosts) await moveHost(tx, host, 'DRAINING', actor);
+    const sources = (await LOSE_DEPOSITS.all(tx)).map(({ source }) => source);
+    await record(tx, OPERATOR_ACCOUNT, 'database', { type: 'backup.restored', actor });
+    return { engines, hosts, payouts, sources, accounts };
+  });
+}
+
+/** The lines about a restore, for the operator. */
+export function linesOf({ engines, hosts, payouts, sources, accounts }: Restored): string[] {
+  return [
+    ...engines.map((name) => `Workers neither make nor destroy machines of the engine ${name}, until releaseBrake.`),
+    ...hosts.map(
+      (name) => `The free host ${name} drains. If no customer uses it, you can sell it again by updateHost.`,
+    ),
+    ...payouts.map((id) => `The payout ${id} counts as exported. Sign it only if its chain does not show it.`),
+    ...sources.map((source) => `1,000 numbers of ${source} are left out.`),
+    `Webhooks of ${accounts} accounts hear of it (account.restored).`,
+  ];
+}
+
+/** Tells the webhooks of all accounts that the service may have forgotten what it told them. @returns the number of accounts */
+async function tellAccounts(tx: Transaction): Promise<number> {
+  const accounts = await LIST_LISTENERS.all(tx);
+  for (let from = 0; from < accounts.length; from += ACCOUNTS_MAX)
+    await recordAll(
+      tx,
+      accounts
+        .slice(from, from + ACCOUNTS_MAX)
+        .map(({ accountId }) => ({ accountId, subject: accountId, type: 'account.restored', actor: SYSTEM })),
+    );
+  return accounts.length;
+}
