@@ -1,0 +1,46 @@
+/** The last release: its commit, its archive, and what it answered. `make.ts` writes all of them. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type OnEnd, removeFolder } from '../setup/spawn.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+/** An archive of the database of the last release. */
+export const ARCHIVE = join(import.meta.dirname, 'last.age');
+/** What else the test needs. */
+export const FACTS = join(import.meta.dirname, 'last.json');
+
+/** The last release, beside its archive. */
+export interface Release {
+  version: string;
+  commit: string;
+  /** When the archive was made, in UTC. */
+  day: string;
+  /** SECRET_KEY. */
+  secretKey: string;
+  /** The simulated machines, by the names of their files. */
+  machines: Record<string, string>;
+  customer: { email: string; password: string; apiKey: string };
+  /** The bodies of all answers, by their paths. */
+  answers: Record<string, unknown>;
+}
+
+export const readRelease = (): Release => JSON.parse(readFileSync(FACTS, 'utf8'));
+
+const git = (...args: string[]) => spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' });
+
+/** Returns the whole id of a commit, or undefined if this clone lacks it. */
+export function commitOf(name: string): string | undefined {
+  const { status, stdout } = git('rev-parse', '--verify', '--quiet', `${name}^{commit}`);
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** Lays out the files of a commit, with the packages of this version. @returns the folder */
+export function checkOut(commit: string, onEnd: OnEnd): string {
+  const folder = mkdtempSync(join(tmpdir(), 'freehold-release-'));
+  onEnd(() => removeFolder(folder));
+  execFileSync('sh', ['-ec', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: ROOT });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
