@@ -1,4 +1,4 @@
-/** What customers and the operator do before the archive of a release is made. It uses REST and GraphQL alone. */
+/** Customers and the operator fill the database of a release, by REST and GraphQL alone. */
 import { randomUUID } from 'node:crypto';
 import { startReceiver } from '../setup/receiver.ts';
 import { graphqlClient, type RunningService } from '../setup/spawn.ts';
@@ -26,7 +26,7 @@ function operatorOf({ graphql, operatorToken }: RunningService) {
   };
 }
 
-/** All that ends: top-ups, machines, deliveries, decisions of the operator. */
+/** Does work that ends: top-ups, machines, deliveries, decisions of the operator. */
 export async function workDone(service: RunningService): Promise<Release['customer']> {
   const anonymous = plainClient(service.url);
   const operator = operatorOf(service);
@@ -133,7 +133,7 @@ async function suspension(anonymous: PlainClient, operator: ReturnType<typeof op
   });
 }
 
-/** All that does not end, on a service whose simulations are slow: a top-up, an order and a restart. */
+/** Begins a top-up, an order and a restart. The simulations of this service are too slow to end them. */
 export async function workBegun({ url }: RunningService, { apiKey }: Release['customer']): Promise<void> {
   const rest = plainClient(url, apiKey);
   await must(rest, 'POST', '/v1/billing/topups', { amount_usd: 40, crypto: 'LTC' });

@@ -8,7 +8,7 @@ export interface Balancer {
   urls: string[];
 }
 
-/** What all customers saw. */
+/** The counts of all customers. */
 export interface Seen {
   /** Answers by the address that gave them. */
   answers: Record<string, number>;

@@ -9,7 +9,7 @@ import { MACHINE, newFolder, type OnEnd, type RunningService, removeFolder, spaw
 import { SECRET_KEY } from '../setup/vault.ts';
 import { logIn } from './client.ts';
 import { readAll, workBegun, workDone } from './journey.ts';
-import { ARCHIVE, checkOut, commitOf, FACTS, type Release } from './release.ts';
+import { ARCHIVE, checkOut, commitOf, FACTS, programOf, type Release } from './release.ts';
 
 const QUICK = { SIMULATED_PAYMENT_SECONDS: '0.1', SIMULATED_PROVISION_SECONDS: '0.1' };
 /** Nothing ends. */
@@ -34,7 +34,7 @@ async function make(commit: string, onEnd: OnEnd): Promise<void> {
     return await Promise.resolve(work(service)).finally(() => service.stop());
   };
   const start = (more: Record<string, string>) =>
-    spawnService({ ...environment, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', ...more }, join(folder, 'start.js'));
+    spawnService({ ...environment, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', ...more }, programOf(folder));
 
   const day = new Date().toISOString().slice(0, 10);
   const customer = await during(QUICK, workDone);

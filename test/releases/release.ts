@@ -1,4 +1,4 @@
-/** The last release: its commit, its archive, and what it answered. `make.ts` writes all of them. */
+/** The files of the last release. `make.ts` writes the archive and the facts. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { type OnEnd, removeFolder } from '../setup/spawn.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 /** An archive of the database of the last release. */
 export const ARCHIVE = join(import.meta.dirname, 'last.age');
-/** What else the test needs. */
+/** The facts that the tests compare. */
 export const FACTS = join(import.meta.dirname, 'last.json');
 
 /** The last release, beside its archive. */
@@ -34,6 +34,12 @@ const git = (...args: string[]) => spawnSync('git', args, { cwd: ROOT, encoding:
 export function commitOf(name: string): string | undefined {
   const { status, stdout } = git('rev-parse', '--verify', '--quiet', `${name}^{commit}`);
   return status === 0 ? stdout.trim() : undefined;
+}
+
+/** Returns the program that `npm start` of a version runs. */
+export function programOf(folder: string): string {
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return join(folder, /node (\S+)$/.exec(scripts.start)![1]!);
 }
 
 /** Lays out the files of a commit, with the packages of this version. @returns the folder */
