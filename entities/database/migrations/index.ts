@@ -31,7 +31,7 @@ export const migrationOf = (file: string, read = () => readFileSync(join(import.
     async up(runner: QueryRunner): Promise<void> {
       const sql = read();
       const [, index] = CONCURRENT.exec(sql) ?? [];
-      // It waits for older transactions, and keeps nobody waiting. An interrupted attempt leaves an invalid index.
+      // No request waits behind the statement, so it waits for older transactions. An interrupted attempt leaves an invalid index.
       if (index) await runner.query('set lock_timeout = 0');
       if (index) await runner.query(`drop index concurrently if exists ${index}`);
       await runner.query(sql);

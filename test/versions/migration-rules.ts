@@ -1,6 +1,6 @@
 /** Rules for a migration that runs while the previous version serves. They find the common mistakes, not all of them. */
 
-/** What takes something away from the previous version. It is right once the last release does without. */
+/** Statements that take something away from the previous version. They are right once the last version does without. */
 const TAKES: [pattern: RegExp, what: string][] = [
   [/\bdrop (table|column|view|function|schema)\b/i, 'drops something'],
   [/\brename (to|column|constraint)\b/i, 'renames something'],
@@ -20,21 +20,21 @@ const withoutFunctions = (sql: string) => sql.replace(/\$\$[\s\S]*?\$\$/g, "''")
 
 /**
  * Returns what is wrong with a migration, as sentences.
- * @param releases the released versions
+ * @param versions the published versions
  */
-export function faultsOf(text: string, releases: readonly string[]): string[] {
+export function faultsOf(text: string, versions: readonly string[]): string[] {
   const sql = withoutFunctions(withoutComments(text));
   const created = new Set([...sql.matchAll(CREATED)].map(([, table]) => table));
-  return [...takes(text, sql, releases), ...indexes(sql, created), ...additions(sql, created)];
+  return [...takes(text, sql, versions), ...indexes(sql, created), ...additions(sql, created)];
 }
 
-function takes(text: string, sql: string, releases: readonly string[]): string[] {
+function takes(text: string, sql: string, versions: readonly string[]): string[] {
   const [, since] = SAFE_SINCE.exec(text) ?? [];
-  if (since && releases.includes(since)) return [];
+  if (since && versions.includes(since)) return [];
   const found = TAKES.filter(([pattern]) => pattern.test(sql));
   return found.map(
     ([, what]) =>
-      `It ${what}, and the last release may need that. Wait for a release that does without, and write "-- Safe since <release>".`,
+      `It ${what}, and the last version may need that. Wait for a version that does without, and write "-- Safe since <version>".`,
   );
 }
 
@@ -52,7 +52,7 @@ function additions(sql: string, created: Set<string | undefined>): string[] {
   const faults: string[] = [];
   for (const [, column] of sql.matchAll(COLUMN)) {
     if (/\bnot null\b/i.test(column!) && !/\bdefault\b/i.test(column!))
-      faults.push('It adds a column that the inserts of the last release leave out. Give it a default.');
+      faults.push('It adds a column that the inserts of the last version leave out. Give it a default.');
     if (VOLATILE.test(column!)) faults.push('It adds a column whose default PostgreSQL writes into each row.');
   }
   for (const [, table, rest] of sql.matchAll(CONSTRAINT))

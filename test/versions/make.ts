@@ -1,6 +1,6 @@
 /**
- * `npm run release:archive -- <commit>`: makes the archive of a release by the code of that commit, with all that its customers
- * read. test/releases/last-release.test.ts proves that this version continues from it.
+ * `npm run version:archive -- <commit>`: makes the archive of a version by the code of that commit, with all that its customers
+ * read. test/versions/last-archive.test.ts proves that this version continues from it.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,14 +9,14 @@ import { MACHINE, newFolder, type OnEnd, type RunningService, removeFolder, spaw
 import { SECRET_KEY } from '../setup/vault.ts';
 import { logIn } from './client.ts';
 import { readAll, workBegun, workDone } from './journey.ts';
-import { ARCHIVE, checkOut, commitOf, FACTS, programOf, type Release } from './release.ts';
+import { ARCHIVE, checkOut, commitOf, FACTS, programOf, type LastVersion } from './last-version.ts';
 
 const QUICK = { SIMULATED_PAYMENT_SECONDS: '0.1', SIMULATED_PROVISION_SECONDS: '0.1' };
 /** Nothing ends. */
 const SLOW = { SIMULATED_PAYMENT_SECONDS: '3600', SIMULATED_PROVISION_SECONDS: '3600' };
 
 const commit = commitOf(process.argv[2] ?? '');
-if (!commit) throw new Error('Usage: npm run release:archive -- <commit>');
+if (!commit) throw new Error('Usage: npm run version:archive -- <commit>');
 const ends: Parameters<OnEnd>[0][] = [];
 try {
   await make(commit, (end) => ends.unshift(end));
@@ -41,13 +41,13 @@ async function make(commit: string, onEnd: OnEnd): Promise<void> {
   await during(SLOW, (service) => workBegun(service, customer));
   const answers = await during({ ROLES: 'api' }, async ({ url }) => readAll(url, await logIn(url, customer), day));
 
-  // The first release has no command for it. A later program exports a database of any earlier one.
+  // The first version has no command for it. A later program exports a database of any earlier one.
   const own = join(folder, 'commands', 'export.ts');
   const file = existsSync(own) ? own : join(import.meta.dirname, '..', '..', 'commands', 'export.ts');
   rmSync(ARCHIVE, { force: true });
   execFileSync(process.execPath, [file, ARCHIVE], { env: { ...MACHINE, ...environment }, stdio: 'inherit' });
   const machines = join(dataDir, 'machines');
-  const release: Release = {
+  const facts: LastVersion = {
     version: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version,
     commit,
     day,
@@ -58,5 +58,5 @@ async function make(commit: string, onEnd: OnEnd): Promise<void> {
     customer,
     answers,
   };
-  writeFileSync(FACTS, `${JSON.stringify(release, undefined, 1)}\n`);
+  writeFileSync(FACTS, `${JSON.stringify(facts, undefined, 1)}\n`);
 }

@@ -1,4 +1,4 @@
-/** An archive of the last release becomes a service of this version, and its customers miss nothing. */
+/** An archive of the last version becomes a service of this version, and its customers miss nothing. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,27 +9,27 @@ import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.t
 import { awaited, logIn } from './client.ts';
 import { lacking } from './grown.ts';
 import { readAll } from './journey.ts';
-import { ARCHIVE, readRelease } from './release.ts';
+import { ARCHIVE, readLastVersion } from './last-version.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const release = readRelease();
+const last = readLastVersion();
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
-it('The archive is that of the last release of the changelog, which package.json names', () => {
-  const [last] = /(?<=^## )\d.*$/m.exec(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')) ?? [];
-  expect(version).toBe(last);
-  expect(release.version, 'Make it anew: npm run release:archive -- <commit of the release>').toBe(last);
+it('The archive is that of the last version of the changelog, which package.json names', () => {
+  const [newest] = /(?<=^## )\d.*$/m.exec(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')) ?? [];
+  expect(version).toBe(newest);
+  expect(last.version, 'Make it anew: npm run version:archive -- <its commit>').toBe(newest);
 });
 
-describe(`After an import of the archive of ${release.version}`, async () => {
+describe(`After an import of the archive of ${last.version}`, async () => {
   const dataDir = newFolder();
   afterAll(() => removeFolder(dataDir));
   const { environment } = await emptyDatabase(afterAll);
-  const imported = await runCommand('import', { ...environment, SECRET_KEY: release.secretKey }, ARCHIVE);
+  const imported = await runCommand('import', { ...environment, SECRET_KEY: last.secretKey }, ARCHIVE);
   mkdirSync(join(dataDir, 'machines'));
-  for (const [name, text] of Object.entries(release.machines)) writeFileSync(join(dataDir, 'machines', name), text);
+  for (const [name, text] of Object.entries(last.machines)) writeFileSync(join(dataDir, 'machines', name), text);
   const start = (more: Record<string, string>) =>
-    spawnService({ ...environment, SECRET_KEY: release.secretKey, DATA_DIR: dataDir, ...more });
+    spawnService({ ...environment, SECRET_KEY: last.secretKey, DATA_DIR: dataDir, ...more });
 
   it('the import proves the records', () => {
     expect(imported.output).toContain('The books balance');
@@ -38,22 +38,22 @@ describe(`After an import of the archive of ${release.version}`, async () => {
 
   it('the customer logs in, and every answer has what it had', async () => {
     const service = await start({ ROLES: 'api' });
-    const rest = await logIn(service.url, release.customer);
-    const answers = await readAll(service.url, rest, release.day);
-    expect(lacking(release.answers, answers)).toEqual([]);
+    const rest = await logIn(service.url, last.customer);
+    const answers = await readAll(service.url, rest, last.day);
+    expect(lacking(last.answers, answers)).toEqual([]);
     expect(await service.stop()).toBe(0);
   });
 
   it('the workers go on, the customer orders a server, and the records are right', async () => {
     const service = await start({ SIMULATED_PROVISION_SECONDS: '0.1', SIMULATED_PAYMENT_SECONDS: '0.1' });
-    const rest = await logIn(service.url, release.customer);
+    const rest = await logIn(service.url, last.customer);
     const topUp = await rest('POST', '/v1/billing/topups', { amount_usd: 50, crypto: 'BTC' });
     await awaited(rest, `/v1/billing/topups/${topUp.body.order_number}`, ({ status }) => status === 'confirmed');
     const ordered = await rest('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'later' });
     expect(ordered).toMatchObject({ status: 200 });
     await awaited(rest, `/v1/servers/${ordered.body.order_number}`, ({ status }) => status === 'running');
     expect(await service.stop()).toBe(0);
-    const env = { ...MACHINE, ...environment, SECRET_KEY: release.secretKey };
+    const env = { ...MACHINE, ...environment, SECRET_KEY: last.secretKey };
     const { stdout } = await promisify(execFile)(process.execPath, [join(ROOT, 'commands/verify.ts')], { env });
     expect(stdout).toContain('The books balance');
   });

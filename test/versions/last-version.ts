@@ -1,4 +1,4 @@
-/** The files of the last release. `make.ts` writes the archive and the facts. */
+/** The files of the last version. `make.ts` writes the archive and the facts. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { type OnEnd, removeFolder } from '../setup/spawn.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** An archive of the database of the last release. */
+/** An archive of the database of the last version. */
 export const ARCHIVE = join(import.meta.dirname, 'last.age');
 /** The facts that the tests compare. */
 export const FACTS = join(import.meta.dirname, 'last.json');
 
-/** The last release, beside its archive. */
-export interface Release {
+/** The last version, beside its archive. */
+export interface LastVersion {
   version: string;
   commit: string;
   /** When the archive was made, in UTC. */
@@ -26,7 +26,7 @@ export interface Release {
   answers: Record<string, unknown>;
 }
 
-export const readRelease = (): Release => JSON.parse(readFileSync(FACTS, 'utf8'));
+export const readLastVersion = (): LastVersion => JSON.parse(readFileSync(FACTS, 'utf8'));
 
 const git = (...args: string[]) => spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' });
 
@@ -44,7 +44,7 @@ export function programOf(folder: string): string {
 
 /** Lays out the files of a commit, with the packages of this version. @returns the folder */
 export function checkOut(commit: string, onEnd: OnEnd): string {
-  const folder = mkdtempSync(join(tmpdir(), 'freehold-release-'));
+  const folder = mkdtempSync(join(tmpdir(), 'freehold-version-'));
   onEnd(() => removeFolder(folder));
   execFileSync('sh', ['-ec', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: ROOT });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));

@@ -7,12 +7,12 @@ import { faultsOf } from './migration-rules.ts';
 const FOLDER = 'entities/database/migrations';
 /** Earlier migrations are older than the rules. */
 const FIRST = '0054';
-const releases = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(/^## (\d+\.\d+\.\d+)$/gm)].map(([, name]) => name!);
+const versions = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(/^## (\d+\.\d+\.\d+)$/gm)].map(([, name]) => name!);
 
 it('Each migration since the rules keeps them', () => {
   const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql') && file >= FIRST);
   const faults = files.flatMap((file) =>
-    faultsOf(readFileSync(join(FOLDER, file), 'utf8'), releases).map((fault) => `${file}: ${fault}`),
+    faultsOf(readFileSync(join(FOLDER, file), 'utf8'), versions).map((fault) => `${file}: ${fault}`),
   );
   expect(faults).toEqual([]);
 });

@@ -1,9 +1,9 @@
-/** Customers and the operator fill the database of a release, by REST and GraphQL alone. */
+/** Customers and the operator fill the database of a version, by REST and GraphQL alone. */
 import { randomUUID } from 'node:crypto';
 import { startReceiver } from '../setup/receiver.ts';
 import { graphqlClient, type RunningService } from '../setup/spawn.ts';
 import { awaited, type PlainClient, plainClient } from './client.ts';
-import type { Release } from './release.ts';
+import type { LastVersion } from './last-version.ts';
 
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/';
 const CUSTOMER = { email: 'lin@example.org', password: 'a heron on the roof' };
@@ -27,7 +27,7 @@ function operatorOf({ graphql, operatorToken }: RunningService) {
 }
 
 /** Does work that ends: top-ups, machines, deliveries, decisions of the operator. */
-export async function workDone(service: RunningService): Promise<Release['customer']> {
+export async function workDone(service: RunningService): Promise<LastVersion['customer']> {
   const anonymous = plainClient(service.url);
   const operator = operatorOf(service);
   const { tokens, account } = await must(anonymous, 'POST', '/v1/auth/register', CUSTOMER);
@@ -134,7 +134,7 @@ async function suspension(anonymous: PlainClient, operator: ReturnType<typeof op
 }
 
 /** Begins a top-up, an order and a restart. The simulations of this service are too slow to end them. */
-export async function workBegun({ url }: RunningService, { apiKey }: Release['customer']): Promise<void> {
+export async function workBegun({ url }: RunningService, { apiKey }: LastVersion['customer']): Promise<void> {
   const rest = plainClient(url, apiKey);
   await must(rest, 'POST', '/v1/billing/topups', { amount_usd: 40, crypto: 'LTC' });
   const cancelled = await must(rest, 'POST', '/v1/billing/topups', { amount_usd: 30, crypto: 'ETH' });
@@ -156,7 +156,7 @@ const APART =
  * @param day the day of the journey
  * @returns the bodies, by their paths
  */
-export async function readAll(url: string, rest: PlainClient, day: string): Promise<Release['answers']> {
+export async function readAll(url: string, rest: PlainClient, day: string): Promise<LastVersion['answers']> {
   const document = (await plainClient(url)('GET', '/v1/openapi.json')).body;
   const templates = Object.keys(document.paths).filter((path) => document.paths[path].get && !APART.test(path));
   const answers: Record<string, unknown> = {};
