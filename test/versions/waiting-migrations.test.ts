@@ -44,6 +44,24 @@ describe('A migration', () => {
     expect((await watcher.query('select words from server')).rows).toEqual([]);
   });
 
+  it('tries again after a deadlock with a transaction of the previous version', async () => {
+    const { url, other, watcher } = await newClients();
+    await other.query('begin; select from server');
+    const sql = 'alter table account add column words text; alter table server add column words text';
+    const done = runMigrations(url, [migrationOf('9003-words.sql', () => sql)]);
+    await waitsFor(watcher, 'relation');
+    await other.query('select from account').catch(() => {}); // PostgreSQL may end either
+    await other.query('commit');
+    await done;
+    expect((await watcher.query('select account.words, server.words from account, server')).rows).toEqual([]);
+  });
+
+  it('names its file when it fails', async () => {
+    const { url } = await newClients();
+    const wrong = runMigrations(url, [migrationOf('9004-wrong.sql', () => 'select * from nothing')]);
+    await expect(wrong).rejects.toThrow('9004-wrong.sql: relation "nothing" does not exist');
+  });
+
   it('makes an index concurrently: requests write meanwhile, and the rest of an interrupted attempt goes', async () => {
     const { url, other, watcher } = await newClients();
     const hosts = 'create index concurrently server_words on server (hostname)';

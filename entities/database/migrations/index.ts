@@ -31,11 +31,17 @@ export const migrationOf = (file: string, read = () => readFileSync(join(import.
     async up(runner: QueryRunner): Promise<void> {
       const sql = read();
       const [, index] = CONCURRENT.exec(sql) ?? [];
-      // No request waits behind the statement, so it waits for older transactions. An interrupted attempt leaves an invalid index.
-      if (index) await runner.query('set lock_timeout = 0');
-      if (index) await runner.query(`drop index concurrently if exists ${index}`);
-      await runner.query(sql);
-      if (index) await runner.query('reset lock_timeout');
+      try {
+        // No request waits behind the statement, so it waits for older transactions. An interrupted attempt leaves an invalid index.
+        if (index) await runner.query('set lock_timeout = 0');
+        if (index) await runner.query(`drop index concurrently if exists ${index}`);
+        await runner.query(sql);
+      } catch (error) {
+        if (error instanceof Error) error.message = `${file}: ${error.message}`;
+        throw error;
+      } finally {
+        if (index) await runner.query('reset lock_timeout');
+      }
     }
 
     async down(): Promise<void> {

@@ -27,11 +27,18 @@ export async function runMigrations(url: string, migrations = MIGRATIONS): Promi
     migrationsTransactionMode: 'each',
     applicationName: 'freehold migrations',
     extra: { lock_timeout: LOCK_MS },
+    // The other loggers print each failure as a line that is no JSON.
+    logger: 'debug',
   });
   await source.initialize();
   try {
-    for (let attempt = 1; !(await attemptOn(source)); attempt++) {
-      if (attempt === 1) log.warn('A migration waits for other transactions, such as that of an export.');
+    for (let attempt = 1; ; attempt++) {
+      const blocked = await attemptOn(source);
+      if (!blocked) return;
+      log.warn(
+        { reason: blocked.message, attempt },
+        'A migration waits for other transactions, such as that of an export.',
+      );
       await sleep(Math.min(attempt * PAUSE_MS, PAUSE_MS_MAX));
     }
   } finally {
@@ -39,13 +46,13 @@ export async function runMigrations(url: string, migrations = MIGRATIONS): Promi
   }
 }
 
-/** @returns whether all migrations are done */
-async function attemptOn(source: DataSource): Promise<boolean> {
+/** @returns the error of a migration that other transactions blocked, or undefined if all are done */
+async function attemptOn(source: DataSource): Promise<Error | undefined> {
   try {
     await source.runMigrations();
-    return true;
+    return undefined;
   } catch (error) {
-    if (BLOCKED.includes(sqlStateOf(error) ?? '')) return false;
+    if (error instanceof Error && BLOCKED.includes(sqlStateOf(error) ?? '')) return error;
     throw error;
   }
 }
