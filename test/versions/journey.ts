@@ -1,5 +1,6 @@
 /** Customers and the operator fill the database of a version, by REST and GraphQL alone. */
 import { randomUUID } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
 import { startReceiver } from '../setup/receiver.ts';
 import { graphqlClient, type RunningService } from '../setup/spawn.ts';
 import { awaited, type PlainClient, plainClient } from './client.ts';
@@ -27,7 +28,7 @@ function operatorOf({ graphql, operatorToken }: RunningService) {
 }
 
 /** Does work that ends: top-ups, machines, deliveries, decisions of the operator. */
-export async function workDone(service: RunningService): Promise<LastVersion['customer']> {
+export async function workDone(service: RunningService): Promise<Pick<LastVersion, 'customer' | 'careful'>> {
   const anonymous = plainClient(service.url);
   const operator = operatorOf(service);
   const { tokens, account } = await must(anonymous, 'POST', '/v1/auth/register', CUSTOMER);
@@ -60,8 +61,21 @@ export async function workDone(service: RunningService): Promise<LastVersion['cu
   await suspension(anonymous, operator);
   await awaited(rest, `/v1/servers/${orderNumber}`, ({ status }) => status === 'running');
   await Promise.all([receiver.close(), refusing.close()]);
-  return { ...CUSTOMER, apiKey };
+  return { customer: { ...CUSTOMER, apiKey }, careful: await secondFactor(service.url) };
 }
+
+/** Another account has a second factor. */
+async function secondFactor(url: string): Promise<LastVersion['careful']> {
+  const given = { email: 'sam@example.org', password: 'a heron in the reeds' };
+  const { tokens } = await must(plainClient(url), 'POST', '/v1/auth/register', given);
+  const rest = plainClient(url, tokens.access_token);
+  const { secret } = await must(rest, 'POST', '/v1/auth/totp/setup', { password: given.password });
+  await must(rest, 'POST', '/v1/auth/totp/enable', { totp_code: codeOf(secret) });
+  return { ...given, secret };
+}
+
+/** Returns the code of an authenticator. */
+export const codeOf = (secret: string): string => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
 
 async function credentials(rest: PlainClient): Promise<string> {
   await must(rest, 'POST', '/v1/auth/api-keys', {

@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { emptyDatabase, runCommand } from '../setup/archives.ts';
 import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
-import { awaited, logIn } from './client.ts';
+import { awaited, logIn, plainClient } from './client.ts';
 import { lacking } from './grown.ts';
-import { readAll } from './journey.ts';
+import { codeOf, readAll } from './journey.ts';
 import { ARCHIVE, readLastVersion } from './last-version.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -36,11 +36,14 @@ describe(`After an import of the archive of ${last.version}`, async () => {
     expect(imported.code).toBe(0);
   });
 
-  it('the customer logs in, and every answer has what it had', async () => {
+  it('customers log in, and every answer has what it had', async () => {
     const service = await start({ ROLES: 'api' });
     const rest = await logIn(service.url, last.customer);
     const answers = await readAll(service.url, rest, last.day);
     expect(lacking(last.answers, answers)).toEqual([]);
+    const { secret, ...given } = last.careful;
+    const login = { ...given, totp_code: codeOf(secret) };
+    expect(await plainClient(service.url)('POST', '/v1/auth/login', login)).toMatchObject({ status: 200 });
     expect(await service.stop()).toBe(0);
   });
 

@@ -22,6 +22,8 @@ export interface LastVersion {
   /** The simulated machines, by the names of their files. */
   machines: Record<string, string>;
   customer: { email: string; password: string; apiKey: string };
+  /** An account with a second factor. */
+  careful: { email: string; password: string; secret: string };
   /** The bodies of all answers, by their paths. */
   answers: Record<string, unknown>;
 }

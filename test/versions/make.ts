@@ -37,7 +37,7 @@ async function make(commit: string, onEnd: OnEnd): Promise<void> {
     spawnService({ ...environment, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', ...more }, programOf(folder));
 
   const day = new Date().toISOString().slice(0, 10);
-  const customer = await during(QUICK, workDone);
+  const { customer, careful } = await during(QUICK, workDone);
   await during(SLOW, (service) => workBegun(service, customer));
   const answers = await during({ ROLES: 'api' }, async ({ url }) => readAll(url, await logIn(url, customer), day));
 
@@ -56,6 +56,7 @@ async function make(commit: string, onEnd: OnEnd): Promise<void> {
       readdirSync(machines).map((name) => [name, readFileSync(join(machines, name), 'utf8')]),
     ),
     customer,
+    careful,
     answers,
   };
   writeFileSync(FACTS, `${JSON.stringify(facts, undefined, 1)}\n`);
