@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { emptyDatabase } from '../setup/archives.ts';
 import { eventually } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';
@@ -31,16 +31,11 @@ const migrationsOf = (folder: string) =>
 
 /** A busy machine delays answers of PostgreSQL. */
 const BUSY = /timeout (expired|exceeded)/;
-/** Returns the errors of an output. Old versions print them with their stack. */
-const errorsIn = (service: RunningService & { complaints(): string }) =>
-  [
-    ...service.complaints().split('\n'),
-    ...service
-      .output()
-      .split('\n')
-      .filter((line) => /"level":"error"/.test(line)),
-  ]
-    .filter((line) => line && !/^\s/.test(line))
+/** Returns the errors among the lines of the standard error output. Old versions print them with their stack. */
+const errorsIn = ({ complaints }: { complaints(): string }) =>
+  complaints()
+    .split('\n')
+    .filter((line) => (line.startsWith('{') ? /"level":"(error|fatal)"/.test(line) : /^\S/.test(line)))
     .filter((line) => !BUSY.test(line));
 
 describe.skipIf(!commit)('While this version replaces the last version under load', async () => {
@@ -54,7 +49,7 @@ describe.skipIf(!commit)('While this version replaces the last version under loa
   };
   const start = async (main: string) => {
     const service = await spawnService(settings, main);
-    afterAll(() => service.kill());
+    onTestFinished(() => service.kill());
     let complaints = '';
     service.process.stderr!.on('data', (chunk) => (complaints += chunk));
     return { ...service, complaints: () => complaints };
@@ -63,7 +58,7 @@ describe.skipIf(!commit)('While this version replaces the last version under loa
   afterAll(() => receiver.close());
 
   it('no call gets 5xx, no order, money or event is lost or doubled, and neither version logs an error', async () => {
-    const program = programOf(checkOut(commit!, afterAll));
+    const program = programOf(checkOut(commit!, onTestFinished));
     const old = await start(program);
     const seen: Seen = { answers: {}, faults: [], moved: {} };
     const balancer = { urls: [old.url] };
@@ -92,7 +87,7 @@ describe.skipIf(!commit)('While this version replaces the last version under loa
     await eventually(async () => (await waiting(now)) === 0);
     for (const { servers } of customers)
       for (const number of servers.keys()) expect(createdEvents(receiver, number).size).toBe(1);
-    // It knows the database if no migration is newer.
+    // Without a newer migration, the old program still knows the database.
     if (migrationsOf(join(program, '..')) < migrationsOf(join(MAIN, '..')))
       await expect(start(program)).rejects.toThrow('Start that version, or restore a backup made before the upgrade.');
     expect(errorsIn(old)).toEqual([]);
@@ -123,7 +118,7 @@ async function openStock(service: RunningService): Promise<void> {
   expect(body.errors).toBeUndefined();
 }
 
-/** Returns the number of deliveries and servers that are not settled. */
+/** Returns the number of webhooks and top-ups with work. */
 async function waiting(service: RunningService): Promise<number> {
   const { body } = await operator(service, '{ tasks(limit: 200) { subject process } }');
   // biome-ignore lint/suspicious/noExplicitAny: an answer of any version
