@@ -7,17 +7,20 @@ import { type Logger, pino } from 'pino';
 import { causesOf } from '../errors.ts';
 
 const EMAIL = /[^\s"'<>(),:;\\/=]{1,64}@[\w-]+(\.[\w-]+)+/g;
-const TOKEN = /\b(svc_[a-z]{2,4}_|whsec_|Bearer )[\w+/=.~-]+/g;
-const IPV4 = /\b\d{1,3}(\.\d{1,3}){3}\b/g;
+const TOKEN = /\b(svc_[a-z]{2,4}_|whsec_|Bearer )[\w+/=.~-]+/gi;
+const IPV4 = /(?<!\d)\d{1,3}(\.\d{1,3}){3}(?!\d)/g;
 const IPV6 = /[0-9a-f]{0,4}:[0-9a-f:.]{0,45}[0-9a-f:]/gi;
 
 /** Removes network addresses, e-mail addresses and tokens from a text. */
 export const withoutPersons = (text: string): string =>
-  text
-    .replace(EMAIL, '…')
-    .replace(TOKEN, '$1…')
-    .replace(IPV6, (found) => (isIP(found) || isIP(found.replace(/:\d*$/, '')) ? '…' : found))
-    .replace(IPV4, '…');
+  text.replace(EMAIL, '…').replace(TOKEN, '$1…').replace(IPV6, withoutIpv6).replace(IPV4, '…');
+
+/** A port may follow an address, and the end of a word and a colon may come before it. */
+function withoutIpv6(found: string): string {
+  if (isIP(found) || isIP(found.replace(/:\d*$/, ''))) return '…';
+  const word = found.slice(0, found.indexOf(':') + 1);
+  return isIP(found.slice(word.length)) ? `${word}…` : found;
+}
 
 /** Shows a line to a person. */
 function readable(line: string): string {

@@ -29,24 +29,26 @@ const OWNED_NAME = { ...NAME, accountId: column.text() };
 export type ReverseName = Row<typeof NAME>;
 
 const DUE = 'wanted is distinct from ptr';
-const DUE_NOW = `${DUE} and (refused_at is null or refused_at <= now() - $4 * interval '1 second')`;
 /**
- * Names that the DNS does not have yet. They are at most $3 of an account, and of the $2 accounts after the id $1. A name
- * that has failed rests for $4 seconds.
+ * At most $1 names that the DNS does not have yet, and $2 of an account. A name that has failed rests for $3 seconds. Accounts
+ * whose names have not failed come first, in any order, and then those that failed longest ago. It walks from account to account in
+ * the index, because PostgreSQL takes almost all names for due.
  */
 export const FIND_CHANGED_NAMES = statement(OWNED_NAME)`
-  with recursive due (account_id, number) as (
-    (select account_id, 1 from reverse_dns_told where ${DUE_NOW} and account_id > $1 order by account_id limit 1)
+  with recursive account (id) as (
+    (select account_id from reverse_dns_told where ${DUE} order by account_id limit 1)
     union all
-    select next.account_id, number + 1 from due cross join lateral (
-      select account_id from reverse_dns_told where ${DUE_NOW} and account_id > due.account_id order by account_id limit 1) next
-    where number < $2::int)
-  select host(ip) as ip, wanted as ptr, due.account_id from due cross join lateral (
-    select ip, wanted from reverse_dns_told where ${DUE_NOW} and account_id = due.account_id
-    order by refused_at nulls first, ip limit $3::int) as own`;
-/** Any account with names that the DNS does not have yet. */
-export const FIND_ANY_CHANGED = statement({ accountId: column.text() })`
-  select account_id from (select distinct account_id from reverse_dns_told where ${DUE}) as due order by random() limit 1`;
+    select (select account_id from reverse_dns_told where ${DUE} and account_id > account.id order by account_id limit 1)
+    from account where id is not null)
+  select host(ip) as ip, wanted as ptr, id as account_id from account
+    cross join lateral (
+      select refused_at as failed_at from reverse_dns_told where ${DUE} and account_id = id
+      order by refused_at desc nulls last limit 1) as last
+    cross join lateral (
+      select ip, wanted, refused_at from reverse_dns_told
+      where ${DUE} and account_id = id and (refused_at is null or refused_at <= now() - $3 * interval '1 second')
+      order by refused_at nulls first, ip limit $2::int) as own
+  order by failed_at nulls first, md5(id || now()), refused_at nulls first, ip limit $1::int`;
 /**
  * Notes names that the DNS has accepted. $1 addresses, $2 their names, null for none. An address without a name goes. If its row
  * went meanwhile, the DNS has to forget the name again. $3 are addresses whose names failed.

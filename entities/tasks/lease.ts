@@ -53,7 +53,7 @@ export const TAKE_LEASES = statement(LEASED)`
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
     select ${PARTY} as party, account_id, count(*) as tasks from task
-    where lane = $1 and state = 'READY' and leased_by = $4 group by 1, 2),
+    where lane = $1 and state = 'READY' and leased_by = $4 and run_at > now() group by 1, 2),
   own as (
     select id, run_at, ${PARTY} as party, task.account_id, signalled,
       count(*) over (partition by task.account_id, ${PARTY}) as own_due, coalesce(tasks, 0)

@@ -3,12 +3,12 @@
  * without a session has none. So this path takes small bodies from strangers, and runs three fixed documents.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { graphql } from 'graphql';
+import { execute, parse } from 'graphql';
 import { atTurnOf, type Context, schema } from '../../schema/index.ts';
 import type { Mask } from '../graphql/errors.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
-const DOCUMENT = `
+const DOCUMENT = parse(`
   mutation signIn($name: OperatorName!, $password: CurrentPassword!, $totpCode: TotpCode!) {
     signIn(name: $name, password: $password, totpCode: $totpCode) { token expiresAt }
   }
@@ -17,7 +17,7 @@ const DOCUMENT = `
   }
   mutation acceptInvitation($code: Line!, $password: Password!, $totpCode: TotpCode!) {
     acceptInvitation(code: $code, password: $password, totpCode: $totpCode) { token expiresAt recoveryCodes }
-  }`;
+  }`);
 /** Bytes of a request body. */
 const BODY_MAX = 4096;
 /** The time in which a body arrives. */
@@ -49,7 +49,7 @@ export async function answerSignIn(
   response.once('close', () => gone.abort());
   const { operationName, variables: variableValues } = given;
   const contextValue = contextOf(gone.signal);
-  const run = () => graphql({ schema, source: DOCUMENT, operationName, variableValues, contextValue });
+  const run = async () => execute({ schema, document: DOCUMENT, operationName, variableValues, contextValue });
   const { data = null, errors } = await atTurnOf(contextValue, run);
   answer(200, errors ? { data, errors: errors.map(mask) } : { data });
 }

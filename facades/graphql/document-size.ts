@@ -18,7 +18,6 @@ import {
   isListType,
   isObjectType,
   Kind,
-  type OperationDefinitionNode,
   type SelectionSetNode,
   type VariableValues,
 } from 'graphql';
@@ -43,20 +42,20 @@ const ENTRIES = 10;
 /** The scalar of each argument that limits a list. */
 const LIMIT = 'PageLimit';
 
-/** Weighs the chosen operation of a valid document. Its variables may still be wrong, and then it weighs nothing. */
+/** Weighs the chosen operation of a valid document. @throws GraphQLError if its variables are wrong */
 export function weightOf({ schema, document, operationName, variableValues }: ExecutionArgs): Weight {
   const weight = { roots: 0, rows: 0, values: 0 };
   const operation = getOperationAST(document, operationName);
   const root = operation && schema.getRootType(operation.operation);
   if (!root) return weight;
-  const variables = variablesOf(schema, operation, variableValues ?? {});
-  if (variables)
-    new Scale(schema, document, variables, weight).add(operation.selectionSet, root, { times: 1, depth: 0 });
+  const definitions = operation.variableDefinitions ?? [];
+  // Each further error would print the whole value again.
+  const { variableValues: variables, errors } = getVariableValues(schema, definitions, variableValues ?? {}, {
+    maxErrors: 1,
+  });
+  if (!variables) throw errors[0]!;
+  new Scale(schema, document, variables, weight).add(operation.selectionSet, root, { times: 1, depth: 0 });
   return weight;
-}
-
-function variablesOf(schema: GraphQLSchema, operation: OperationDefinitionNode, given: Record<string, unknown>) {
-  return getVariableValues(schema, operation.variableDefinitions ?? [], given).variableValues;
 }
 
 /** Where a selection is: how often the answer has it, its depth, and the limit of the page around it. */

@@ -33,8 +33,13 @@ export const masking =
     }
     // Without a code, GraphQL has refused an argument or a variable.
     const { code = 'BAD_USER_INPUT', http } = error.extensions;
-    return copy(error, error.message, { code, ...(http !== undefined && { http }) });
+    return copy(error, shortened(error), { code, ...(http !== undefined && { http }) });
   };
+
+/** Characters of a message of GraphQL, and errors about a document. GraphQL repeats values of the caller in each. */
+const [MESSAGE_MAX, ERRORS_MAX] = [500, 5];
+const shortened = ({ message }: GraphQLError): string =>
+  message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX)}…` : message;
 
 /** The root field of an error. */
 function operationOf(error: unknown): { operation?: string } {
@@ -94,7 +99,9 @@ export function refusalsOf(
   rules: readonly ValidationRule[],
 ): readonly GraphQLError[] {
   const tooLarge = validate(schema, document, [limitsRule]);
-  return tooLarge.length ? tooLarge : validate(schema, document, rules);
+  if (tooLarge.length) return tooLarge;
+  const wrong = validate(schema, document, rules, { maxErrors: ERRORS_MAX });
+  return wrong.map((error) => copy(error, shortened(error), error.extensions));
 }
 
 /** The valid documents of WebSockets by their texts, as long as an operation uses them. Watchers with one text share them. */
@@ -116,7 +123,7 @@ export function readOperation(
     try {
       document = parse(query, { maxTokens: TOKENS_MAX });
     } catch (error) {
-      return [copy(error as GraphQLError, (error as GraphQLError).message, { code: 'GRAPHQL_PARSE_FAILED' })];
+      return [copy(error as GraphQLError, shortened(error as GraphQLError), { code: 'GRAPHQL_PARSE_FAILED' })];
     }
     const wrong = refusalsOf(schema, document, specifiedRules);
     if (wrong.length) return wrong.map((error) => copy(error, error.message, { code: 'GRAPHQL_VALIDATION_FAILED' }));

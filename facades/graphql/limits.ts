@@ -17,7 +17,7 @@ const COST_MAX = 1_000;
 const INTROSPECTION_MAX = 250;
 const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
 const ROOTS_MAX = 20;
-/** How often a selection may repeat a field. Validation compares all pairs of its occurrences. */
+/** How often a selection may repeat a field, or have named fragments. Validation compares all pairs of them. */
 const REPEATED_MAX = 20;
 
 interface Size {
@@ -27,7 +27,7 @@ interface Size {
   roots: number;
   /** The fields within `__schema` and `__type`. */
   introspection: number;
-  /** The most occurrences of one field in one selection, with its inline fragments. */
+  /** The most occurrences of one field, or of named fragments, in one selection with its inline fragments. */
   repeated: number;
 }
 const EMPTY: Size = { depth: 0, cost: 0, roots: 0, introspection: 0, repeated: 0 };
@@ -36,9 +36,12 @@ function repeatedIn(set: SelectionSetNode | undefined): number {
   const counts = new Map<string, number>();
   const count = (within: SelectionSetNode | undefined): void => {
     for (const node of within?.selections ?? []) {
-      if (node.kind === Kind.INLINE_FRAGMENT) count(node.selectionSet);
-      if (node.kind !== Kind.FIELD) continue;
-      const name = (node.alias ?? node.name).value;
+      if (node.kind === Kind.INLINE_FRAGMENT) {
+        count(node.selectionSet);
+        continue;
+      }
+      // Validation compares all pairs of named fragments, too.
+      const name = node.kind === Kind.FIELD ? (node.alias ?? node.name).value : '...';
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }
   };
@@ -112,7 +115,8 @@ export function limitsRule(context: ValidationContext): ASTVisitor {
   /** The limits that keep validation quick. */
   const checkFields = (node: OperationDefinitionNode | FragmentDefinitionNode, { cost, repeated }: Size): void => {
     if (cost > COST_MAX) refuse(node, `it asks for ${cost} fields, and may for ${COST_MAX}`);
-    if (repeated > REPEATED_MAX) refuse(node, `it repeats a field ${repeated} times, and may ${REPEATED_MAX} times`);
+    if (repeated > REPEATED_MAX)
+      refuse(node, `it repeats a field or fragments ${repeated} times, and may ${REPEATED_MAX} times`);
   };
   return {
     OperationDefinition(operation) {

@@ -2,8 +2,8 @@
 import type { Database } from '../../entities/database/database.ts';
 import { DUE_LANES, WAKE_SLEEPERS } from '../../entities/tasks/lease.ts';
 
-/** The longest rest of a task, with some room: the longest pause between two attempts has 75 minutes. */
-const REST_SECONDS_MAX = 2 * 3600;
+/** The longest rest of a task, with some room: several tasks rest for a day. A start must not bring them all forward. */
+const REST_SECONDS_MAX = 30 * 3600;
 /** A clock may be set back by so much without consequences. */
 const CLOCK_MS = 5_000;
 

@@ -49,7 +49,7 @@ describe(`With ${SERVERS} servers, few pages are read by`, () => {
     ['the list of stuck tasks', [LIST_TASKS.STUCK, [50]], 5],
     ['the deletion of deliveries', [DELETE_OLD_DELIVERIES, [30, 1_000, 5_000, 1_200]], 0],
     ['the deletion of snapshots', [DELETE_OLD_SNAPSHOTS, ['evt_0', 5_000]], 0],
-    ['the search for changed names', [FIND_CHANGED_NAMES, ['', 25, 2, 15]], 0],
+    ['the search for changed names', [FIND_CHANGED_NAMES, [50, 2, 15]], 0],
     ['the second look at machines', [FIND_EXPECTED_MACHINES, [['VPS'], null, ['SRV-0515815139']]], 1],
   ])('%s', async (_, [{ text }, parameters], found) => {
     const cost = await read(text, parameters);

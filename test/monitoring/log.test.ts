@@ -26,6 +26,8 @@ describe('A line of the log', () => {
     ['::ffff:198.51.100.7 and fe80::1', '… and …'],
     ['heron+1@mail.example.org wrote', '… wrote'],
     ['postgres://service:secret@db.example.org/freehold', 'postgres://service:…/freehold'],
+    ['key:fc00:dead:beef::1, host192.0.2.7x', 'key:…, host…x'],
+    ['bearer abc.def', 'bearer …'],
     ['Bearer abc.def and svc_live_0123456789 and whsec_AAAA', 'Bearer … and svc_live_… and whsec_…'],
   ])('keeps nothing personal of "%s"', (text, kept) => {
     expect(withoutPersons(text)).toBe(kept);

@@ -1,4 +1,5 @@
 /** The clock of the database is wrong for a moment. The functions of a schema before PostgreSQL's own ones stand for the clock. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { asOwner, newDatabaseUrl } from '../setup/database.ts';
@@ -44,7 +45,11 @@ it('Tasks that went to rest by a clock that was ahead are due when the clock is 
   expect(String(errors)).toMatch(/The clock of the database went back from/);
 });
 
-it('A worker that starts later finds them, too', async () => {
+it('A worker that starts later finds them, too, and leaves tasks that rest for a day', async () => {
+  await db.query(`update task set run_at = now() + interval '1 day', leased_by = null`);
+  const daily = workerOf([]);
+  await sleep(500);
+  expect(daily()).toBe(0);
   await db.query(`update task set run_at = now() + interval '40 days', leased_by = null`);
   const steps = workerOf([]);
   await eventually(async () => steps() === 1, 20);

@@ -53,3 +53,11 @@ it('A signalled task comes before all others of its party, and only once', async
   await db.query(`update task set leased_by = null, run_at = now() where lane = 'turns'`);
   expect(await next(1)).toEqual([id]);
 });
+
+it('A party goes on at a worker whose leases have ended without a word', async () => {
+  await add('acct_one', 41, 10);
+  await db.query(
+    `update task set leased_by = 'worker', run_at = now() - interval '1 minute' where lane = 'turns' and id <> 'acct_one41'`,
+  );
+  expect(await next(3)).toEqual(['acct_one', 'acct_one', 'acct_one']);
+});

@@ -6,21 +6,16 @@
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { newId } from '../../../entities/ids.ts';
-import {
-  FIND_ANY_CHANGED,
-  FIND_CHANGED_NAMES,
-  NOTE_NAMES,
-  type ReverseName,
-} from '../../../entities/servers/reverse-dns.ts';
+import { FIND_CHANGED_NAMES, NOTE_NAMES, type ReverseName } from '../../../entities/servers/reverse-dns.ts';
 import { periodic } from '../../tasks/schedule.ts';
-import { hop, type Outcome, type Process } from '../../tasks/tasks.ts';
+import { hop, type Process } from '../../tasks/tasks.ts';
 import { signedHeaders } from '../../webhooks/sign.ts';
 
 export const REVERSE_DNS_PROCESS = 'reverse-dns';
 const TICK_SECONDS = 15;
 const TIMEOUT_SECONDS = 10;
-/** The accounts of one step, and the names of each. So no account waits for many names of another. */
-const [ACCOUNTS, NAMES_OF_ACCOUNT] = [25, 2];
+/** The names of one step, and those of an account. So no account waits for many names of another. */
+const [NAMES, NAMES_OF_ACCOUNT] = [50, 2];
 /** The DNS is away when it is silent about the names of so many accounts. */
 const SILENT_ACCOUNTS_MAX = 5;
 
@@ -30,66 +25,36 @@ export interface ReverseDnsHook {
   secret: string;
 }
 
-/** A walk through the accounts. Another one follows at once if the DNS has accepted a name. */
-interface Round {
-  /** The last account. */
-  after: string;
-  wasTold: boolean;
-  /** The last error that is not the fault of a name. */
-  failure?: string | undefined;
-}
-
 export const reverseDnsProcess = (db: Database, hook: ReverseDnsHook): Process => ({
   ...periodic({
-    start: async ({ aborted, attempts, data }) => {
-      const round = attempts > 1 ? await roundAnywhere(db) : ((data.round as Round | null) ?? NEW_ROUND);
-      const names = await FIND_CHANGED_NAMES.all(db, [round.after, ACCOUNTS, NAMES_OF_ACCOUNT, TICK_SECONDS]);
-      const last = names.at(-1);
-      if (!last) return endOf(round);
-      const { told, failed, silent, failure = round.failure } = await tellAll(hook, names, aborted);
+    start: async ({ aborted }) => {
+      const names = await FIND_CHANGED_NAMES.all(db, [NAMES, NAMES_OF_ACCOUNT, TICK_SECONDS]);
+      if (!names.length) return hop('start', { afterSeconds: TICK_SECONDS });
+      const { told, failed, failure } = await tellAll(hook, names, aborted);
       const note = (tx: Transaction) =>
         NOTE_NAMES.all(tx, [told.map(({ ip }) => ip), told.map(({ ptr }) => ptr), failed.map(({ ip }) => ip)]);
-      if (failure && !told.length && silent.length === failed.length) {
-        await db.transaction(note);
-        throw new Error(failure);
-      }
-      const next: Round = { after: last.accountId, wasTold: round.wasTold || told.length > 0, failure };
-      return hop('start', { data: { round: next }, commit: note });
-    },
-    // The operator sees the error until the next tick.
-    report: async ({ attempts, data }) => {
-      if (attempts === 1) throw new Error(data.failure as string);
-      return hop('start');
+      if (!failure || told.length) return hop('start', { commit: note });
+      await db.transaction(note);
+      throw new Error(failure);
     },
   }),
   backoffSeconds: () => TICK_SECONDS,
 });
 
-const NEW_ROUND: Round = { after: '', wasTold: false };
-
-/** After silence, the names of one account would be the first ones again, and may be its cause. */
-async function roundAnywhere(db: Database): Promise<Round> {
-  const any = await FIND_ANY_CHANGED.first(db);
-  return any ? { ...NEW_ROUND, after: any.accountId.slice(0, -1) } : NEW_ROUND;
-}
-
-function endOf({ wasTold, failure }: Round): Outcome {
-  if (failure && !wasTold) return hop('report', { data: { round: null, failure } });
-  return hop('start', { afterSeconds: wasTold ? 0 : TICK_SECONDS, data: { round: null } });
-}
-
 /** Sends names, until the DNS is away. */
 async function tellAll(hook: ReverseDnsHook, names: Changed[], aborted: AbortSignal) {
-  const sent = { told: [] as Changed[], failed: [] as Changed[], silent: [] as Changed[] };
+  const [told, failed]: [Changed[], Changed[]] = [[], []];
+  const silent = new Set<string>();
   let failure: string | undefined;
   for (const name of names) {
-    if (new Set(sent.silent.map(({ accountId }) => accountId)).size === SILENT_ACCOUNTS_MAX) break;
+    if (silent.size === SILENT_ACCOUNTS_MAX) break;
+    if (silent.has(name.accountId)) continue;
     const fault = await tell(hook, name, aborted);
-    (fault ? sent.failed : sent.told).push(name);
-    if (fault && !(fault instanceof Answered)) sent.silent.push(name);
+    (fault ? failed : told).push(name);
+    if (fault && !(fault instanceof Answered)) silent.add(name.accountId);
     if (fault && !(fault instanceof Refused)) failure = fault.message;
   }
-  return { ...sent, failure };
+  return { told, failed, failure };
 }
 type Changed = ReverseName & { accountId: string };
 

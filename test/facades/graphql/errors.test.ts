@@ -219,7 +219,7 @@ it('A fragment that no operation uses has the same limits, before other rules re
     errors: Failure[];
   };
   expect(errors.map(({ message }) => message)).toEqual([
-    'The document is too large: it repeats a field 980 times, and may 20 times.',
+    'The document is too large: it repeats a field or fragments 980 times, and may 20 times.',
   ]);
 });
 

@@ -74,6 +74,34 @@ describe.each(['HTTP', 'WebSocket'] as const)('A document over %s', (transport) 
     ]);
   });
 
+  const CREATE = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { plaintext } }';
+  const members = (count: number) => Array.from({ length: count }, (_, n) => `n${n}`);
+  /** GraphQL makes an error for each member, and repeats the whole value in it. */
+  const isShort = ({ errors }: Answer) => errors.length <= 6 && JSON.stringify(errors).length < 8_000;
+
+  it('has one error about its variables, which repeats no long value', async () => {
+    const wrong = Object.fromEntries(members(2_000).map((name) => [name, 1]));
+    const answer = await (await clientOf(freehold))(CREATE, { input: { name: '"'.repeat(20_000), ...wrong } });
+    expect([answer.errors.length, isShort(answer), codeOf(answer)]).toEqual([1, true, 'BAD_USER_INPUT']);
+  });
+
+  it('has few errors about its literals, which repeat no long value', async () => {
+    const wrong = members(100).map((name) => `${name}: 1`);
+    const input = `{ name: "${'x'.repeat(20_000)}", ${wrong.join(', ')} }`;
+    const answer = await (await clientOf(freehold))(`mutation { createApiKey(input: ${input}) { plaintext } }`);
+    expect([isShort(answer), codeOf(answer)]).toEqual([true, 'GRAPHQL_VALIDATION_FAILED']);
+  });
+
+  it('has few fragments in one selection, because validation compares them in pairs', async () => {
+    const names = members(100);
+    const fragments = names.map((name) => `fragment ${name} on Account { id }`).join(' ');
+    const query = `{ account { ${names.map((name) => `...${name}`).join(' ')} } } ${fragments}`;
+    const { errors } = await (await clientOf(freehold))(query);
+    expect(errors[0].message).toBe(
+      'The document is too large: it repeats a field or fragments 100 times, and may 20 times.',
+    );
+  });
+
   it('may ask for 400 rows, and for each field of a page of 200', async () => {
     const send = await clientOf(freehold);
     expect((await send(many(8, 'agents { data { id } }'))).errors).toBeUndefined();
