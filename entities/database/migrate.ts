@@ -1,16 +1,16 @@
 /** The start of a database: migrations under a lock, and the rights of the service's role. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { DataSource } from 'typeorm';
-import { newClient, withSchema } from './connection.ts';
-import { MIGRATIONS, MIGRATIONS_TABLE } from './migrations/index.ts';
+import { newClient } from './connection.ts';
+import { MIGRATIONS } from './migrations/index.ts';
+import { runMigrations } from './migrations/run.ts';
 import { type DatabaseRole, grantRights, roleOf } from './role.ts';
 import { sqlStateOf } from './transaction.ts';
 
 /** The lock of migrations: any fixed number. */
-const MIGRATION_LOCK = 4_707_366_001;
+export const MIGRATION_LOCK = 4_707_366_001;
 const FORBIDDEN = '42501';
-const LOCK_NOT_AVAILABLE = '55P03';
-const LOCK_PATIENCE = '20s';
+const [LOCK_PATIENCE_MS, LOCK_LOOK_MS] = [20_000, 100];
 
 /** A database has this table until its import has ended. The table names the archive and the finished parts. */
 export const IMPORT_TABLE = 'unfinished_import';
@@ -24,14 +24,14 @@ export const IMPORT_TABLE = 'unfinished_import';
 export async function migrate(url: string, ownerUrl: string | undefined): Promise<DatabaseRole> {
   const owner = await connect(ownerUrl ?? url);
   try {
-    await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await takeLock(owner);
     await refuseUnfinishedImport(owner);
     const done = await knownMigrations(owner);
     await refuseOtherSchema(owner);
     await refuseMissingSchema(owner);
     if (ownerUrl) await refuseOtherDatabase(url);
     // Most starts find no new migration, and need no connection for it.
-    if (done < MIGRATIONS.length) await asOwner(owner, ownerUrl !== undefined, () => run(ownerUrl ?? url));
+    if (done < MIGRATIONS.length) await asOwner(owner, ownerUrl !== undefined, () => runMigrations(ownerUrl ?? url));
     if (!ownerUrl) return await roleOf(owner);
     const service = await connect(url);
     const role = await roleOf(service).finally(() => service.end());
@@ -63,26 +63,29 @@ export async function inMigration<T>(
 ): Promise<T> {
   const owner = await connect(ownerUrl ?? url);
   try {
-    await takeLock(owner);
+    await takeLock(owner, LOCK_PATIENCE_MS);
     await refuseOtherSchema(owner);
     await refuseMissingSchema(owner);
     if (ownerUrl) await refuseOtherDatabase(url);
     return await asOwner(owner, ownerUrl !== undefined, () =>
-      work(owner, (count) => run(ownerUrl ?? url, MIGRATIONS.slice(0, count))),
+      work(owner, (count) => runMigrations(ownerUrl ?? url, MIGRATIONS.slice(0, count))),
     );
   } finally {
     await owner.end();
   }
 }
 
-/** PostgreSQL may notice the death of a process some seconds late. @throws Error if another process keeps the lock */
-async function takeLock(owner: pg.Client): Promise<void> {
-  try {
-    await owner.query(`set lock_timeout = '${LOCK_PATIENCE}'`);
-    await owner.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-  } catch (error) {
-    if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
-    throw new Error('Another process migrates this database or imports into it. Wait until it has ended.');
+/**
+ * Waits for the lock of migrations. A statement that waits for it would keep an index from being made concurrently, so this
+ * asks again and again. PostgreSQL may notice the death of the process that had the lock some seconds late.
+ * @throws Error if another process keeps the lock for longer than the patience
+ */
+async function takeLock(owner: pg.Client, patienceMs = Number.POSITIVE_INFINITY): Promise<void> {
+  for (const since = performance.now(); ; await sleep(LOCK_LOOK_MS)) {
+    const { rows } = await owner.query('select pg_try_advisory_lock($1) as mine', [MIGRATION_LOCK]);
+    if (rows[0].mine) return;
+    if (performance.now() - since > patienceMs)
+      throw new Error('Another process migrates this database or imports into it. Wait until it has ended.');
   }
 }
 
@@ -163,19 +166,4 @@ async function asOwner<T>(owner: pg.Client, isOwnerGiven: boolean, work: () => P
         : `The role ${name} of DATABASE_URL may not migrate the database. Set MIGRATION_DATABASE_URL to the role that owns its tables.`,
     );
   }
-}
-
-/** Runs the missing migrations. */
-async function run(url: string, migrations = MIGRATIONS): Promise<void> {
-  const source = new DataSource({
-    type: 'postgres',
-    url: withSchema(url),
-    poolSize: 1,
-    migrations,
-    migrationsTableName: MIGRATIONS_TABLE,
-    migrationsTransactionMode: 'each',
-    applicationName: 'freehold migrations',
-  });
-  await source.initialize();
-  await source.runMigrations().finally(() => source.destroy());
 }

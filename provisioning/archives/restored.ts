@@ -2,12 +2,15 @@
  * The consequences of a restore. The machines, payments and payouts of the lost time exist, and the database does not know them.
  * So nothing may happen a second time until the operator has looked.
  */
+
+import { ADOPT_DATABASE } from '../../entities/archive/own-database.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { type Actor, OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
+import { linkEntries } from '../../entities/history/audit-link.ts';
 import { record, recordAll } from '../../entities/history/record.ts';
-import { ADOPT_DATABASE } from '../../entities/archive/own-database.ts';
 import { LOSE_DEPOSITS } from '../../entities/payments/deposit.ts';
+import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
 import { STOP_ENGINES } from '../../entities/servers/finding.ts';
 import { FIND_FREE_DEDICATED_HOSTS, moveHost } from '../../entities/servers/host.ts';
 import { LIST_LISTENERS } from '../../entities/webhooks/webhook.ts';
@@ -15,8 +18,8 @@ import { exportPayouts } from '../payments/wallet/payouts.ts';
 
 const REASON =
   'The database was restored. Look at the findings of the engine, because workers make and destroy none of its machines until then.';
-/** Accounts of one statement. */
-const ACCOUNTS_MAX = 1_000;
+/** Accounts of one statement, and records of one transaction. */
+const [ACCOUNTS_MAX, RECORDS_MAX] = [1_000, 1_000];
 
 /** The things that a restore has stopped or left out. */
 export interface Restored {
@@ -33,12 +36,14 @@ export interface Restored {
 }
 
 /** Accepts a copy of the database. Nothing has happened since. */
-export const noteMove = async (db: Database): Promise<void> => {
+export async function noteMove(db: Database): Promise<void> {
+  await linkWaiting(db);
   await ADOPT_DATABASE.all(db, [false]);
-};
+}
 
 /** Makes a restored database safe to use. It can run again, and leaves out further numbers of deposit addresses then. */
 export async function noteRestore(db: Database, actor: Actor): Promise<Restored> {
+  await linkWaiting(db);
   // It has a transaction of its own. A payout that is already exported stays so when this ends before the other one.
   const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
   return db.transaction(async (tx) => {
@@ -66,6 +71,12 @@ export function linesOf({ engines, hosts, payouts, sources, accounts }: Restored
     ...sources.map((source) => `1,000 numbers of ${source} are left out.`),
     `Webhooks of ${accounts} accounts hear of it (account.restored).`,
   ];
+}
+
+/** Links the last records, as a worker would. A proof much later would find that they wait for too long. */
+async function linkWaiting(db: Database): Promise<void> {
+  for (const link of [linkEntries, linkTransfers])
+    while ((await db.transaction((tx) => link(tx, RECORDS_MAX))).count === RECORDS_MAX);
 }
 
 /** Tells the webhooks of all accounts that the service may have forgotten what it told them. @returns the number of accounts */

@@ -6,7 +6,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { archiveKey } from '../../entities/archive/key.ts';
 import { writeArchive } from '../../entities/archive/write.ts';
 import { Database } from '../../entities/database/database.ts';
+import { newId } from '../../entities/ids.ts';
+import { ADJUSTMENT, available, openBalance, post } from '../../entities/payments/ledger.ts';
 import { digestsOf, emptyDatabase, hasPostgres15, runCommand, startPostgres15 } from '../setup/archives.ts';
+import { asSuperuser, newDatabase } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { databaseBefore } from '../setup/migration.ts';
 import { asAdministrator } from '../setup/postgres.ts';
@@ -111,6 +114,29 @@ it('An archive of an earlier version becomes a database of this version', async 
   expect(await moved.query(`select code from catalog_item where code = 'old'`)).toEqual([{ code: 'old' }]);
   const [before] = (await db.query('select count(*) from catalog_item')).rows;
   expect(await moved.query('select count(*) from catalog_item')).toEqual([before]);
+});
+
+it('An import links the last records of an archive, however long they have waited', async () => {
+  const db = await newDatabase();
+  const account = newId('acct');
+  await db.transaction(async (tx) => {
+    await openBalance(tx, account);
+    await post(tx, account, {
+      ...{ kind: 'topup', debit: ADJUSTMENT, credit: available(account), amountMicros: 5_000_000n },
+      ...{ externalKey: 'one', description: 'test' },
+    });
+  });
+  await asSuperuser(
+    db,
+    `update transfer set created_at = created_at - interval '2 days'; update usage_day set day = day - 2`,
+  );
+  const file = join(newHome(), 'waiting.age');
+  const url = asAdministrator((db.source.options as { url: string }).url);
+  await writeArchive({ url, key: archiveKey(VAULT), file });
+  const target = await emptyDatabase(onTestFinished);
+  const imported = await runCommand('import', target.environment, file);
+  expect(imported.output).toContain('So is the ledger: 1 transfer.');
+  expect(imported.code).toBe(0);
 });
 
 it('An import needs no superuser, and gives the role of the service its rights', async () => {

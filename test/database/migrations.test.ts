@@ -8,7 +8,7 @@ const FOLDER = 'entities/database/migrations';
 const CHECKSUMS = 'test/database/migrations.sha256';
 
 const files = readdirSync(FOLDER)
-  .filter((file) => file !== 'index.ts')
+  .filter((file) => file.endsWith('.sql'))
   .sort();
 const sha256 = (file: string) =>
   createHash('sha256')

@@ -54,17 +54,22 @@ export const MACHINE = {
 /** The command that starts the program. */
 export const MAIN = join(import.meta.dirname, '..', '..', 'start.js');
 
-/** Starts the service on free ports and waits until it is ready. */
-export async function spawnService(environment: Record<string, string> = {}): Promise<RunningService> {
+/**
+ * Starts the service on free ports and waits until it is ready.
+ * @param main the program: of another version, too
+ */
+export async function spawnService(environment: Record<string, string> = {}, main = MAIN): Promise<RunningService> {
   const dataDir = environment.DATA_DIR ?? newFolder();
   const [port, internalPort] = [
     environment.PORT ?? (await freePort()),
     environment.INTERNAL_PORT ?? (await freePort()),
   ];
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...MACHINE,
+      // The watch over locks and the rules of the log are those of this version.
+      ...(main !== MAIN && { NODE_OPTIONS: '' }),
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
       DATA_DIR: dataDir,
@@ -76,7 +81,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-  child.once('close', () => reportLines(output));
+  if (main === MAIN) child.once('close', () => reportLines(output));
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const ready = (async () => {
     while (
@@ -94,7 +99,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   if ((await Promise.race([ready, exited])) !== true) {
     // Another process may have taken a free port meanwhile.
     const isFixed = environment.PORT !== undefined || environment.INTERNAL_PORT !== undefined;
-    if (!isFixed && output.includes('Another process listens')) return spawnService(environment);
+    if (!isFixed && output.includes('Another process listens')) return spawnService(environment, main);
     throw new Error(`The service did not start:\n${output}`);
   }
   return {
