@@ -61,6 +61,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
     environment.PORT ?? (await freePort()),
     environment.INTERNAL_PORT ?? (await freePort()),
   ];
+  const [host, internalHost] = [environment.HOST ?? '127.0.0.1', environment.INTERNAL_HOST ?? '127.0.0.1'];
   const child = spawn(process.execPath, [MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -81,7 +82,7 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
   const ready = (async () => {
     while (
       child.exitCode === null &&
-      (!(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
+      (!(await fetch(`http://${internalHost}:${internalPort}/readyz`).then(
         ({ ok }) => ok,
         () => false,
       )) ||
@@ -98,8 +99,8 @@ export async function spawnService(environment: Record<string, string> = {}): Pr
     throw new Error(`The service did not start:\n${output}`);
   }
   return {
-    url: `http://127.0.0.1:${port}`,
-    graphql: `http://127.0.0.1:${internalPort}/graphql`,
+    url: `http://${host}:${port}`,
+    graphql: `http://${internalHost}:${internalPort}/graphql`,
     operatorToken: readFileSync(join(dataDir, 'operator-token'), 'utf8').trim(),
     dataDir,
     process: child,
