@@ -133,6 +133,11 @@ export const VARIABLES = {
       '30',
       'How long a worker may be silent before another worker takes over its tasks.',
     ),
+    DRAIN_SECONDS: variable(
+      whole(0, 600, 'seconds'),
+      '0',
+      'How long a process that stops still answers. Meanwhile, `/readyz` sends [the proxy](proxies.md) to others.',
+    ),
     LOG_LEVEL: variable(
       choice(['error', 'warn', 'info', 'debug']),
       'info',

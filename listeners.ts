@@ -43,6 +43,8 @@ export interface Parts {
   provisioning: Provisioning;
   operations: readonly Operation[];
   operatorToken: string;
+  /** Aborts before the service stops. While it drains, it is not ready. */
+  leaving: AbortSignal;
   /** Aborts when the service stops. */
   stopping: AbortSignal;
 }
@@ -147,7 +149,7 @@ async function startInternal(
   { options, contextWith, audit, authenticateOn, rateLimits }: Shared,
   onStop: OnStop,
 ): Promise<void> {
-  const { config, db } = parts;
+  const { config, db, leaving } = parts;
   const authenticate = authenticateOn('internal');
   const { server, closeSockets } = internalListener({
     ...options,
@@ -160,6 +162,7 @@ async function startInternal(
       const count = () => rateLimits.takeChange(viewer.accountId, address ?? '', 'change');
       for (let change = 0; change < changes; change++) refuseDenied(await atTurnOf({ viewer, address }, count));
     },
+    leaving,
     ready: () =>
       db.query('select 1').then(
         () => true,

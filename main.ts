@@ -1,6 +1,7 @@
 /** The composition root: puts the parts together, starts and stops them. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { reach } from './entities/database/connection.ts';
 import { Database } from './entities/database/database.ts';
@@ -13,7 +14,7 @@ import { checkKeys, useKey } from './entities/use-secret-key.ts';
 import { readOperations, withFeatures } from './facades/compile/read.ts';
 import { resourceRenderer } from './facades/compile/resources.ts';
 import { resourceExamples } from './facades/openapi/examples.ts';
-import { type OnStop, startListeners } from './listeners.ts';
+import { type OnStop, type Parts, startListeners } from './listeners.ts';
 import { newWebhookSecret, Provisioning, type ProvisioningOptions } from './provisioning/index.ts';
 import { SimulatedPayments } from './provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from './provisioning/payments/drivers/x402/simulated.ts';
@@ -41,15 +42,21 @@ export interface Service {
  */
 export async function startService(config: Config, starting?: Promise<EmbeddedPostgres>): Promise<Service> {
   const stops: Parameters<OnStop>[0][] = [async () => (await starting?.catch(() => undefined))?.stop()];
-  const stopping = new AbortController();
-  const stop = async () => {
+  const [leaving, stopping] = [new AbortController(), new AbortController()];
+  const end = async () => {
     stopping.abort();
     for (const one of stops.splice(0).reverse()) await one();
   };
+  const stop = async () => {
+    leaving.abort();
+    if (config.drainSeconds) await sleep(config.drainSeconds * 1000);
+    await end();
+  };
   try {
-    return { ...(await compose(config, starting, stopping.signal, (one) => stops.push(one))), stop };
+    const signals = { leaving: leaving.signal, stopping: stopping.signal };
+    return { ...(await compose(config, starting, signals, (one) => stops.push(one))), stop };
   } catch (error) {
-    await stop();
+    await end();
     throw error;
   }
 }
@@ -57,7 +64,7 @@ export async function startService(config: Config, starting?: Promise<EmbeddedPo
 async function compose(
   config: Config,
   starting: Promise<EmbeddedPostgres> | undefined,
-  stopping: AbortSignal,
+  signals: Pick<Parts, 'leaving' | 'stopping'>,
   onStop: OnStop,
 ): Promise<Omit<Service, 'stop'>> {
   log.level = config.logLevel;
@@ -76,7 +83,7 @@ async function compose(
     exampleOf: resourceExamples(operations),
   });
   if (config.roles.has('worker')) await startWorker(config, provisioning, embedded && db, onStop);
-  await startListeners({ config, db, vault, provisioning, operations, operatorToken, stopping }, onStop);
+  await startListeners({ config, db, vault, provisioning, operations, operatorToken, ...signals }, onStop);
   const { publicUrl, internalHost, internalPort } = config;
   return {
     publicUrl,

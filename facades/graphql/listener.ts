@@ -38,6 +38,8 @@ const BODY_MAX = 128 * 1024;
 export interface InternalOptions extends SocketOptions {
   /** Whether the service can serve requests. */
   ready(): Promise<boolean>;
+  /** Aborts when the service is no longer ready, because it stops soon. */
+  leaving?: AbortSignal;
   onAnswer?: OnAnswer;
   /** The page of metrics, for readers with the header Authorization. @throws ApiError if the reader may not read it */
   metrics?(authorization: string | undefined, address: string | null): Promise<MetricsPage>;
@@ -165,7 +167,7 @@ export function internalListener(options: InternalOptions): InternalListener {
       path === '/healthz'
         ? [200, 'ok']
         : path === '/readyz'
-          ? (await ready())
+          ? !options.leaving?.aborted && (await ready())
             ? [200, 'ready']
             : [503, 'not ready']
           : [404, 'not found'];

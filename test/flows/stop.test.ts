@@ -80,6 +80,14 @@ describe('The service as a process', () => {
     expect(await stopped).toBe(0);
   });
 
+  it('still answers for DRAIN_SECONDS when it has to stop, and is no longer ready', async () => {
+    const service = await spawnService(await environment({ DRAIN_SECONDS: '600' }));
+    onTestFinished(() => service.kill());
+    service.process.kill('SIGTERM');
+    await eventually(async () => (await fetch(service.graphql.replace('graphql', 'readyz'))).status === 503);
+    expect((await restClient(service.url)('GET', '/v1/catalog')).status).toBe(200);
+  });
+
   it('closes WebSockets with 1001 when it has to stop, and waits for no client that does not answer', async () => {
     const service = await spawnService(await environment());
     onTestFinished(() => service.kill());

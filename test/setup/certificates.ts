@@ -1,4 +1,6 @@
-/** Self-signed certificates of controllers, only for tests. They are valid until 2126. */
+/** Self-signed certificates, only for tests. They are valid until 2126. */
+
+/** The certificate of a controller. */
 export const CONTROLLER = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBdDCCARmgAwIBAgIUUZAwJZlWxGVF7ybUMpQ3eetDHY0wCgYIKoZIzj0EAwIw
@@ -31,3 +33,25 @@ HwYDVR0jBBgwFoAU+w/BMQXzEMzMtpm95uv9uYSd0PEwDwYDVR0TAQH/BAUwAwEB
 79UIfAIgU/pcB3SYe6Pj3GnkYZLqkx8qNitpn0DX/e3PCak5gAE=
 -----END CERTIFICATE-----
 `;
+
+/** The certificate of a proxy on this machine. */
+export const LOCALHOST = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBlDCCATugAwIBAgIURPFXs8nf9iZcSQHTUUKwyG+nLd4wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDAwNDcyNFoYDzIxMjYxMTA2
+MDA0NzI0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAS8JkCgeWntjkyqpmOtmQv0ZXaebXFHIwg/chaGZbIj0GVFmIdtODrJ
+dQqitkWvziYQiHkf3tnxRKa0lU3GvxiYo2kwZzAdBgNVHQ4EFgQUSvA/1LC9gFUp
+ak0rLWcNaw6Uq7AwHwYDVR0jBBgwFoAUSvA/1LC9gFUpak0rLWcNaw6Uq7AwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+RwAwRAIgf20X/IXBlfNNC5WBbC+nr5Gemv/jmlpsZxP8qLDGV5MCIDLptVwag+Ej
+LYhoAKYNwZX/Cum8XDzbZjL1HPTxxlHt
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgE6ZpMxFEhEBax5ID
+CXphundOlfB/uLJqfcqsQCLMkJuhRANCAAS8JkCgeWntjkyqpmOtmQv0ZXaebXFH
+Iwg/chaGZbIj0GVFmIdtODrJdQqitkWvziYQiHkf3tnxRKa0lU3GvxiY
+-----END PRIVATE KEY-----
+`,
+};

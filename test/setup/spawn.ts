@@ -64,6 +64,7 @@ export async function spawnService(environment: Record<string, string> = {}, mai
     environment.PORT ?? (await freePort()),
     environment.INTERNAL_PORT ?? (await freePort()),
   ];
+  const [host, internalHost] = [environment.HOST ?? '127.0.0.1', environment.INTERNAL_HOST ?? '127.0.0.1'];
   const child = spawn(process.execPath, [main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -86,7 +87,7 @@ export async function spawnService(environment: Record<string, string> = {}, mai
   const ready = (async () => {
     while (
       child.exitCode === null &&
-      (!(await fetch(`http://127.0.0.1:${internalPort}/readyz`).then(
+      (!(await fetch(`http://${internalHost}:${internalPort}/readyz`).then(
         ({ ok }) => ok,
         () => false,
       )) ||
@@ -103,8 +104,8 @@ export async function spawnService(environment: Record<string, string> = {}, mai
     throw new Error(`The service did not start:\n${output}`);
   }
   return {
-    url: `http://127.0.0.1:${port}`,
-    graphql: `http://127.0.0.1:${internalPort}/graphql`,
+    url: `http://${host}:${port}`,
+    graphql: `http://${internalHost}:${internalPort}/graphql`,
     operatorToken: readFileSync(join(dataDir, 'operator-token'), 'utf8').trim(),
     dataDir,
     process: child,
