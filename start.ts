@@ -3,6 +3,7 @@
  * killed service should be back soon.
  */
 import { flushCompileCache } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
 import { type Config, readConfig } from './config.ts';
 import { type Arrival, type EmbeddedPostgres, startEmbeddedPostgres } from './entities/database/embedded/postgres.ts';
 import type { Service } from './main.ts';
@@ -42,8 +43,18 @@ function reasonOf(error: unknown): string {
 
 async function start(config: Config): Promise<Service> {
   const database = config.databaseUrl ? undefined : await launchDatabase(config.dataDir);
+  // Modules and the schema stay in memory. A nursery that grows with them would keep 30 MiB of garbage through the rest.
+  growNurseryBy(1);
   const { startService } = await import('./main.ts');
-  return startService(config, database?.answers);
+  const service = await startService(config, database?.answers);
+  // Requests leave garbage, and a small nursery costs them time. So it grows in larger steps than V8's own.
+  growNurseryBy(4);
+  return service;
+}
+
+/** Sets the factor by which V8 grows its nursery, the space of new objects. V8 grows it when as much as its size has survived. */
+function growNurseryBy(factor: number): void {
+  setFlagsFromString(`--semi-space-growth-factor=${factor}`);
 }
 
 /** Resolves as soon as PostgreSQL starts by itself: loading the modules blocks this process from then on. */

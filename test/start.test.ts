@@ -6,10 +6,20 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { MAIN, newFolder, type RunningService, removeFolder, restClient, spawnService } from './setup/spawn.ts';
 
 const HOOKS = join(import.meta.dirname, 'packages.ts');
+/** A nursery that grows with the start has 64 MiB. */
+const NURSERY_MAX = 16 * 1024 * 1024;
 const PERSON = { email: 'heron@example.org', password: 'a heron on the roof' };
 
-/** Starts the service, does the work, and returns the packages that the process loaded. */
-async function loadedBy(work: (service: RunningService) => Promise<unknown>): Promise<string[]> {
+/** The report of a process at its end. */
+interface Report {
+  /** The packages that it loaded. */
+  loaded: string[];
+  /** The bytes of V8's space for new objects. */
+  nursery: number;
+}
+
+/** Starts the service, does the work, and returns the report of the process. */
+async function reportAfter(work: (service: RunningService) => Promise<unknown>): Promise<Report> {
   const folder = newFolder();
   onTestFinished(() => removeFolder(folder));
   const report = join(folder, 'loaded.json');
@@ -29,13 +39,18 @@ const LATER = [
   ...['preact', 'preact-render-to-string', 'htm', 'markdown-it', 'highlight.js'],
   ...['@node-rs/argon2', '@zxcvbn-ts/language-common', 'openpgp', 'unixcrypt', 'uqr', 'ioredis', 'prom-client'],
 ];
-const later = (loaded: string[]) => LATER.filter((name) => loaded.includes(name)).sort();
+const later = ({ loaded }: Report) => LATER.filter((name) => loaded.includes(name)).sort();
 
 describe('The start of a service without configuration', () => {
   it('loads no chain, no page, no MCP, no GraphQL over HTTP and no library of passwords', async () => {
-    const loaded = await loadedBy(async () => {});
-    expect(loaded).toContain('fastify');
-    expect(later(loaded)).toEqual([]);
+    const report = await reportAfter(async () => {});
+    expect(report.loaded).toContain('fastify');
+    expect(later(report)).toEqual([]);
+  });
+
+  it('leaves the nursery of V8 small, so that a service at rest keeps no garbage of the start', async () => {
+    const { nursery } = await reportAfter(async () => {});
+    expect(nursery).toBeLessThanOrEqual(NURSERY_MAX);
   });
 });
 
@@ -63,7 +78,7 @@ describe('A use loads its packages', () => {
         }),
     ],
   ])('%s', async (_, packages, use) => {
-    expect(later(await loadedBy(use))).toEqual(packages);
+    expect(later(await reportAfter(use))).toEqual(packages);
   });
 });
 
