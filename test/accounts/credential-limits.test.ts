@@ -1,13 +1,18 @@
 /** A new credential has the limits of its creator: expiry, networks and spending. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { schema } from '../../schema/index.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
+import { startReceiver } from '../setup/receiver.ts';
 import { type RestClient, restClient } from '../setup/spawn.ts';
 import { oauthRequests } from './oauth/requests.ts';
 
 const { anonymous, newAccount, publicUrl, db } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 const { newClient, tokenOf, requestToken } = oauthRequests(anonymous);
+
+// A call to a closed port would take ten seconds, in which the webhook does not stop.
+const receiver = await startReceiver();
+afterAll(() => receiver.close());
 
 const FULL = { name: 'limited', scope: 'full' };
 const soon = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
@@ -160,7 +165,7 @@ describe('An API key with limits', () => {
     const account = await newAccount();
     const end = soon(3);
     const maker = await newKey(account.rest, { expires_at: end });
-    const { status, body } = await maker.rest('POST', '/v1/webhooks', { url: 'http://127.0.0.1:9009/' });
+    const { status, body } = await maker.rest('POST', '/v1/webhooks', { url: receiver.url });
     expect([status, body.expires_at]).toEqual([200, end]);
     const listed = await eventually(async () => {
       const [webhook] = (await account.rest('GET', '/v1/webhooks')).body.data;
@@ -218,11 +223,12 @@ describe('An OAuth client with limits', () => {
   it('has tokens that end with it', async () => {
     const { rest } = await newAccount();
     const grant_types = ['client_credentials', 'refresh_token'];
-    const client = await newClient({ scope: 'full', expires_at: soon(12), grant_types }, rest);
+    const end = soon(6);
+    const client = await newClient({ scope: 'full', expires_at: end, grant_types }, rest);
     const { body } = await requestToken(client);
-    expect(body.expires_in).toBeLessThanOrEqual(12);
+    expect(body.expires_in).toBeLessThanOrEqual(6);
     // Further tokens would end the first one, because a client holds 25.
-    await sleep(12_000);
+    await sleep(Date.parse(end) + 100 - Date.now());
     expect((await requestToken(client)).body.code).toBe('invalid_client');
     const ended = await restClient(publicUrl, body.access_token)('GET', '/v1/account');
     expect(refusal(ended)).toEqual([401, 'expired_credential']);

@@ -76,7 +76,7 @@ describe('A page of the directory', () => {
     ],
   ])('is read once in a second for all %s', async (_, callers) => {
     const since = performance.now();
-    const queries = await queriesOf(async () => {
+    const queries = await queriesOf(db, async () => {
       for (let i = 0; i < 40; i++) await callers[i % callers.length]!();
     });
     const reads = queries.filter(({ text }) => text.includes('from agent where')).length;

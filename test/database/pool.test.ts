@@ -5,12 +5,27 @@ import type { Database } from '../../entities/database/database.ts';
 import { newDatabase } from '../setup/database.ts';
 
 const db = await newDatabase(afterAll, { poolSize: 4 });
-const SLOW_SECONDS = 1.5;
+const SLOW_SECONDS = 0.5;
 const account = (group: string) => ({ kind: 'account', group }) as const;
 const stranger = (group: string) => ({ kind: 'stranger', group }) as const;
 const task = (group: string) => ({ kind: 'task', group }) as const;
-const slowIn = (one: Database) => one.query('select pg_sleep($1)', [SLOW_SECONDS]);
-const slow = () => slowIn(db);
+const slow = () => db.query('select pg_sleep($1)', [SLOW_SECONDS]);
+const stuckIn = (one: Database) => () => one.query('select pg_advisory_xact_lock_shared(1)');
+/** Does the work while stuck calls wait, which are then answered, too. */
+async function whileStuck(
+  one: Database,
+  begin: (call: () => Promise<unknown>) => Promise<unknown>[],
+  work: () => Promise<unknown>,
+) {
+  let stuck: Promise<unknown>[] = [];
+  await one.transaction(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock(1)');
+    stuck = begin(stuckIn(one));
+    await Promise.race([work(), Promise.all(stuck)]);
+    for (const call of stuck) expect(await Promise.race([call, 'waits'])).toBe('waits');
+  });
+  await Promise.all(stuck);
+}
 /** @returns the names of the works in the order of their ends */
 async function endsOf(works: Record<string, Promise<unknown>>): Promise<string[]> {
   const ended: string[] = [];
@@ -32,29 +47,33 @@ describe('The connections of a process', () => {
   });
 
   it('do work that callers share before the slow calls of the caller that began it', async () => {
-    const works: Record<string, Promise<unknown>> = {};
-    for (let i = 0; i < 6; i++) works[`slow ${i}`] = onBehalfOf(account('acct_a'), slow);
-    works.shared = onBehalfOf(account('acct_a'), () => forAllCallers(() => db.query('select 1')));
-    expect((await endsOf(works))[0]).toBe('shared');
+    await whileStuck(
+      db,
+      (stuck) => Array.from({ length: 6 }, () => onBehalfOf(account('acct_a'), stuck)),
+      () => onBehalfOf(account('acct_a'), () => forAllCallers(() => db.query('select 1'))),
+    );
   });
 
   it('answer an account at once while two others read slowly', async () => {
     const wide = await newDatabase(onTestFinished, { poolSize: 10 });
-    const works: Record<string, Promise<unknown>> = {};
-    for (let i = 0; i < 6; i++)
-      for (const slower of ['acct_a', 'acct_b'])
-        works[`${slower} ${i}`] = onBehalfOf(account(slower), () => slowIn(wide));
-    works.quick = onBehalfOf(account('acct_c'), () => wide.query('select 1'));
-    expect((await endsOf(works))[0]).toBe('quick');
+    await whileStuck(
+      wide,
+      (stuck) =>
+        ['acct_a', 'acct_b'].flatMap((slower) => Array.from({ length: 6 }, () => onBehalfOf(account(slower), stuck))),
+      () => onBehalfOf(account('acct_c'), () => wide.query('select 1')),
+    );
   });
 
   it('answer others while the tasks of an account wait for a lock', async () => {
     const wide = await newDatabase(onTestFinished, { poolSize: 10 });
-    const works: Record<string, Promise<unknown>> = {};
-    for (let i = 0; i < 12; i++) works[`task ${i}`] = onBehalfOf(task('acct_a'), () => slowIn(wide));
-    works['other task'] = onBehalfOf(task('acct_b'), () => wide.query('select 1'));
-    works.call = onBehalfOf(account('acct_a'), () => wide.query('select 1'));
-    expect((await endsOf(works)).slice(0, 2).toSorted()).toEqual(['call', 'other task']);
+    await whileStuck(
+      wide,
+      (stuck) => Array.from({ length: 12 }, () => onBehalfOf(task('acct_a'), stuck)),
+      async () => {
+        await onBehalfOf(task('acct_b'), () => wide.query('select 1'));
+        await onBehalfOf(account('acct_a'), () => wide.query('select 1'));
+      },
+    );
   });
 
   it('let one operation use a second connection at once, because it would wait for itself', async () => {

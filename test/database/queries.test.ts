@@ -21,7 +21,7 @@ describe('A request', () => {
     let losses = 0;
     db.bus.listen(({ kind }) => kind === 'credential' && losses++);
     const isOfRead = (text: string) => /\b(from|into|update) (api_key|session|rate|balance)\b/.test(text);
-    const queries = async () => (await queriesOf(read)).map(({ text }) => text).filter(isOfRead);
+    const queries = async () => (await queriesOf(db, read)).map(({ text }) => text).filter(isOfRead);
     expect(await queries()).toContainEqual(expect.stringContaining('api_key'));
     const known: string[][] = [];
     for (const end = Date.now() + 20_000; known.length < 10 && Date.now() < end; ) {
@@ -85,7 +85,7 @@ describe('A list', async () => {
       const page = `${path}?limit=10&${filter}`;
       const { body } = await rest('GET', page);
       for (const address of [page, ...(body.has_more ? [`${page}&cursor=${body.next_cursor}`] : [])]) {
-        const queries = await queriesOf(() => rest('GET', address));
+        const queries = await queriesOf(db, () => rest('GET', address));
         const paged = queries
           .filter(isOfCaller)
           .filter(({ text }) => text.includes(` ${table}`) && /limit \$/.test(text));

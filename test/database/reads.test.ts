@@ -99,7 +99,7 @@ const COUNT = `select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0
 
 /** Reads the address, and then returns how many rows its statements read from tables, by their indexes or without. */
 async function rowsRead(read: () => Promise<{ status: number }>, status = 200): Promise<number> {
-  const queries = await queriesOf(async () => expect((await read()).status).toBe(status));
+  const queries = await queriesOf(db, async () => expect((await read()).status).toBe(status));
   return rowsReadIn(async (tx) => {
     for (const { text, values } of queries) if (/^\s*(select|with)\b/i.test(text)) await tx.query(text, values);
   });

@@ -86,7 +86,7 @@ it('comes at most twice at once for an account, until one ends', async () => {
 it('is read only as far as its reader takes it, and by HEAD one page', async () => {
   const { open } = await withEntries(freehold, ENTRIES);
   const reads = async (method: string) => {
-    const queries = await queriesOf(async () => {
+    const queries = await queriesOf(freehold.db, async () => {
       await open(method);
       await sleep(1000);
     });

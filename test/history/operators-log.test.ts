@@ -125,7 +125,7 @@ describe('A large log', () => {
     ['acts of an account', { kind: 'ACT', accountId: 'acct_x' }, 'audit_entry_action'],
   ])('finds %s by an index', async (_, given: Given, index) => {
     const filled = { ...given, ...(given.operator ? { operator: ann!.id } : {}) };
-    const queries = await queriesOf(() => logOf(filled));
+    const queries = await queriesOf(db, () => logOf(filled));
     const [query] = queries.filter(({ text }) => text.includes('as wanted (action)'));
     const plan = await planOf(query!);
     expect(plan).toContain(`"Index Name":"${index}"`);

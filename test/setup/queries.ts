@@ -1,23 +1,24 @@
 /** Records the queries of this process without changing them. */
 import pg from 'pg';
+import type { Database } from '../../entities/database/database.ts';
 
 export interface Query {
-  /** The database that got it. */
-  database: string | undefined;
   text: string;
   values: unknown[];
 }
 
-/** Returns all queries during the work, in their order. */
-export async function queriesOf(work: () => Promise<unknown>): Promise<Query[]> {
+/** Returns all queries to the database during the work, in their order. Other test files of this process have other databases. */
+export async function queriesOf({ source }: Pick<Database, 'source'>, work: () => Promise<unknown>): Promise<Query[]> {
+  const name = new URL((source.options as { url: string }).url).pathname.slice(1);
   const prototype = pg.Client.prototype as { query: (...given: unknown[]) => unknown };
   const query = prototype.query;
   const found: Query[] = [];
   prototype.query = function (this: unknown, ...given) {
     const [first, second] = given as [string | { text: string; values?: unknown[] }, unknown];
     const { database } = this as pg.Client;
-    if (typeof first === 'string') found.push({ database, text: first, values: Array.isArray(second) ? second : [] });
-    else found.push({ database, text: first.text, values: first.values ?? [] });
+    if (database !== name) return query.apply(this, given);
+    if (typeof first === 'string') found.push({ text: first, values: Array.isArray(second) ? second : [] });
+    else found.push({ text: first.text, values: first.values ?? [] });
     return query.apply(this, given);
   };
   try {

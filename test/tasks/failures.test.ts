@@ -182,9 +182,13 @@ describe('A lease', () => {
   it('belongs to one worker: two workers never run one subject at once', async () => {
     const running = new Set<string>();
     let overlaps = 0;
+    // A worker runs one step at a time, so the first step waits for another worker.
+    const two = Promise.withResolvers<void>();
     engine.steps.start = async ({ subject, data }) => {
       if (running.has(subject)) overlaps++;
       running.add(subject);
+      if (running.size > 1) two.resolve();
+      await two.promise;
       await new Promise((resume) => setImmediate(resume));
       running.delete(subject);
       const rounds = Number(data.rounds);

@@ -72,6 +72,7 @@ describe('A rotation of the secret', () => {
     const message = await messageOf(account, id);
     expect([signs(first, message), signs(secret, message)]).toEqual([false, true]);
     await eventually(async () => {
+      await db.query(`update task set run_at = now() where subject = 'cron:webhook-sweep' and leased_by is null`);
       const [row] = await db.query<{ previousSecret: Buffer | null }>(
         'select previous_secret from webhook where id = $1',
         [id],

@@ -52,7 +52,7 @@ describe('The catalog', () => {
     const operation = readOperations(schema).find(({ http }) => http?.path === path)!;
     const read = runner(operation, () => new ApiError('validation_failed'));
     const answers = new Set<unknown>();
-    const queries = await queriesOf(async () => {
+    const queries = await queriesOf(db, async () => {
       for (let i = 0; i < 5; i++) answers.add(await read({ code: 'vps-1' }, undefined, contextOf(shop, `acct_${i}`)));
     });
     expect(answers.size).toBe(1);
@@ -74,7 +74,7 @@ describe('A shared answer', () => {
   });
 
   it('costs one read for callers of one address at once, and for callers of others afterwards', async () => {
-    const queries = await queriesOf(async () => {
+    const queries = await queriesOf(db, async () => {
       await Promise.all(Array.from({ length: 5 }, () => callBy('192.0.2.3', 'once')));
       for (let i = 10; i < 15; i++) await callBy(`192.0.2.${i}`, 'once');
     });

@@ -181,7 +181,7 @@ describe('The operations of an account', () => {
 
   it('leave the queue when their client goes', async () => {
     const account = await freehold.newAccount();
-    const reads = await queriesOf(async () => {
+    const reads = await queriesOf(freehold.db, async () => {
       const gone = new AbortController();
       await whileReadsWait(async () => {
         const all = Array.from({ length: 30 }, () => ask(account.accessToken, gone.signal).catch(() => undefined));

@@ -6,7 +6,7 @@ import { eventually, startFreehold, type TestAccount } from '../../setup/freehol
 import { type Query, queriesOf } from '../../setup/queries.ts';
 import { listen } from '../../setup/subscription.ts';
 
-const { newAccount, graphqlUrl, operator, operatorToken } = await startFreehold({ ROLES: 'api' });
+const { db, newAccount, graphqlUrl, operator, operatorToken } = await startFreehold({ ROLES: 'api' });
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels tier { name } } } }';
 
 async function orderOf(account: TestAccount): Promise<string> {
@@ -27,7 +27,7 @@ it('Watchers with several keys of an account cost one answer, and another docume
   const alike = keys.flatMap((key) => Array.from({ length: 8 }, () => listen(graphqlUrl, key, SERVERS)));
   const other = listen(graphqlUrl, keys[0]!, SERVERS.replace('name', 'code'));
   await heard([...alike, other], order);
-  const queries = await queriesOf(async () => {
+  const queries = await queriesOf(db, async () => {
     await account.rest('PATCH', `/v1/servers/${order}`, { labels: { web: 'second' } });
     await heard([...alike, other], 'second');
   });
@@ -43,7 +43,7 @@ it('Windows of an operator cost one read of an event', async () => {
   );
   await operator('mutation { setStock(region: "zrh", serviceCode: "vps-1", total: 41) { total } }');
   await heard(windows, '41');
-  const queries = await queriesOf(async () => {
+  const queries = await queriesOf(db, async () => {
     await operator('mutation { setStock(region: "zrh", serviceCode: "vps-1", total: 42) { total } }');
     await heard(windows, '42');
   });

@@ -8,7 +8,7 @@ import { eventually, startFreehold, type TestAccount } from '../../setup/freehol
 import { queriesOf } from '../../setup/queries.ts';
 import { listen } from '../../setup/subscription.ts';
 
-const { anonymous, newAccount, graphqlUrl, operatorToken } = await startFreehold();
+const { anonymous, db, newAccount, graphqlUrl, operatorToken } = await startFreehold();
 const { newClient, tokenOf } = oauthRequests(anonymous);
 const limited = await startFreehold({ ROLES: 'api', RATE_LIMIT_KEY_PER_MINUTE: '120' });
 const SERVERS = 'subscription { serverUpdated { server { orderNumber labels } } }';
@@ -75,7 +75,7 @@ it('Subscriptions of one account share their reads, and each hears the last chan
   await eventually(async () => (await account.rest('GET', `/v1/servers/${order}`)).body.status === 'running');
   const all = await tenEach(account, 3, SERVERS);
   await eventually(async () => all.every(({ messages }) => messages.length));
-  const queries = await queriesOf(async () => {
+  const queries = await queriesOf(db, async () => {
     for (let n = 1; n <= 10; n++) await account.rest('PATCH', `/v1/servers/${order}`, { labels: { n: String(n) } });
     await eventually(async () =>
       all.every(({ messages }) => JSON.stringify(messages.at(-1).serverUpdated.server.labels).includes('"10"')),

@@ -1,11 +1,10 @@
 /** Calls that wait: for their users, who may never answer, and beside many others of their caller. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
 import { type Question, Questions } from '../../../facades/mcp/questions.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { AGENTS } from './agents.ts';
-import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
+import { call, INITIALIZE, of2025, rawClient, rpc, whenWaiting } from './raw-client.ts';
 
 const freehold = await startFreehold({ SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.2' });
 const url = `${freehold.publicUrl}/mcp`;
@@ -50,12 +49,13 @@ describe('A question to the user', () => {
     const body = JSON.stringify(call('cancel_server', { order_number }));
     const response = await fetch(url, { method: 'POST', headers: { ...usual, ...headersOf(session) }, body });
     const others = await Promise.all(Array.from({ length: 49 }, async () => (await open()).session));
-    const works = others.map((one, i) => {
-      const { accessToken: access_token, order_number: number } = workers[i % 2]!;
-      const args = { order_number: number, status: 'failed', timeout: 25, access_token };
-      return send({ headers: headersOf(one), body: call('wait_for_server', args) });
-    });
-    await sleep(5_000);
+    const works = await whenWaiting(freehold.db, () =>
+      others.map((one, i) => {
+        const { accessToken: access_token, order_number: number } = workers[i % 2]!;
+        const args = { order_number: number, status: 'failed', timeout: 25, access_token };
+        return send({ headers: headersOf(one), body: call('wait_for_server', args) });
+      }),
+    );
     expect((await open()).status).toBe(200);
     expect(await response.text()).toMatch(
       /the service changed nothing.*"code":"unavailable"|"code":"unavailable".*the service changed nothing/,

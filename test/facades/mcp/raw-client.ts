@@ -1,4 +1,7 @@
 /** MCP over plain HTTP, for requests that no client sends. */
+import { vi } from 'vitest';
+import type { Database } from '../../../entities/database/database.ts';
+import { eventually } from '../../setup/freehold.ts';
 
 export const MODERN = '2026-07-28';
 
@@ -44,6 +47,18 @@ export function rawClient(url: string, credential: string) {
   }
 
   return { send, outcome, usual };
+}
+
+/** Begins the calls. @returns once all of them wait for a change of a server, with their answers to come */
+export async function whenWaiting<T>({ bus }: Pick<Database, 'bus'>, begin: () => Promise<T>[]): Promise<Promise<T>[]> {
+  const waits = vi.spyOn(bus, 'changes');
+  try {
+    const calls = begin();
+    await eventually(async () => waits.mock.calls.filter(([kind]) => kind === 'server').length >= calls.length);
+    return calls;
+  } finally {
+    waits.mockRestore();
+  }
 }
 
 export const rpc = (method: string, params?: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });

@@ -7,7 +7,7 @@ import { type Held, type Owner, ownerOf, roomFor } from '../../../facades/mcp/tr
 import { Sessions } from '../../../facades/mcp/transport/sessions.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { viewer as sampleViewer } from '../sample-api.ts';
-import { call, INITIALIZE, of2025, rawClient, rpc } from './raw-client.ts';
+import { call, INITIALIZE, of2025, rawClient, rpc, whenWaiting } from './raw-client.ts';
 
 const freehold = await startFreehold({
   TRUSTED_PROXY_CIDRS: '127.0.0.0/8',
@@ -49,11 +49,10 @@ describe('Fifty-five strangers who initialize', () => {
       const ordered = resultOf(await order);
       expect(ordered.root_password).toEqual(expect.any(String));
       const wait = { order_number: ordered.order_number, status: 'running', timeout: 25, access_token };
-      const waited = victim.within(waiting, call('wait_for_server', wait));
-      await sleep(300);
+      const [waited] = await whenWaiting(freehold.db, () => [victim.within(waiting, call('wait_for_server', wait))]);
       for (const { status } of await newcomers()) expect(status).toBe(200);
       await fail(ordered.order_number);
-      expect(resultOf(await waited).order_number).toBe(ordered.order_number);
+      expect(resultOf((await waited)!).order_number).toBe(ordered.order_number);
     },
   );
 });
@@ -76,8 +75,9 @@ describe('A caller who holds all sessions with calls under way', () => {
     const holder = stranger('198.51.100.7', owner?.accessToken);
     const sessions = await Promise.all(Array.from({ length: 50 }, async () => (await holder.open()).session));
     const args = (i: number) => ({ ...waiters[i % 2]!, status: 'failed', timeout: 25 });
-    const waits = sessions.map((session, i) => holder.within(session, call('wait_for_server', args(i))));
-    await sleep(5_000);
+    const waits = await whenWaiting(freehold.db, () =>
+      sessions.map((session, i) => holder.within(session, call('wait_for_server', args(i)))),
+    );
     const refused = await holder.open();
     expect([refused.status, refused.retryAfter, refused.messages[0].id]).toEqual([429, '5', 1]);
     expect(refused.messages[0].error.message).toContain('50 sessions');
@@ -97,8 +97,9 @@ it('A key with all calls of its account under way holds up no urgent call of a l
   const as = (credential: string, name: string, args: object) =>
     send({ headers: { authorization: `Bearer ${credential}` }, body: call(name, args) });
   const wait = { order_number, status: 'failed', timeout: 20 };
-  const waits = Array.from({ length: 32 }, () => as(key.plaintext, 'wait_for_server', wait));
-  await sleep(5_000);
+  const waits = await whenWaiting(freehold.db, () =>
+    Array.from({ length: 32 }, () => as(key.plaintext, 'wait_for_server', wait)),
+  );
   expect(resultOf(await as(accessToken, 'get_balance', {})).code).toBe('rate_limited');
   const revoked = await as(accessToken, 'revoke_api_key', { key_id: key.key_id });
   expect(resultOf(revoked)).toMatchObject({ status: 'revoked' });

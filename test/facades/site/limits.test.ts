@@ -35,10 +35,10 @@ describe('A visitor', () => {
   });
 
   it('costs no query for a page of the documentation, also where processes count calls together', async () => {
-    const { publicUrl } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'postgres' });
+    const { db, publicUrl } = await startFreehold({ ROLES: 'api', RATE_LIMIT_STORE: 'postgres' });
     const counts = async (path: string) =>
-      (await queriesOf(() => visit(publicUrl + path, { authorization: 'Bearer svc_at_wrong' }))).filter(({ text }) =>
-        /insert into rate /i.test(text),
+      (await queriesOf(db, () => visit(publicUrl + path, { authorization: 'Bearer svc_at_wrong' }))).filter(
+        ({ text }) => /insert into rate /i.test(text),
       ).length;
     expect(await counts('/v1/catalog')).toBeGreaterThan(0);
     expect(await counts('/docs/api')).toBe(0);

@@ -8,7 +8,7 @@ import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { BROWSER, targetsIn, visit, visitAll } from './visits.ts';
 
-const { publicUrl, operator, anonymous } = await startFreehold({
+const { db, publicUrl, operator, anonymous } = await startFreehold({
   SITE_NAME: 'Marsh & Meadow',
   SITE_COLOR: '#ffdd00',
   SITE_TERMS_URL: 'https://example.org/terms',
@@ -114,7 +114,7 @@ describe('The first page', () => {
 
   it('costs no query while it is fresh', async () => {
     await page('/');
-    const queries = await queriesOf(async () => {
+    const queries = await queriesOf(db, async () => {
       for (let visitor = 0; visitor < 20; visitor++) await page('/');
     });
     // The visits take far less than the time for which an answer serves.

@@ -8,11 +8,9 @@ it('An order by x402 takes ten statements in one transaction, without a savepoin
   const shop = await openX402Shop(onTestFinished);
   await orderServer(shop.context, ORDER, await paymentForOrder(shop.context));
   const payment = await paymentForOrder(shop.context);
-  const queries = await queriesOf(() => orderServer(another(shop.context), ORDER, payment));
-  // Databases of other tests in this process may be at work.
-  const own = queries.filter(({ database }) => database === new URL(shop.url).pathname.slice(1));
+  const queries = await queriesOf(shop.db, () => orderServer(another(shop.context), ORDER, payment));
   const control = /^(start transaction|commit|select pg_notify|listen)/i;
-  const statements = own.map(({ text }) => text.trim()).filter((text) => !control.test(text));
+  const statements = queries.map(({ text }) => text.trim()).filter((text) => !control.test(text));
   expect(statements, statements.join('\n')).toHaveLength(10);
   // Before any coin moves, the database says whether the credential is open and the account not suspended.
   expect(statements[1]).toContain('suspended_for');
