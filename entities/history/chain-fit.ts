@@ -38,7 +38,7 @@ interface Parts {
   json: string;
 }
 
-/** Declares the statement that counts the fitting links of a step. */
+/** Declares the statement that counts the fitting links of a step. By the `offset 0`, no step reads all records. */
 export const fitOf = ({ links, record, chain, isAnchor, json }: Parts): Statement<Fit> => statement(FIT, {
   replans: true,
 })`
@@ -53,7 +53,7 @@ export const fitOf = ({ links, record, chain, isAnchor, json }: Parts): Statemen
             case when number_before = number - 1 then hash_before else (
               select hash from audit_link as before where before.account_id = linked.account_id and before.number = linked.number - 1) end,
             case number when 1 then decode(repeat('00', 32), 'hex') end) || convert_to(${json}, 'UTF8')) end as fits
-        from linked left join ${record} as record on record.id = entry_id)
+        from linked left join lateral (select * from ${record} where id = linked.entry_id offset 0) as record on true)
   select count(*)::int as links, count(id)::int as known, count(*) filter (where fits)::int as fitting, min(created_at) as oldest,
     (select account_id from step order by account_id desc, number desc limit 1) as account_id,
     (select number from step order by account_id desc, number desc limit 1) as number
