@@ -8,8 +8,8 @@ import type { KnownOfAudit } from '../entities/history/audit-signed.ts';
 import { LEDGER_CHAIN } from '../entities/history/hash-chain.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { type Books, type Fault, proveBooks } from '../entities/payments/books.ts';
-import { proveBooksSince } from '../entities/payments/books-since.ts';
-import { findMark, keepMark, markOf } from '../entities/payments/proof-mark.ts';
+import { proveBooksSince } from '../entities/payments/proof/since.ts';
+import { findMark, keepMark, markOf } from '../entities/payments/proof/mark.ts';
 import type { Vault } from '../entities/secrets.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function proveNewRecords(db: Database, vault: Vault): Promise<boole
     showAuditFaults(audit);
     if (audit.faults.length) return undefined;
     console.log(
-      `What came since is as it was written: ${counted(audit.entries, 'entry', 'entries')} of the audit log, ${counted(audit.transfers, 'transfer')}.`,
+      `The new records are as they were written: ${counted(audit.entries, 'entry', 'entries')} of the audit log, ${counted(audit.transfers, 'transfer')}.`,
     );
     return faults.length ? undefined : audit;
   });

@@ -1,4 +1,4 @@
-/** Adds what `grow` leaves out: entries of the audit log, the hash chains of all records, and a signature for each of 90 days. */
+/** Adds entries of the audit log, which `grow` leaves out. It also adds the hash chains, and a signature for each of 90 days. */
 import { sign } from 'node:crypto';
 import type { Database } from '../../entities/database/database.ts';
 import { columnsOf } from '../../entities/database/table.ts';

@@ -7,7 +7,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { type LedgerHead, proveLedger, proveLedgerAfter } from '../payments/ledger-chain.ts';
-import type { Mark } from '../payments/proof-mark.ts';
+import type { Mark } from '../payments/proof/mark.ts';
 import { AuditEntry } from './audit.ts';
 import { chainedEntry, FIT_ENTRIES } from './audit-link.ts';
 import { type KnownOfAudit, proveSignatures, type SignatureProof } from './audit-signed.ts';

@@ -1,5 +1,5 @@
 /**
- * The fast half of the proof of hash chains: PostgreSQL counts the links that fit their records and the links before them. It
+ * The fast half of the proof of hash chains. PostgreSQL counts the links that fit their records and the links before them. It
  * writes the JSON of records as JavaScript does, but for a few odd values. `chain-proof.ts` reads the rest, and names faults.
  */
 import * as column from '../database/column.ts';

@@ -7,7 +7,7 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { nullable, type Row } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
-import { CHECKS, ROWS_MAX } from './book-checks.ts';
+import { CHECKS, ROWS_MAX } from './proof/checks.ts';
 
 /** One account whose kept balance is not the sum of its transfers. `count` is the number of all such accounts. */
 export type Mismatch = Pick<Row<typeof SUMMED>, 'keptMicros' | 'summedMicros' | 'count'> & { accountId: string };

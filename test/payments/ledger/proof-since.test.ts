@@ -1,12 +1,12 @@
-/** The proof since the last whole proof: what it finds, and what it leaves to the whole one. */
+/** The proof since the last whole proof finds much, and leaves some faults to the whole one. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { proveAudit, proveAuditSince } from '../../../entities/history/audit-proof.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { publicKeyOf, signingKeys } from '../../../entities/history/audit-signature.ts';
 import { record } from '../../../entities/history/record.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
-import { proveBooksSince } from '../../../entities/payments/books-since.ts';
-import { findMark, keepMark, type Mark, markOf } from '../../../entities/payments/proof-mark.ts';
+import { proveBooksSince } from '../../../entities/payments/proof/since.ts';
+import { findMark, keepMark, type Mark, markOf } from '../../../entities/payments/proof/mark.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { booksProcess } from '../../../provisioning/payments/books-proof.ts';
 import { asSuperuser, truncate } from '../../setup/database.ts';
@@ -135,7 +135,7 @@ describe('A mark', () => {
     expect(await findMark(db, VAULT)).toBeUndefined();
   });
 
-  it('of an earlier day only covers less, so nobody gains by putting it back', async () => {
+  it('of an earlier day covers less, so a thief gains nothing by putting it back', async () => {
     const earlier = mark;
     mark = await takeMark();
     await asSuperuser(

@@ -1,15 +1,15 @@
 /**
- * The checks of the proof of the books. Each compares a table with the ledger. Those that read most transfers have `readsAll`: the
- * proof since a mark leaves them to the whole proof.
+ * The checks of the proof of the books. Each compares a table with the ledger. Checks that read most transfers have
+ * `readsAll`. The proof since a mark leaves them to the whole proof.
  */
-import { WRONG_USAGE_SQL } from '../accounts/usage.ts';
-import * as column from '../database/column.ts';
-import { statement } from '../database/statement.ts';
-import { OPERATOR_ACCOUNT } from '../history/audit.ts';
-import { CHANGED_MONTHS_SQL } from './closed-month.ts';
-import { EXCHANGE, PAYOUTS, SUSPENSE } from './ledger.ts';
-import { overdrawnSql } from './movement.ts';
-import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from './solvency.ts';
+import { WRONG_USAGE_SQL } from '../../accounts/usage.ts';
+import * as column from '../../database/column.ts';
+import { statement } from '../../database/statement.ts';
+import { OPERATOR_ACCOUNT } from '../../history/audit.ts';
+import { CHANGED_MONTHS_SQL } from '../closed-month.ts';
+import { EXCHANGE, PAYOUTS, SUSPENSE } from '../ledger.ts';
+import { overdrawnSql } from '../movement.ts';
+import { INSOLVENT_SQL, OVERDRAWN_ACCOUNTS_SQL } from '../solvency.ts';
 
 /** The wrong rows that the proof names of each kind of fault. */
 export const ROWS_MAX = 20;

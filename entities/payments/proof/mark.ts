@@ -1,15 +1,15 @@
 /**
- * The mark of a whole proof: the head of the ledger that it covered, and the digest of all balances at that transfer. A later
- * proof reads only what came since. Whoever lacks SECRET_KEY cannot make a mark. An older mark, put back, covers less.
+ * The mark of a whole proof. It has the head of the ledger that the proof covered, and the digest of all balances at that
+ * transfer. A later proof reads only what came since. SECRET_KEY seals the mark. An older mark, put back, covers less.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import * as column from '../database/column.ts';
-import { statement } from '../database/statement.ts';
-import { entity, nullable } from '../database/table.ts';
-import type { Queryable } from '../database/transaction.ts';
-import { LEDGER_CHAIN } from '../history/hash-chain.ts';
-import type { Vault } from '../secrets.ts';
-import { type Books, OF_CUSTOMER } from './books.ts';
+import * as column from '../../database/column.ts';
+import { statement } from '../../database/statement.ts';
+import { entity, nullable } from '../../database/table.ts';
+import type { Queryable } from '../../database/transaction.ts';
+import { LEDGER_CHAIN } from '../../history/hash-chain.ts';
+import type { Vault } from '../../secrets.ts';
+import { type Books, OF_CUSTOMER } from '../books.ts';
 
 export interface Mark {
   /** The number of the last transfer in the chain of the ledger; 0: there was none. */
@@ -45,8 +45,8 @@ const MOVED = {
   transfers: column.int(),
 };
 /**
- * Takes the transfers after the number $1 of the chain back from the balances of customers, and also those that wait for their
- * link. It gives the digest of what remains. For the other ledger accounts it gives the sums of these transfers.
+ * Takes the transfers after the number $1 of the chain back from the balances of customers. So it does with those that wait for
+ * their link. It gives the digest of the remaining balances. For the other ledger accounts it gives the sums of these transfers.
  */
 const TAKE_BACK = statement(MOVED, { replans: true })`
   with since as materialized (
@@ -71,7 +71,7 @@ const TAKE_BACK = statement(MOVED, { replans: true })`
       (select count(*)::int from since) as transfers from remaining
   union all select name, micros::bigint, null, 0 from moved where not ${OF_CUSTOMER}`;
 
-/** What the balances were at a transfer. */
+/** The balances after a transfer. */
 interface Past {
   digest: string;
   /** The sums of the later transfers by the ledger accounts that are no customer's. */

@@ -2,10 +2,10 @@
  * The proof of the books since a mark. The balances are those of the mark and the transfers since. The chain tells which
  * transfers these are, so `audit-proof.ts` has to prove it, too. Old transfers and most rows beside the ledger are not read.
  */
-import type { Queryable } from '../database/transaction.ts';
-import { CHECKS } from './book-checks.ts';
-import { check, type Fault } from './books.ts';
-import { type Mark, takeBack } from './proof-mark.ts';
+import type { Queryable } from '../../database/transaction.ts';
+import { CHECKS } from './checks.ts';
+import { check, type Fault } from '../books.ts';
+import { type Mark, takeBack } from './mark.ts';
 
 export interface BooksSince {
   /** The transfers since the mark. */
