@@ -2,10 +2,13 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { proveAudit, proveAuditSince } from '../../../entities/history/audit-proof.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
+import { FIT_ENTRIES } from '../../../entities/history/audit-link.ts';
 import { publicKeyOf, signingKeys } from '../../../entities/history/audit-signature.ts';
 import { record } from '../../../entities/history/record.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { proveBooksSince } from '../../../entities/payments/proof/since.ts';
+import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.ts';
+import { FIT_TRANSFERS } from '../../../entities/payments/ledger-chain.ts';
 import { findMark, keepMark, type Mark, markOf } from '../../../entities/payments/proof/mark.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { booksProcess } from '../../../provisioning/payments/books-proof.ts';
@@ -121,6 +124,31 @@ describe('The proof since the last whole proof', () => {
     expect(await since()).toEqual([]);
     expect(await whole()).not.toEqual([]);
   });
+});
+
+it('PostgreSQL finds that records with any characters fit their links', async () => {
+  const odd = `"quotes" \\ / \n\t\u0001\u007f \u2028 ünï 🦄`;
+  await db.transaction(async (tx) => {
+    await post(tx, account, {
+      ...{ kind: 'adjustment', debit: ADJUSTMENT, credit: available(account), amountMicros: 1n },
+      ...{
+        externalKey: odd,
+        description: odd,
+        periodFrom: new Date(5),
+        periodTo: new Date('2026-11-30T12:00:00.100Z'),
+      },
+    });
+    await record(tx, account, account, { type: 'account.resumed', actor: { ...SYSTEM, name: odd } });
+  });
+  await link();
+  for (const [statement, given] of [
+    [FIT_TRANSFERS, ['ledger', 0n, 100n]],
+    [FIT_ENTRIES, ['', 0n, '-infinity']],
+  ] as const) {
+    const { links, fitting } = (await statement.first(db, [...given]))!;
+    expect(links).toBeGreaterThan(1);
+    expect(fitting).toBe(links);
+  }
 });
 
 describe('A mark', () => {
