@@ -39,7 +39,7 @@ async function importAll(): Promise<boolean> {
     await loadArchive({ url, ownerUrl, vault, file, report: (line) => console.log(line) });
     console.log('All rows are loaded. Now the records are proved, as by npm run verify.\n');
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
-    return proveRecords(db, vault).finally(() => db.close());
+    return Boolean(await proveRecords(db, vault).finally(() => db.close()));
   });
 }
 

@@ -9,24 +9,26 @@ import { LEDGER_CHAIN } from '../entities/history/hash-chain.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { type Books, type Fault, proveBooks } from '../entities/payments/books.ts';
 import { proveBooksSince } from '../entities/payments/proof/since.ts';
-import { findMark, keepMark, markOf } from '../entities/payments/proof/mark.ts';
+import { findMark, type Mark, markOf } from '../entities/payments/proof/mark.ts';
 import type { Vault } from '../entities/secrets.ts';
 
 /**
- * Proves the objects of the database, the books, the ledger and the audit log. A proof without faults keeps a mark.
+ * Proves the objects of the database, the books, the ledger and the audit log. It changes nothing.
  * @param vault undefined if SECRET_KEY is not known here
  * @param digests of the audit log, which the service published
- * @returns whether nothing is wrong
+ * @returns the mark of the proof, if nothing is wrong
  */
-export async function proveRecords(db: Database, vault: Vault | undefined, digests: string[] = []): Promise<boolean> {
+export function proveRecords(
+  db: Database,
+  vault: Vault | undefined,
+  digests: string[] = [],
+): Promise<Mark | undefined> {
   const publicKeys = vault ? signingKeys(vault).map(publicKeyOf) : [];
-  const mark = await inProof(db, async (tx) => {
+  return inProof(db, async (tx) => {
     const books = await proveTheBooks(tx);
     const audit = await proveTheAudit(tx, { publicKeys, digests });
     return books && audit && markOf(tx, books, audit.latest?.digest ?? null);
   });
-  if (mark && vault) await keepMark(db, vault, mark);
-  return Boolean(mark);
 }
 
 /**

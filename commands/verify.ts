@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';
 import { Database } from '../entities/database/database.ts';
+import { keepMark } from '../entities/payments/proof/mark.ts';
 import { connectionName } from '../entities/secret-key.ts';
 import { knownVaultOf, requiredVaultOf } from '../secret-files.ts';
 import { proveNewRecords, proveRecords } from './records.ts';
@@ -25,7 +26,10 @@ async function verify(): Promise<boolean> {
     const db = await Database.open(url, { poolSize: 2, ownerUrl, ...(vault && { name: connectionName(vault) }) });
     try {
       console.log(`Database ${place}\n`);
-      return await (isSince && vault ? proveNewRecords(db, vault) : proveRecords(db, vault, digests));
+      if (isSince && vault) return await proveNewRecords(db, vault);
+      const mark = await proveRecords(db, vault, digests);
+      if (mark && vault) await keepMark(db, vault, mark);
+      return Boolean(mark);
     } finally {
       await db.close();
     }
