@@ -48,7 +48,7 @@ async function importAll(): Promise<boolean> {
       if (isMoved) await noteMove(db);
       else for (const line of linesOf(await noteRestore(db, ACTOR))) console.log(line);
       console.log('All rows are loaded. Now the records are proved, as by npm run verify.\n');
-      return await proveRecords(db, vault);
+      return Boolean(await proveRecords(db, vault));
     } finally {
       await db.close();
     }

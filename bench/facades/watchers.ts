@@ -2,6 +2,7 @@
  * `node bench/facades/watchers.ts`: the cost of watchers by WebSocket. Clients in a second process open 10,000 sockets of operators on
  * one process, who all see the same. Then as many sockets of accounts see nothing of a change of another account.
  */
+import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
@@ -15,6 +16,7 @@ import { newId } from '../../entities/ids.ts';
 import { ADD_OPERATOR } from '../../entities/operator.ts';
 import { digest, mintCredential } from '../../entities/secrets.ts';
 import { Server } from '../../entities/servers/server.ts';
+import { SOCKETS as LIMITS } from '../../facades/graphql/sockets.ts';
 import { startService } from '../../main.ts';
 import { freePort, newFolder, removeFolder } from '../../test/setup/spawn.ts';
 import { median, print } from '../figure.ts';
@@ -93,9 +95,22 @@ async function bench(): Promise<void> {
 
   await ask({ url, credentials: [] });
   await ask({ url, credentials: await keys(db, SOCKETS / OF_KEY) });
+  if (SOCKETS === LIMITS.max - LIMITS.reserved) await proveLimit(db, url);
   const idle = await processorTime(1, other);
   const busy = await processorTime(UNSEEN, other);
   print({ name: 'µs of processor time for a change that no socket sees', ratio: (busy - idle) / UNSEEN, bar: 20 });
+}
+
+/** Accounts have all their places, so the service refuses one more, and still admits an operator. */
+async function proveLimit(db: Database, url: string): Promise<void> {
+  const { credential } = await newOrderer(db);
+  const refused = new WebSocket(url, 'graphql-transport-ws');
+  await once(refused, 'open');
+  refused.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${credential}` } }));
+  assert.equal((await once(refused, 'close'))[0], 1013);
+  const [operator] = await operators(db, 1);
+  (await watching(url, operator!)).terminate();
+  console.log(`accounts have ${SOCKETS} sockets; one more is closed with 1013, and an operator comes in`);
 }
 
 /** The KiB that live objects and buffers of this process have. */
@@ -119,8 +134,8 @@ async function processorTime(changes: number, other: Bus): Promise<number> {
 
 async function operators(db: Database, count: number): Promise<string[]> {
   const tokens = Array.from({ length: Math.ceil(count) }, () => mintCredential('op'));
-  for (const [n, token] of tokens.entries())
-    await ADD_OPERATOR.all(db, [newId('opr'), `bench-${n}`, 'READ_ONLY', digest(token), 90]);
+  for (const token of tokens)
+    await ADD_OPERATOR.all(db, [newId('opr'), `bench-${token.slice(-8)}`, 'READ_ONLY', digest(token), 90]);
   return tokens;
 }
 

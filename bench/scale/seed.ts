@@ -26,7 +26,7 @@ const CREATED = `now() - interval '3 years' * ($2::int - n + 1)::float8 / ($2 - 
 const DECEASED = 'n % 10 = 9';
 
 const TIME_OF = `
-  create function pg_temp.time_of(at timestamptz) returns text immutable language sql return (
+  create or replace function pg_temp.time_of(at timestamptz) returns text immutable language sql return (
     select string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', ((floor(extract(epoch from at) * 1000)::bigint >> shift) & 31)::int + 1, 1), '')
     from generate_series(45, 0, -5) as shift)`;
 

@@ -18,6 +18,8 @@ export interface KnownOfAudit {
   publicKeys?: readonly Buffer[];
   /** Digests that the service published, in hexadecimal. */
   digests?: readonly string[];
+  /** The digest of the latest text that an earlier proof covered. The proof then ends there. */
+  since?: string | null;
 }
 export interface SignatureProof {
   signatures: number;
@@ -85,7 +87,7 @@ type Kept = { hash: string | null; entryId: string | null; oldestEntryId: string
 /** Proves the signatures, and that the chains reach their heads. It passes each proven text on, the latest first. */
 export async function proveSignatures(
   db: Queryable,
-  { publicKeys = [], digests = [] }: KnownOfAudit,
+  { publicKeys = [], digests = [], since }: KnownOfAudit,
   found: Found,
   onText: (text: SignedText) => void,
 ): Promise<SignatureProof> {
@@ -99,6 +101,7 @@ export async function proveSignatures(
   const ofChains = new Map<string, ChainFault>();
   const covered = new Map<string, bigint>();
   let later: SignedText | undefined;
+  let isReached = false;
   for (let below: bigint | null = null; ; ) {
     const row = await SIGNATURE_BEFORE.first(db, [below, null]);
     if (!row) break;
@@ -120,13 +123,17 @@ export async function proveSignatures(
     proof.latest ??= { digest, signedAt: later.signedAt };
     proof.firstSignedAt = later.signedAt;
     proof.missingDigests = proof.missingDigests.filter((one) => one !== digest);
+    isReached = digest === since;
+    if (isReached) break;
     noteCovered(covered, later);
     onText(later);
     await proveHeads(db, later.heads.toReversed(), ofChains);
   }
+  if (isReached) later = undefined;
+  else if (since) wrong(later?.number ?? 0n, 'the one that the last whole proof covered was deleted.');
   if (later?.previous && !isOlder(later.since ?? later.signedAt, SIGNATURE_KEPT_MS))
     wrong(later.number, 'the signatures before it were deleted before their time.');
-  const uncovered = await findUncovered(db, covered, proof.latest?.signedAt);
+  const uncovered = since === undefined ? await findUncovered(db, covered, proof.latest?.signedAt) : [];
   for (const fault of [...ofChains.values(), ...ofSignatures, ...uncovered]) found(fault);
   return proof;
 }

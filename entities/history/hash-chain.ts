@@ -51,6 +51,11 @@ export const linkHash = (previous: Buffer, { values }: Chained): Buffer =>
     .update(JSON.stringify(values.map(inJson)))
     .digest();
 
+/** SQL of a time as `JSON.stringify` writes it. A time that is infinite, or of a year without four digits, never looks like another. */
+export const jsonTimeSql = (time: string): string =>
+  `case when ${time} >= '0001-01-02' and ${time} < '9999-12-31'
+    then to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') else ${time}::text end`;
+
 const CREATED = `(select id, account_id, created_at from audit_entry
     union all select id, '${LEDGER_CHAIN}', created_at from transfer) as record`;
 /** For each chain, the records that wait for their link for longer than an hour. At most $1 chains. */

@@ -6,12 +6,13 @@ import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
 import type { Queryable, Transaction } from '../database/transaction.ts';
-import { type Found, proveLinks } from '../history/chain-proof.ts';
-import { type AuditLink, type Chained, LEDGER_CHAIN, type Linked, link, lockChains } from '../history/hash-chain.ts';
+import { fitOf } from '../history/chain-fit.ts';
+import { type Chains, type Found, proveLinks } from '../history/chain-proof.ts';
+import { type Chained, jsonTimeSql, LEDGER_CHAIN, type Linked, link, lockChains } from '../history/hash-chain.ts';
 import { Transfer } from './ledger.ts';
 
 /** Returns a transfer as the chain sees it. */
-function chainedTransfer(transfer: Transfer): Chained {
+export function chainedTransfer(transfer: Transfer): Chained {
   const { id, accountId, kind, debit, credit, amountMicros, externalKey, orderNumber, serviceCode } = transfer;
   const { description, periodFrom, periodTo, credentialId, limitedBy, createdAt } = transfer;
   return {
@@ -22,6 +23,17 @@ function chainedTransfer(transfer: Transfer): Chained {
     ],
   };
 }
+
+/** The links of the chain $1 after the number $2 and up to $3, with their transfers. */
+export const FIT_TRANSFERS = fitOf({
+  links: 'account_id = $1 and number > $2 and number <= $3',
+  record: 'transfer',
+  chain: `'${LEDGER_CHAIN}'`,
+  isAnchor: 'false',
+  json: `array_to_json(array[record.id, record.account_id, kind, debit, credit, amount_micros::text, external_key, order_number,
+    service_code, description, ${jsonTimeSql('period_from')}, ${jsonTimeSql('period_to')}, credential_id, limited_by,
+    ${jsonTimeSql('created_at')}])::text`,
+});
 
 /** The oldest transfers without a link, at most $1. */
 const FIND_UNLINKED = statement(Transfer.columns)`
@@ -41,6 +53,12 @@ const OUTSIDE = statement({ id: column.key() })`
     where not exists (select from audit_link where entry_id = id) and not exists (select from audit_unlinked where entry_id = id)
   limit $1`;
 
+/** The transfers that do not wait for their link. */
+const COUNT_TRANSFERS = statement({ count: column.int() })`
+  select ((select count(*) from transfer) - (
+    select count(*) from audit_unlinked join transfer on id = entry_id
+      where not exists (select from audit_link where audit_link.entry_id = id)))::int as count`;
+
 /** A signed head of the ledger. */
 export interface LedgerHead {
   number: bigint;
@@ -48,6 +66,8 @@ export interface LedgerHead {
 }
 
 const HOUR_MS = 3_600_000;
+/** The greatest number of a link. */
+const ENDLESS = 2n ** 63n - 1n;
 
 /**
  * Proves that every transfer is in the chain as it was written. A transfer that no signature covers must be younger than
@@ -56,19 +76,32 @@ const HOUR_MS = 3_600_000;
  * @returns the number of transfers in the chain
  */
 export async function proveLedger(db: Queryable, heads: readonly LedgerHead[], found: Found): Promise<number> {
-  const rising = heads.toSorted((one, other) => Number(one.number - other.number));
-  let passed = 0;
-  let signedAt = Number.NEGATIVE_INFINITY;
-  const faultOf = ({ number }: AuditLink, { createdAt }: Chained): string | undefined => {
-    for (; passed < rising.length && rising[passed]!.number < number; passed++)
-      signedAt = Math.max(signedAt, +rising[passed]!.signedAt);
-    if (+createdAt >= signedAt - HOUR_MS) return undefined;
-    return `The transfer has the time ${createdAt.toISOString()}, but a later signature lacks it.`;
-  };
-  const read = async (ids: string[]) => (await FIND_TRANSFERS.all(db, [ids])).map(chainedTransfer);
-  const transfers = await proveLinks(db, { isLedger: true, read, hasAnchors: false, faultOf }, found);
+  const transfers = await proveLedgerAfter(db, 0n, heads, found);
+  if ((await COUNT_TRANSFERS.first(db))!.count === transfers) return transfers;
   for (const { id } of await OUTSIDE.all(db, [OUTSIDE_MAX]))
     found({ accountId: LEDGER_CHAIN, entryId: id, detail: 'The transfer is in no chain.' });
   return transfers;
+}
+
+/** The same for the links after this number. It does not look for transfers beside the chain. */
+export function proveLedgerAfter(
+  db: Queryable,
+  number: bigint,
+  heads: readonly LedgerHead[],
+  found: Found,
+): Promise<number> {
+  const rising = heads.toSorted((one, other) => Number(one.number - other.number));
+  const chains: Chains = {
+    ...{ isLedger: true, hasAnchors: false, after: number },
+    // A step ends at a signed head, so the same signatures lack all of its links.
+    fit: async (accountId, after) => {
+      const until = rising.find((head) => head.number > after)?.number ?? ENDLESS;
+      return (await FIT_TRANSFERS.first(db, [accountId, after, until]))!;
+    },
+    read: async (ids) => (await FIND_TRANSFERS.all(db, [ids])).map(chainedTransfer),
+    earliest: (after) =>
+      Math.max(...rising.filter((head) => head.number <= after).map(({ signedAt }) => +signedAt)) - HOUR_MS,
+  };
+  return proveLinks(db, chains, found);
 }
 const OUTSIDE_MAX = 50;

@@ -47,10 +47,13 @@ const CLOSING_MS = 2_000;
  * byte keeps all that the same read brought, 64 KiB.
  */
 const MESSAGES = { maxPayload: 64 * 1024, maxFragments: 2, maxBufferedChunks: 256, closeTimeout: CLOSING_MS };
-/** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
-const SOCKETS_MAX = 10_100;
-/** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
-const RESERVED = 100;
+/** The limits of the sockets of a process, unless the options have others. */
+export const SOCKETS = {
+  /** The most sockets. At the limit, a new one takes the place of the oldest one that has not shown its credential. */
+  max: 10_100,
+  /** The sockets that accounts leave to the operator, and to those who have not shown their credentials. */
+  reserved: 100,
+};
 /** More than the subscriptions of an account, each of which may have a socket. A named operator has as many. */
 const SOCKETS_OF_ONE_MAX = 64;
 /** The most operations of a socket that wait for their turn. */
@@ -73,8 +76,8 @@ export interface SocketOptions {
   admit: AdmitCalls;
   /** Receives faults, without any input value. */
   onError: Log;
-  /** The most sockets, and those that accounts leave free. Default: 10,100 and 100. */
-  sockets?: { max: number; reserved: number };
+  /** Default: `SOCKETS`. */
+  sockets?: typeof SOCKETS;
 }
 /** The options, with the parts that HTTP and WebSocket share. */
 interface Options extends SocketOptions {
@@ -101,7 +104,7 @@ type LibraryOptions = ServerOptions<Record<string, unknown>, Partial<Connection>
 export function acceptSockets(server: Server, path: string, options: Options, mask: Mask): () => void {
   // A WebSocketServer with the server would log its errors, such as a taken port. The start reports these.
   const sockets = new WebSocketServer({ noServer: true, path, ...MESSAGES });
-  const { max, reserved } = options.sockets ?? { max: SOCKETS_MAX, reserved: RESERVED };
+  const { max, reserved } = options.sockets ?? SOCKETS;
   const places = new Places(max - reserved);
   const counts = new MessageCounts();
   server.on('upgrade', (request, connection, head) => {

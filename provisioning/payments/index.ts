@@ -79,7 +79,7 @@ export class Payments implements WorkerPart {
   }
 
   get processes() {
-    const { db, payments: drivers, rates = [], pollSeconds } = this.#options;
+    const { db, vault, payments: drivers, rates = [], pollSeconds } = this.#options;
     const syncs = this.#chains.map(({ reader, lost }) => [
       chainSyncName(reader.network),
       chainSyncProcess({ db, reader, lost, coins: () => this.coins(), pollSeconds }),
@@ -90,7 +90,7 @@ export class Payments implements WorkerPart {
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
       [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, logFault),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
-      [BOOKS_PROCESS]: booksProcess(db, (line) => log.error(line)),
+      [BOOKS_PROCESS]: booksProcess({ db, vault, log: (line) => log.error(line) }),
     };
   }
 

@@ -132,6 +132,29 @@ it.each(['verify', 'reseal'])('npm run %s makes no database, and gives no all-cl
   expect(empty).toMatchObject({ code: 1, output: expect.stringContaining('has no database of the service') });
 });
 
+it('npm run verify reads only new records after a whole proof, and refuses to without one', async () => {
+  const { url, db, account } = await auditedDatabase();
+  const early = await verify(url, '--since-last-proof');
+  expect(early).toMatchObject({ code: 1, output: expect.stringContaining('No whole proof has kept a mark yet.') });
+  expect(await verify(url)).toMatchObject({ code: 0 });
+  await db.transaction((tx) => openBalance(tx, account));
+  expect(await verify(url, '--since-last-proof')).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(
+      /The last whole proof was at [\s\S]* of 0 transfers since\.[\s\S]* 1 entry of the audit log/,
+    ),
+  });
+  await db.query('update balance set available_micros = 1');
+  const wrong = await verify(url, '--since-last-proof');
+  expect(wrong).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('WRONG: balance: The balances are not those'),
+  });
+  expect(wrong.output).toContain('Run npm run verify without --since-last-proof');
+  const both = await verify(url, '--since-last-proof', '--digest', 'f'.repeat(64));
+  expect(both).toMatchObject({ code: 1, output: expect.stringContaining('Usage: ') });
+});
+
 it('npm run verify answers an unknown option with its usage', async () => {
   const { code, output } = await verify('postgres://127.0.0.1/any', '--digests', 'abc');
   expect(code).toBe(1);

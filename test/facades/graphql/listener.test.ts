@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { type InternalOptions, internalListener } from '../../../facades/graphql/listener.ts';
+import { SOCKETS } from '../../../facades/graphql/sockets.ts';
 import type { Context, Viewer } from '../../../schema/index.ts';
 import { eventually } from '../../setup/freehold.ts';
 
@@ -38,7 +39,7 @@ async function started(options: Partial<InternalOptions> = {}) {
 }
 
 describe('The WebSockets of the internal listener', () => {
-  const SOCKETS = { max: 10, reserved: 4 };
+  const SOCKETS_OF_TEST = { max: 10, reserved: 4 };
   const stranger = async (port: number) => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws');
     socket.on('error', () => {});
@@ -54,9 +55,9 @@ describe('The WebSockets of the internal listener', () => {
   };
 
   it('close the oldest one without a credential when there are too many', async () => {
-    const { port } = await started({ sockets: SOCKETS });
+    const { port } = await started({ sockets: SOCKETS_OF_TEST });
     const strangers = [];
-    for (let i = 0; i < SOCKETS.max; i++) strangers.push(await stranger(port));
+    for (let i = 0; i < SOCKETS_OF_TEST.max; i++) strangers.push(await stranger(port));
     const closed = once(strangers[0]!, 'close');
     expect(await admitted(port, 'operator')).toBeInstanceOf(WebSocket);
     // Without a credential it would close by itself later, with another code.
@@ -64,10 +65,18 @@ describe('The WebSockets of the internal listener', () => {
     expect(strangers.slice(1).every(({ readyState }) => readyState === WebSocket.OPEN)).toBe(true);
   });
 
+  it('are 10,100 by default, of which accounts leave 100 free', async () => {
+    expect(SOCKETS).toEqual({ max: 10_100, reserved: 100 });
+    const { port } = await started();
+    const more = SOCKETS_OF_TEST.max + 1;
+    for (let i = 0; i < more; i++) expect(await admitted(port, `acct_${i}`)).toBeInstanceOf(WebSocket);
+  });
+
   it('leave some places to the operator when accounts take all others', async () => {
-    const { port } = await started({ sockets: SOCKETS });
+    const { port } = await started({ sockets: SOCKETS_OF_TEST });
     const all = [];
-    for (let i = 0; i < SOCKETS.max - SOCKETS.reserved; i++) all.push(await admitted(port, `acct_${i}`));
+    for (let i = 0; i < SOCKETS_OF_TEST.max - SOCKETS_OF_TEST.reserved; i++)
+      all.push(await admitted(port, `acct_${i}`));
     expect(all.every((socket) => socket instanceof WebSocket)).toBe(true);
     expect(await admitted(port, 'acct_more')).toBe(1013);
     expect(await admitted(port, 'operator')).toBeInstanceOf(WebSocket);
