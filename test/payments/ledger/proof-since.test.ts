@@ -184,7 +184,7 @@ describe('The worker with many transfers', () => {
     await db.transaction(async (tx) => outcome.commit?.(tx));
     return (await db.query<{ status: string }>(`select status from health where component = 'books'`))[0]!.status;
   };
-  const isWhole = async () => (await queriesOf(prove)).some(({ text }) => READS_ALL.test(text));
+  const isWhole = async () => (await queriesOf(db, prove)).some(({ text }) => READS_ALL.test(text));
 
   it('proves everything first and after a week, and on other days what came since', async () => {
     expect([await isWhole(), await isWhole()]).toEqual([true, false]);
