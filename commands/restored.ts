@@ -1,6 +1,6 @@
 /**
- * `npm run restored`: makes an older state of the database safe to use. Workers neither make nor destroy machines until the operator
- * has looked at each engine. `--moved` tells instead that nothing has happened since the database was copied. The service must
+ * `npm run restored`: makes an older state of the database safe to use. Workers leave all machines alone until the operator has
+ * looked at each engine. `--moved` tells instead that nothing has happened since the database was copied. The service must
  * not run meanwhile.
  */
 import { parseArgs } from 'node:util';

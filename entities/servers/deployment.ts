@@ -113,6 +113,9 @@ export const FIND_DEPLOYMENT = statement(ADDRESSED)`
   select ${ADDRESSED_SQL} from deployment where order_number = $1 and generation = $2`;
 /** The first $1 deployments. */
 export const LIST_DEPLOYMENTS = statement(ADDRESSED)`select ${ADDRESSED_SQL} from deployment order by id limit $1::int`;
+/** Locks the deployments whose disks a machine is about to write, or whose host is about to be free. */
+export const LOCK_UNSETTLED_DEPLOYMENTS = statement({ id: column.key(), run: column.int(), box: column.text() })`
+  select id, run, box from deployment where state in ('WAITING', 'INSTALLING', 'WIPING', 'WIPED') order by box for update`;
 /**
  * Reserves a host for a machine, unless either has a deployment. $1 id, $2 order number, $3 generation, $4 host, $5 MAC
  * address, $6 image. $7 digest, $8 seed, $9 the users of its controller. The host forgets those from before.

@@ -6,7 +6,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf } from '../database/table.ts';
 import { lockServerSql, Server } from './server.ts';
 
-/** Reads the server. `isEngineStopped`: its engine makes no machine, because the operator has restored the database. */
+/** Reads the server. `isEngineStopped`: workers leave its machine alone, because the operator has restored the database. */
 export const READ_SERVER = statement({ ...Server.columns, isEngineStopped: column.boolean() })`
   select ${columnsOf(Server)}, exists (
       select from brake join engine on engine.name = brake.driver

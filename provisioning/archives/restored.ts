@@ -11,13 +11,14 @@ import { linkEntries } from '../../entities/history/audit-link.ts';
 import { record, recordAll } from '../../entities/history/record.ts';
 import { LOSE_DEPOSITS } from '../../entities/payments/deposit.ts';
 import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
+import { LOCK_UNSETTLED_DEPLOYMENTS, moveDeployment } from '../../entities/servers/deployment.ts';
 import { STOP_ENGINES } from '../../entities/servers/finding.ts';
 import { FIND_FREE_DEDICATED_HOSTS, moveHost } from '../../entities/servers/host.ts';
 import { LIST_LISTENERS } from '../../entities/webhooks/webhook.ts';
 import { exportPayouts } from '../payments/wallet/payouts.ts';
 
 const REASON =
-  'The database was restored. Look at the findings of the engine, because workers make and destroy none of its machines until then.';
+  'The database was restored. Look at the findings of the engine, because workers leave its machines alone until then.';
 /** Accounts of one statement, and records of one transaction. */
 const [ACCOUNTS_MAX, RECORDS_MAX] = [1_000, 1_000];
 
@@ -27,6 +28,8 @@ export interface Restored {
   engines: string[];
   /** The hosts that get no order, because the lost time may have sold them. */
   hosts: string[];
+  /** The hosts that were installed or wiped at the time of the backup. The lost time may have sold them, so nothing goes on there. */
+  retired: string[];
   /** The payouts that count as exported, because the lost time may have paid them. */
   payouts: string[];
   /** The sources of deposit addresses that leave numbers out. */
@@ -54,19 +57,23 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
       await record(tx, OPERATOR_ACCOUNT, engine, { type: 'engine.braked', actor: SYSTEM, data: { reason: REASON } });
     const hosts = (await FIND_FREE_DEDICATED_HOSTS.all(tx)).map(({ name }) => name);
     for (const host of hosts) await moveHost(tx, host, 'DRAINING', actor);
+    const unsettled = await LOCK_UNSETTLED_DEPLOYMENTS.all(tx);
+    for (const one of unsettled) await moveDeployment(tx, one, 'RETIRED', { note: 'The database was restored.' });
+    const retired = unsettled.map(({ box }) => box);
     const sources = (await LOSE_DEPOSITS.all(tx)).map(({ source }) => source);
     await record(tx, OPERATOR_ACCOUNT, 'database', { type: 'backup.restored', actor });
-    return { engines, hosts, payouts, sources, accounts };
+    return { engines, hosts, retired, payouts, sources, accounts };
   });
 }
 
 /** The lines about a restore, for the operator. */
-export function linesOf({ engines, hosts, payouts, sources, accounts }: Restored): string[] {
+export function linesOf({ engines, hosts, retired, payouts, sources, accounts }: Restored): string[] {
   return [
-    ...engines.map((name) => `Workers neither make nor destroy machines of the engine ${name}, until releaseBrake.`),
+    ...engines.map((name) => `Workers leave the machines of the engine ${name} alone, until releaseBrake.`),
     ...hosts.map(
       (name) => `The free host ${name} drains. If no customer uses it, you can sell it again by updateHost.`,
     ),
+    ...retired.map((name) => `The host ${name} was being installed or wiped. It is retired until declareWiped.`),
     ...payouts.map((id) => `The payout ${id} counts as exported. Sign it only if its chain does not show it.`),
     ...sources.map((source) => `1,000 numbers of ${source} are left out.`),
     `Webhooks of ${accounts} accounts hear of it (account.restored).`,

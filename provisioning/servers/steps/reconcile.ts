@@ -30,6 +30,7 @@ const BUSY_MS_MAX = 3_600_000;
 
 export const reconcile: ServerStep = async (given, work) => {
   const { server, driver, pollSeconds } = work;
+  if (work.isEngineStopped) return nap(BREAKER_OPEN_SECONDS);
   if (server.status === 'PENDING') return claim(work);
   if (server.status === 'FAILED' || server.status === 'DELETING') return remove(given, work);
   // After an outage, the machine has its whole time for the proof again.
@@ -72,9 +73,8 @@ function wait({ data, deadlineAt, now }: LeasedTask, { pollSeconds }: Work, { ph
 }
 
 /** An order that was paid later claims its capacity here, and fails without any. Others have claimed it. */
-function claim({ server, isEngineStopped }: Work): Outcome {
-  if (isEngineStopped) return nap(BREAKER_OPEN_SECONDS);
-  return hop(RECONCILE, {
+const claim = ({ server }: Work): Outcome =>
+  hop(RECONCILE, {
     commit: async (tx) => {
       const room = await reserveCapacity(tx, server);
       if (room) return move(tx, server, 'PROVISIONING', room);
@@ -82,12 +82,10 @@ function claim({ server, isEngineStopped }: Work): Outcome {
       await fail(tx, server, 'out_of_stock', 'Another order took the last server of that tier.');
     },
   });
-}
 
 /** Makes the machine of an order. If this one cannot be finished, the worker gives it up. */
 async function create(task: LeasedTask, work: Work, wanted: Wanted, spec: MachineSpec): Promise<Outcome> {
-  const { server, driver, pollSeconds, isEngineStopped } = work;
-  if (isEngineStopped) return nap(BREAKER_OPEN_SECONDS);
+  const { server, driver, pollSeconds } = work;
   let seen: Observation;
   try {
     seen = await driver.create(spec, task.aborted);

@@ -12,7 +12,7 @@ export interface Work {
   driver: HardwareDriver;
   /** The move of its machine to another host; undefined if there is none, or the server changes. */
   relocation?: Relocation | undefined;
-  /** Whether the engine makes no machine, because the operator has restored the database. */
+  /** Whether the worker leaves all machines of the engine alone, because the operator has restored the database. */
   isEngineStopped: boolean;
   /** Seconds until the worker observes a machine again. */
   pollSeconds: number;

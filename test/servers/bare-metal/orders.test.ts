@@ -1,6 +1,9 @@
 /** Orders of dedicated servers, although the worker, the controller or the machine dies on the way. */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../../entities/history/audit.ts';
+import { noteRestore } from '../../../provisioning/archives/restored.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
@@ -229,4 +232,22 @@ describe('A dedicated server whose new system never reports', () => {
     await hall.becomes('RUNNING');
     expect(rack.isOn()).toBe(true);
   });
+});
+
+it('After a restore, no host gets an installer or a wiper, and no worker touches its power', async ({
+  onTestFinished: onEnd,
+}) => {
+  const hall = await openHall(onEnd);
+  const worker = hall.provisioning.newWorker();
+  worker.start();
+  onEnd(() => worker.stop());
+  const machine = hall.room.machine(hall.rack);
+  await eventually(async () => (await machine.script()).includes('job.cpio'));
+  await hall.provisioning.prepare();
+  expect((await noteRestore(hall.db, SYSTEM)).retired).toEqual(['box-1']);
+  const before = [...hall.rack.journal];
+  expect(await machine.script()).not.toContain('job.cpio');
+  await deleteServer(hall.context, hall.number);
+  await sleep(500);
+  expect(hall.rack.journal).toEqual(before);
 });
