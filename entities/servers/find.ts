@@ -11,6 +11,13 @@ export const FIND_SERVER = statement(SHOWN_SERVER)`select ${SHOWN_COLUMNS} from 
 /** Locks one server with its account. $1 order number, $2 account. */
 export const LOCK_OWN_SERVER = statement(Server.columns)`${lockServerSql(columnsOf(Server), IS_IT)}`;
 
+const newest = (after: string) => statement(SHOWN_SERVER)`
+  select ${SHOWN_COLUMNS} from server where status <> 'DELETED' and account_id = $2 ${after} order by id desc limit $1::int`;
+/** The newest $1 servers of the account $2, without deleted ones. Most lists have no filter, and need no plan of their own. */
+export const LIST_NEWEST_SERVERS = newest('');
+/** The same after the id $3. */
+export const LIST_NEXT_SERVERS = newest('and id < $3');
+
 /**
  * Lists $1 servers, without deleted ones. $2 account, $3 the id after which they begin, $4 statuses, $5 regions,
  * $6 hostname; null for all. $7 labels that a server must have, $8 labels that it must not have. $9 and $10 when they were

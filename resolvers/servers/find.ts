@@ -2,7 +2,14 @@
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { apiErrorOf } from '../../entities/errors.ts';
 import { isOrderNumber } from '../../entities/ids.ts';
-import { FIND_SERVER, LIST_OLDEST_SERVERS, LIST_SERVERS, LOCK_OWN_SERVER } from '../../entities/servers/find.ts';
+import {
+  FIND_SERVER,
+  LIST_NEWEST_SERVERS,
+  LIST_NEXT_SERVERS,
+  LIST_OLDEST_SERVERS,
+  LIST_SERVERS,
+  LOCK_OWN_SERVER,
+} from '../../entities/servers/find.ts';
 import { type Server, type ServerStatus, type ShownServer, STABLE } from '../../entities/servers/server.ts';
 import { requireOpen, type WhileSuspended } from '../accounts/account.ts';
 import { onCredentialEnd } from '../accounts/auth/credential-end.ts';
@@ -105,18 +112,17 @@ export async function listServers(
     const [, key, operator, value] = /^(.*?)(!?=)(.*)$/s.exec(term)!;
     labels[operator as '=' | '!='].push(JSON.stringify({ [key!]: value }));
   }
-  const rows = await (ascending ? LIST_OLDEST_SERVERS : LIST_SERVERS).all(db, [
-    request.limit + 1,
-    viewer!.accountId,
-    after,
-    status,
-    region,
-    hostname,
-    labels['='],
-    labels['!='],
-    createdSince,
-    createdUntil,
-  ]);
+  const { accountId } = viewer!;
+  const most = request.limit + 1;
+  const isPlain = accountId !== null && !ascending && Object.values(filters).every((one) => one === null);
+  const rows = isPlain
+    ? await (after === null
+        ? LIST_NEWEST_SERVERS.all(db, [most, accountId])
+        : LIST_NEXT_SERVERS.all(db, [most, accountId, after]))
+    : await (ascending ? LIST_OLDEST_SERVERS : LIST_SERVERS).all(db, [
+        ...[most, accountId, after, status, region, hostname],
+        ...[labels['='], labels['!='], createdSince, createdUntil],
+      ]);
   // The labels and keys of a server have few KiB at most, so no page is large.
   return pageFrom(rows, page, filters, () => 0);
 }
