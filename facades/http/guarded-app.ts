@@ -24,8 +24,8 @@ export interface GuardedOptions extends Omit<FastifyHttpOptions<Server>, 'http' 
 }
 
 /**
- * Returns an app that serves the requests of a connection in order, limits connections, and bounds the bytes that arrive and
- * that wait for readers. Whoever writes to a response by hand tells `unread` of it.
+ * Returns an app that serves the requests of a connection in order, and limits connections. It bounds the bytes that arrive,
+ * and those that wait for readers. A route that writes to a response by itself tells `unread` of it.
  */
 export function guardedApp(options: GuardedOptions): { app: FastifyInstance; unread: UnreadBytes } {
   const { maxHeaderSize, shutdownGraceMs, onRequest, connections, ...rest } = options;
