@@ -51,22 +51,25 @@ export interface Parts {
 
 /** Starts the listeners of the machines, of the operator, and of the customers. */
 export async function startListeners(parts: Parts, onStop: OnStop): Promise<void> {
-  const { config, db, vault } = parts;
-  if (config.provisioningPort) {
-    const [{ Netboot }, { provisioningServer }] = await Promise.all([
-      import('./provisioning/servers/netboot/boot.ts'),
-      import('./provisioning/servers/netboot/listener.ts'),
-    ]);
-    const server = provisioningServer({
-      netboot: new Netboot(db, vault),
-      folder: config.netbootDir,
-      onError: logFault,
-    });
-    await listen(server, config.provisioningPort, config.provisioningHost, onStop);
-  }
+  const { config } = parts;
+  if (config.provisioningPort) await startNetboot(parts, config.provisioningPort, onStop);
   const shared = await sharedBy(parts, onStop);
   await startInternal(parts, shared, onStop);
   if (config.roles.has('api')) await startPublic(parts, shared, onStop);
+}
+
+/** Most installations have no machines that boot from the network, so they do without these modules. */
+async function startNetboot({ config, db, vault }: Parts, port: number, onStop: OnStop): Promise<void> {
+  const [{ Netboot }, { netbootAnswers }, { netbootListener }] = await Promise.all([
+    import('./provisioning/servers/netboot/boot.ts'),
+    import('./provisioning/servers/netboot/answers.ts'),
+    import('./facades/netboot/listener.ts'),
+  ]);
+  const onError = logFault;
+  const boots = netbootAnswers({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError });
+  const app = netbootListener({ boots, onError });
+  await app.listen({ port, host: config.provisioningHost });
+  onStop(() => app.close());
 }
 
 type Request = Pick<Context, 'viewer' | 'userAgent' | 'address' | 'host' | 'signal' | 'setHeader'> & {

@@ -1,14 +1,12 @@
 /**
- * Limits how many connections a network may have to the public listener. Through a trusted proxy the connections are the
- * proxy's, so there the limit holds for the requests under way. A site has many networks, and a stranger can open circuits of
- * an onion service without end. So these have limits together, and so have all callers. At a limit, the longest idle connection
- * gives way to a new one.
+ * Limits how many connections a caller may have to a listener. Through a trusted proxy the connections are the proxy's, so
+ * there the limit holds for the requests under way. A site has many networks, and a stranger can open circuits of an onion
+ * service without end. So these have limits together, and so have all callers. At a limit, the longest idle connection gives
+ * way to a new one.
  */
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ApiError, isCircuit, networkOf, siteOf } from '../../schema/index.ts';
-import { rawResponse } from './client-errors.ts';
-import type { ErrorResponder } from './errors.ts';
 import type { proxyCheck } from './proxies.ts';
 
 const RETRY_SECONDS = 5;
@@ -25,15 +23,29 @@ export interface ConnectionLimits {
   total: number;
 }
 
+/** A limit of connections or requests under way. */
+interface StayLimit {
+  group: string;
+  max: number;
+  refusal: ApiError;
+  /** Whether the caller with the most gives way to one with fewer, although no connection is idle. */
+  crowdGivesWay?: boolean;
+}
+
+/** Returns the limits for an address. The group of the first is the caller. */
+type LimitsOf = (address: string) => readonly [StayLimit, ...StayLimit[]];
+
 export interface ConnectionOptions {
   isProxy: ReturnType<typeof proxyCheck>;
-  limits: ConnectionLimits;
-  errorResponse: ErrorResponder;
-  newRequestId: () => string;
+  limitsOf: LimitsOf;
+  /** Returns the text of a response that refuses a connection. */
+  refusalText: (refusal: ApiError) => string;
 }
 
 /** A connection, or a request through a proxy. */
 interface Stay {
+  /** Absent until it has begun. */
+  caller?: string;
   requests: number;
   /** When the last request ended or, before any, the connection opened. In milliseconds of the process. */
   since: number;
@@ -51,41 +63,48 @@ const FIRST_REQUEST_MS = 1_000;
 const isIdle = ({ requests, since, served, close }: Stay): boolean =>
   close !== undefined && !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
 
-/** The stays of each network, of each site, of all circuits and of all callers, within their limits. */
+/** The limits of each network, of each site, of all circuits and of all callers. */
+export function networkLimits(limits: ConnectionLimits): LimitsOf {
+  const refusalOf = (holder: string, max: number) => {
+    const detail = `${holder} ${max} connections or requests under way. Wait until one ends.`;
+    return { max, refusal: new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS }) };
+  };
+  const ofNetwork = refusalOf('Your network has', limits.perNetwork);
+  const ofSite = refusalOf('Your IPv6 /48 has', NETWORKS_OF_SITE * limits.perNetwork);
+  const ofOnion = {
+    group: 'circuits',
+    ...refusalOf('All callers of the onion service together have', limits.perOnion),
+  };
+  const ofAll = { group: 'all', ...refusalOf('All callers together have', limits.total) };
+  return (address) => {
+    const [network, site] = [networkOf(address), siteOf(address)];
+    const own = { group: network, ...ofNetwork };
+    if (isCircuit(address)) return [own, ofOnion, ofAll];
+    return site === network ? [own, ofAll] : [own, { group: site, ...ofSite }, ofAll];
+  };
+}
+
+/** The stays of each group, within their limits. */
 class Stays {
   readonly #open = new Map<string, Set<Stay>>();
-  readonly #limitsOf: (address: string) => readonly { group: string; max: number; refusal: ApiError }[];
+  readonly #limitsOf: LimitsOf;
 
-  constructor(limits: ConnectionLimits) {
-    const refusalOf = (holder: string, max: number) => {
-      const detail = `${holder} ${max} connections or requests under way. Wait until one ends.`;
-      return { max, refusal: new ApiError('rate_limited', detail, { retryAfter: RETRY_SECONDS }) };
-    };
-    const ofNetwork = refusalOf('Your network has', limits.perNetwork);
-    const ofSite = refusalOf('Your IPv6 /48 has', NETWORKS_OF_SITE * limits.perNetwork);
-    const ofOnion = {
-      group: 'circuits',
-      ...refusalOf('All callers of the onion service together have', limits.perOnion),
-    };
-    const ofAll = { group: 'all', ...refusalOf('All callers together have', limits.total) };
-    this.#limitsOf = (address) => {
-      const [network, site] = [networkOf(address), siteOf(address)];
-      const own = { group: network, ...ofNetwork };
-      if (isCircuit(address)) return [own, ofOnion, ofAll];
-      return site === network ? [own, ofAll] : [own, { group: site, ...ofSite }, ofAll];
-    };
+  constructor(limitsOf: LimitsOf) {
+    this.#limitsOf = limitsOf;
   }
 
   /** Begins a stay. @returns a function that ends it, or the refusal if a limit is full of requests under way */
   enter(address: string, stay: Stay): (() => void) | ApiError {
     const limits = this.#limitsOf(address);
-    for (const { group, max, refusal } of limits) {
+    stay.caller = limits[0].group;
+    for (const { group, max, refusal, crowdGivesWay } of limits) {
       const stays = this.#open.get(group);
       if (!stays || stays.size < max) continue;
       const idle = [...stays].filter(isIdle).reduce<Stay | undefined>(longer, undefined);
-      if (!idle) return refusal;
-      idle.leave!();
-      idle.close!();
+      const leaver = idle ?? (crowdGivesWay ? oldestOfCrowd(stays, stay.caller) : undefined);
+      if (!leaver) return refusal;
+      leaver.leave!();
+      leaver.close?.();
     }
     for (const { group } of limits) {
       const stays = this.#open.get(group) ?? new Set();
@@ -104,23 +123,23 @@ class Stays {
 
 const longer = (a: Stay | undefined, b: Stay): Stay => (a && a.since <= b.since ? a : b);
 
-export function limitConnections(
-  app: FastifyInstance,
-  { isProxy, limits, errorResponse, newRequestId }: ConnectionOptions,
-): void {
-  const stays = new Stays(limits);
+/** Returns the oldest stay of the caller that has the most. Undefined: the newcomer has as many. */
+function oldestOfCrowd(stays: Set<Stay>, newcomer: string): Stay | undefined {
+  const callers = Map.groupBy(stays, ({ caller }) => caller);
+  const crowd = [...callers.values()].reduce((most, one) => (one.length > most.length ? one : most));
+  return crowd.length > (callers.get(newcomer)?.length ?? 0) ? crowd[0] : undefined;
+}
+
+export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refusalText }: ConnectionOptions): void {
+  const stays = new Stays(limitsOf);
   const connections = new WeakMap<Socket, Stay>();
-  const rawRefusal = (refusal: ApiError) => {
-    const requestId = newRequestId();
-    return rawResponse(errorResponse(refusal, requestId), requestId);
-  };
   const newStay = () => ({ requests: 0, since: performance.now(), served: false });
   app.server.on('connection', (socket) => {
     const address = socket.remoteAddress;
     if (!address || isProxy(address)) return;
     const stay: Stay = { ...newStay(), close: () => void socket.destroy() };
     const entered = stays.enter(address, stay);
-    if (typeof entered !== 'function') return void socket.end(rawRefusal(entered), () => socket.destroy());
+    if (typeof entered !== 'function') return void socket.end(refusalText(entered), () => socket.destroy());
     connections.set(socket, stay);
     socket.once('close', entered);
   });

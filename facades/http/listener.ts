@@ -1,5 +1,5 @@
 /** The public listener: request ids, limits, headers, and one format for every error. */
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
@@ -20,21 +20,18 @@ import {
 import type { Brand } from '../site/frame.ts';
 import type { Pages } from '../site/pages.ts';
 import { COMPRESSED, site } from '../site/site.ts';
-import { ArrivingBytes } from './arriving-bytes.ts';
-import { clientErrors, headFault } from './client-errors.ts';
-import { type ConnectionLimits, limitConnections } from './connections.ts';
+import { clientErrors, headFault, rawResponse } from './client-errors.ts';
+import { type ConnectionLimits, networkLimits } from './connections.ts';
 import { downloadable, downloads } from './downloads.ts';
 import { type ErrorResponder, errorResponder } from './errors.ts';
+import { guardedApp } from './guarded-app.ts';
 import { API_HEADERS, JSON_TYPE, methodsOf, PAGE_CSP, PROBLEM_TYPE, preflightHeaders } from './headers.ts';
 import { readJson } from './json.ts';
 import { oauth, oauthError } from './oauth.ts';
 import { lostPaths } from './paths.ts';
-import { serveInOrder } from './pipelining.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
-import { isUnfinished } from './request-bodies.ts';
 import { cached, etagOf, rest } from './rest.ts';
-import { COUNTED_MIN, UnreadBytes } from './unread-bytes.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
@@ -60,10 +57,6 @@ const KIB = 1024;
 const BODY_MAX = 128 * KIB;
 /** Node's limit leaves no request to answer, so `headFault` has a lower one. */
 const NODE_HEADERS_MAX = 64 * KIB;
-/** The time for a request to arrive. Its response may take longer, as in long polling. */
-const REQUEST_TIMEOUT_MS = 15_000;
-/** The interval in which Node checks for slow requests. Its default of 30 seconds would triple their time. */
-const CHECKING_MS = 1_000;
 /** Shutdown grace period for requests in flight. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
@@ -86,18 +79,14 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   const send = errorSender(errorResponse, async (title, detail) => (await pages?.())?.error(title, detail));
   const lost = lostPaths(operations);
   const isProxy = proxyCheck(trustedProxies);
-  const app = Fastify({
-    logger: false,
+  const admit = admission(authenticate, rateLimits);
+  const admitPublic = publicAdmission(admit);
+  const { app, unread } = guardedApp({
     genReqId: newRequestId,
-    requestTimeout: REQUEST_TIMEOUT_MS,
     bodyLimit: BODY_MAX,
+    maxHeaderSize: NODE_HEADERS_MAX,
+    shutdownGraceMs: SHUTDOWN_GRACE_MS,
     trustProxy: trustedProxies.length ? isProxy : false,
-    return503OnClosing: false,
-    http: {
-      maxHeaderSize: NODE_HEADERS_MAX,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECKING_MS,
-    },
     frameworkErrors: (error, request, reply) => {
       reply.headers(API_HEADERS).header('x-request-id', request.id);
       admitPublic(request, reply).then(
@@ -106,47 +95,31 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
       );
     },
     clientErrorHandler: clientErrors(errorResponse, newRequestId),
+    onRequest: (request, reply, done) => {
+      request.startedAt = performance.now();
+      options.proxyWatch?.see(request.raw);
+      reply.headers(API_HEADERS).header('x-request-id', request.id);
+      const fault = headFault(request, reply);
+      if (!fault && !request.is404) return done();
+      // The search for a similar path costs more than the refusal of a caller above its limit.
+      admitPublic(request, reply).then(() => done(fault ?? new ApiError('not_found', lost(request.url))), done);
+    },
+    connections: connectionLimits && {
+      isProxy,
+      limitsOf: networkLimits(connectionLimits),
+      refusalText: (refusal) => {
+        const requestId = newRequestId();
+        return rawResponse(errorResponse(refusal, requestId), requestId);
+      },
+    },
   });
-  serveInOrder(app.server);
   app.decorateRequest('viewer', null);
   app.decorateRequest('startedAt', 0);
   app.setErrorHandler(send);
-  const admit = admission(authenticate, rateLimits);
-  const admitPublic = publicAdmission(admit);
-  app.addHook('onRequest', (request, reply, done) => {
-    request.startedAt = performance.now();
-    options.proxyWatch?.see(request.raw);
-    reply.headers(API_HEADERS).header('x-request-id', request.id);
-    const fault = headFault(request, reply);
-    if (!fault && !request.is404) return done();
-    // The search for a similar path costs more than the refusal of a caller above its limit.
-    admitPublic(request, reply).then(() => done(fault ?? new ApiError('not_found', lost(request.url))), done);
-  });
-  if (connectionLimits) limitConnections(app, { isProxy, limits: connectionLimits, errorResponse, newRequestId });
-  const arriving = new ArrivingBytes();
-  app.addHook('onRequest', ({ raw, ip }, reply, done) => {
-    arriving.watch(raw, reply.raw, ip);
-    done();
-  });
-  const unread = new UnreadBytes();
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Only after this hook do the bytes wait.
-    const { length = 0 } = (payload ?? {}) as { length?: number };
-    if (length >= COUNTED_MIN) setImmediate(unread.note, reply.raw);
     if (options.onionUrl && isPage(reply)) reply.header('onion-location', options.onionUrl + request.url);
     if (onAnswer) tell(request, reply, onAnswer);
     done(null, payload);
-  });
-  // A kept-alive connection would delay the shutdown, so responses during it close theirs.
-  let closing = false;
-  app.addHook('preClose', async () => {
-    closing = true;
-    const deadline = setTimeout(() => app.server.closeAllConnections(), SHUTDOWN_GRACE_MS);
-    app.server.once('close', () => clearTimeout(deadline));
-  });
-  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
-    if (closing || isUnfinished(raw)) reply.header('connection', 'close');
-    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 
 const SUMS = 'SHA256SUMS';
 const LINE = /^([0-9a-f]{64}) [ *](?:\.\/)?(\S+)$/gm;
+const NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/;
 const ENDINGS = ['.img', '.img.gz', '.img.xz'];
 
 export class BootFolder {
@@ -27,9 +28,16 @@ export class BootFolder {
     throw new Error(`The image of ${code} is missing: ${join(this.path, code)}.img, with its line in ${SUMS}.`);
   }
 
-  /** Whether its sums have a line for the file. */
-  async names(name: string): Promise<boolean> {
-    return (await this.#sums()).has(name);
+  /** A file for which the sums have a line. Undefined: there is none. */
+  async file(name: string) {
+    if (!NAME.test(name) || !(await this.#sums()).has(name)) return undefined;
+    const path = join(this.path, name);
+    const found = await stat(path).catch(() => undefined);
+    if (!found?.isFile()) return undefined;
+    return {
+      size: found.size,
+      read: (first: number, end: number) => createReadStream(path, { start: first, end: end - 1 }),
+    };
   }
 
   /** Compares files with their sums, when they have changed. @throws Error that names a file that is missing or different */

@@ -1,11 +1,10 @@
 /**
- * The virtual medium of a machine is `boot.iso` of the folder. The listener puts the job of the machine into the place that
- * `build.sh` left for it. Controllers read it in ranges (RFC 9110).
+ * The virtual medium of a machine is `boot.iso` of the folder. The service puts the job of the machine into the place that
+ * `build.sh` left for it.
  */
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
 import { JOB_BYTES_MAX } from './job.ts';
 
 const PLACE = Buffer.from('FREEHOLD-JOB\n'.repeat(8));
@@ -14,34 +13,20 @@ const CHUNK = 1 << 20;
 /** The places that were found, by the path, size and time of their files. */
 const places = new Map<string, number>();
 
-/** Sends the medium, or the range of it that the request wants. @throws Error if the image has no place for a job */
-export async function sendMedium(path: string, job: Buffer, request: IncomingMessage, response: ServerResponse) {
+/** Returns the medium with a job. @throws Error if the image has no place for a job */
+export async function mediumOf(path: string, job: Buffer) {
   const { size, mtimeMs } = await stat(path);
   const key = `${path}:${size}:${mtimeMs}`;
   const place = places.get(key) ?? (await placeIn(path));
   places.set(key, place);
-  const wanted = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
-  const first = wanted ? Number(wanted[1]) : 0;
-  const end = wanted?.[2] ? Math.min(Number(wanted[2]) + 1, size) : size;
-  if (first >= end) {
-    response.writeHead(416, { 'content-range': `bytes */${size}` }).end();
-    return;
-  }
-  response.writeHead(wanted ? 206 : 200, {
-    'content-type': 'application/octet-stream',
-    'content-length': end - first,
-    'accept-ranges': 'bytes',
-    'cache-control': 'no-store',
-    ...(wanted && { 'content-range': `bytes ${first}-${end - 1}/${size}` }),
-  });
   const filled = Buffer.concat([job, Buffer.alloc(JOB_BYTES_MAX - job.length)]);
   const after = place + JOB_BYTES_MAX;
-  await pipeline(async function* () {
-    if (request.method === 'HEAD') return;
+  async function* parts(first: number, end: number) {
     if (first < place) yield* createReadStream(path, { start: first, end: Math.min(place, end) - 1 });
     yield filled.subarray(Math.max(first - place, 0), Math.max(end - place, 0));
     if (end > after) yield* createReadStream(path, { start: Math.max(first, after), end: end - 1 });
-  }, response);
+  }
+  return { size, read: (first: number, end: number) => Readable.from(parts(first, end), { objectMode: false }) };
 }
 
 async function placeIn(path: string): Promise<number> {

@@ -4,15 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Database } from '../../../entities/database/database.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
+import { netbootListener } from '../../../facades/netboot/listener.ts';
+import { netbootAnswers } from '../../../provisioning/servers/netboot/answers.ts';
 import { Netboot } from '../../../provisioning/servers/netboot/boot.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
-import { provisioningServer } from '../../../provisioning/servers/netboot/listener.ts';
 import { signatureOf } from '../../../provisioning/servers/netboot/tokens.ts';
 import { startRedfish, type TestUser } from '../../engine/metal/redfish.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -222,13 +222,10 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
       [box.name, box.region, box.serviceCode, DISKS, box.boot === 'NETWORK'],
     );
   const faults: unknown[] = [];
-  const server = provisioningServer({
-    netboot: new Netboot(db, VAULT),
-    folder,
-    onError: (fault) => void faults.push(fault),
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const onError = (fault: unknown) => void faults.push(fault);
+  const app = netbootListener({ boots: netbootAnswers({ netboot: new Netboot(db, VAULT), folder, onError }), onError });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const { server } = app;
   const newDriver = () =>
     new BmcDriver({
       inventory: async () => racks.map(({ box }) => box),
@@ -239,9 +236,17 @@ export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => P
     });
   onEnd(async () => {
     server.closeAllConnections();
-    await new Promise((done) => server.close(done));
+    await app.close();
     for (const rack of racks) await rack.disconnect();
     removeFolder(folder);
   });
-  return { url, folder, faults, driver: newDriver(), newDriver, machine: ({ box }: Rack) => machineOf(url, box.mac) };
+  return {
+    url,
+    server,
+    folder,
+    faults,
+    driver: newDriver(),
+    newDriver,
+    machine: ({ box }: Rack) => machineOf(url, box.mac),
+  };
 }
