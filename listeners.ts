@@ -68,7 +68,7 @@ async function startNetboot({ config, db, vault }: Parts, port: number, onStop: 
   const onError = logFault;
   const boots = netbootAnswers({ netboot: new Netboot(db, vault), folder: config.netbootDir, onError });
   const app = netbootListener({ boots, onError });
-  await app.listen({ port, host: config.provisioningHost });
+  await app.listen({ port, host: addressOf(config.provisioningHost) });
   onStop(() => app.close());
 }
 
@@ -206,7 +206,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   const app = await appAt(publicUrl);
   const onionApp = onionListener && onionUrl !== publicUrl ? await appAt(onionUrl) : app;
   const onion = onionListener && circuitServer(onionApp, (warning) => log.warn(warning));
-  await app.listen({ port: config.port, host: config.host });
+  await app.listen({ port: config.port, host: addressOf(config.host) });
   onStop(() => app.close());
   if (onionApp !== app) {
     await onionApp.ready();
@@ -216,6 +216,9 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   }
   if (onion) await listenAt(onion, onionListener);
 }
+
+/** Fastify would open a second server for `localhost`, which has no guards. */
+const addressOf = (host: string): string => (host === 'localhost' ? '127.0.0.1' : host);
 
 /** Deletes expired rows. */
 function sweepEachMinute(

@@ -10,7 +10,7 @@ import { OPERATOR_CAUSES } from './operator-event-causes.ts';
 
 /**
  * Events outside of the contract's table. The tests of OAuth cover its clients, and those of the security log cover
- * attacks. Those of resets cover new logins by the operator. Those of messages cover what the operator hears. Coins
+ * attacks. Those of resets cover new logins by the operator. Those of messages cover what the operator hears, and those of a restore its events. Coins
  * belong to no account, so no webhook receives their events. The same holds for acts that only the operator sees.
  */
 const BEYOND: EventType[] = [
@@ -22,6 +22,8 @@ const BEYOND: EventType[] = [
     'account.password_reset',
     'account.updated',
     'account.recovered',
+    'account.restored',
+    'backup.restored',
     'account.totp_reset',
     'coin.updated',
     'host.updated',
@@ -67,6 +69,7 @@ const BEYOND: EventType[] = [
     'payment.written_off',
     'payment.returned',
     'payment.looked_up',
+    'payment.lost',
     'payment.missing',
     'payment.found',
     'gateway.warned',

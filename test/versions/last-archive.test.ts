@@ -25,7 +25,7 @@ describe(`After an import of the archive of ${last.version}`, async () => {
   const dataDir = newFolder();
   afterAll(() => removeFolder(dataDir));
   const { environment } = await emptyDatabase(afterAll);
-  const imported = await runCommand('import', { ...environment, SECRET_KEY: last.secretKey }, ARCHIVE);
+  const imported = await runCommand('import', { ...environment, SECRET_KEY: last.secretKey }, '--moved', ARCHIVE);
   mkdirSync(join(dataDir, 'machines'));
   for (const [name, text] of Object.entries(last.machines)) writeFileSync(join(dataDir, 'machines', name), text);
   const start = (more: Record<string, string>) =>
