@@ -23,9 +23,9 @@ const DATABASE_ID = `(
 /** Writes the identifier down, if none is known yet. `own`: whether it is the known one. */
 const KNOW_DATABASE = statement({ own: column.boolean() })`
   with added as (
-    insert into own_database (database_id) values (${DATABASE_ID}) on conflict do nothing returning database_id)
-  select database_id = ${DATABASE_ID} as own from (
-    select database_id from added union all select database_id from own_database) as known limit 1`;
+    insert into own_database as known (database_id) values (${DATABASE_ID})
+    on conflict (is_only) do update set database_id = known.database_id returning database_id)
+  select database_id = ${DATABASE_ID} as own from added`;
 
 /** @throws Error with a sentence for the operator if the database is a copy */
 export async function requireOwnDatabase(db: Queryable): Promise<void> {

@@ -19,6 +19,7 @@ import { orderServer } from '../../resolvers/servers/order.ts';
 import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../payments/drivers/evm/anvil.ts';
 import { emptyDatabase, runCommand } from '../setup/archives.ts';
+import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { type CustomerShop, openCustomerShop } from '../setup/customer-shop.ts';
 import { contextOf } from '../setup/shop.ts';
@@ -187,4 +188,15 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
     const told = await shop.db.query(`select account_id from event where type = 'account.restored'`);
     expect(told).toEqual([{ accountId }]);
   });
+});
+
+it('Two processes that start at once with a new database both know it', async () => {
+  const url = await newDatabaseUrl(afterAll);
+  const both = await Promise.all([Database.open(url), Database.open(url)]);
+  afterAll(() => Promise.all(both.map((db) => db.close())));
+  await both[0].query('select 1');
+  for (let n = 0; n < 5; n++) {
+    await asSuperuser(both[0], 'truncate own_database');
+    await Promise.all(both.map(requireOwnDatabase));
+  }
 });

@@ -21,7 +21,10 @@ const GROWING = new Set([
 
 /** The statements that read a whole table, by their beginnings, and the reason. */
 const WHOLE: [beginning: RegExp, reason: string][] = [
-  [/^(select wrong\.row|with used as|with summed as)/, 'The proof of the books reads all money.'],
+  [
+    /^(select wrong\.row|select account_id as row|with used as|with summed as)/,
+    'The proof of the books reads all money.',
+  ],
   [
     /^(with sold as|select coin, count\(\*\))/,
     'A report of the operator reads all servers, or the payments of its time.',

@@ -13,6 +13,7 @@ const UNSEALED = [
   'idempotency_key.key_digest',
   'oauth_client.secret_digest',
   'pending_login.digest',
+  'proof_mark.mac',
   'recovery_challenge.digest',
   'recovery_code.digest',
   'secret_key.canary', // its own key seals it
