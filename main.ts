@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import { reach } from './entities/database/connection.ts';
-import { Database } from './entities/database/database.ts';
+import { clockAhead, Database } from './entities/database/database.ts';
 import type { EmbeddedPostgres } from './entities/database/embedded/postgres.ts';
 import { requireOwnDatabase } from './entities/archive/own-database.ts';
 import { announcements, log } from './entities/monitoring/log.ts';
@@ -118,6 +118,8 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
     ...{ name: connectionName(vault), poolSize: config.databasePoolSize, ownerUrl },
     poolerUrl: config.databasePoolerUrl,
   });
+  const aheadSeconds = await clockAhead(db);
+  if (Math.abs(aheadSeconds) > CLOCK_SECONDS_MAX) log.warn(clockWarning(aheadSeconds));
   if (db.role?.isOwner) log.warn(ownerWarning(db.role.name, migrationDatabaseUrl !== undefined));
   onStop(() => db.close());
   if (config.databaseReadUrl) {
@@ -130,6 +132,12 @@ async function openStorage(config: Config, embedded: EmbeddedPostgres | undefine
   await requireOwnDatabase(db);
   return { db, vault };
 }
+
+/** The clock of this process and that of PostgreSQL may differ by so much without a warning. */
+const CLOCK_SECONDS_MAX = 10;
+const clockWarning = (seconds: number): string =>
+  `The clock of this process is ${Math.abs(Math.round(seconds))} seconds ${seconds > 0 ? 'ahead of' : 'behind'} that of PostgreSQL. ` +
+  'Set both, such as by NTP: credentials end at wrong times, and lists lack entries.';
 
 const ownerWarning = (role: string, isOwnerGiven: boolean) =>
   isOwnerGiven

@@ -8,8 +8,8 @@ import type { KnownOfAudit } from '../entities/history/audit-signed.ts';
 import { LEDGER_CHAIN } from '../entities/history/hash-chain.ts';
 import { usdFromMicros } from '../entities/money.ts';
 import { type Books, type Fault, proveBooks } from '../entities/payments/books.ts';
-import { proveBooksSince } from '../entities/payments/proof/since.ts';
 import { findMark, type Mark, markOf } from '../entities/payments/proof/mark.ts';
+import { proveBooksSince } from '../entities/payments/proof/since.ts';
 import type { Vault } from '../entities/secrets.ts';
 
 /**

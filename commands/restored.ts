@@ -8,7 +8,8 @@ import { readConfig } from '../config.ts';
 import { inExistingDatabase } from '../entities/database/command.ts';
 import { Database } from '../entities/database/database.ts';
 import type { Actor } from '../entities/history/audit.ts';
-import { linesOf, noteMove, noteRestore } from '../provisioning/archives/restored.ts';
+import { isInUse } from '../entities/secret-key.ts';
+import { linesOf, noteMove, noteRestore, stoppedLines } from '../provisioning/archives/restored.ts';
 
 const ACTOR: Actor = { type: 'operator', id: null, name: 'npm run restored', requestId: null };
 const USAGE = 'Usage: npm run restored [-- --moved]';
@@ -28,14 +29,13 @@ async function noteGiven(): Promise<void> {
     console.log(`Database ${place}\n`);
     const db = await Database.open(url, { poolSize: 2, ownerUrl });
     try {
-      if (moved) await noteMove(db);
-      else for (const line of linesOf(await noteRestore(db, ACTOR))) console.log(line);
+      if (await isInUse(db)) throw new Error('A process of the service uses the database. Stop all of them first.');
+      for (const line of moved ? stoppedLines(await noteMove(db)) : linesOf(await noteRestore(db, ACTOR)))
+        console.log(line);
     } finally {
       await db.close();
     }
-    console.log(
-      moved ? 'The service starts with this database now.' : '\nNow read "After a restore" in docs/operate/running.md.',
-    );
+    if (moved) console.log('The service starts with this database now.');
   });
 }
 

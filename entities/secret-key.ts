@@ -29,6 +29,9 @@ const LIST_CONNECTION_NAMES = statement({ name: column.text() })`
   select distinct application_name as name from pg_stat_activity
     where datname = current_database() and application_name ~ '^freehold( [-_A-Za-z0-9]{11})+$'`;
 
+/** Whether a process of the service uses the database. */
+export const isInUse = async (db: Queryable): Promise<boolean> => (await LIST_CONNECTION_NAMES.all(db)).length > 0;
+
 /** @throws Error if a running process cannot open what the current key seals */
 export async function requireAllHave(db: Queryable, { keyId }: Vault): Promise<void> {
   const names = await LIST_CONNECTION_NAMES.all(db);

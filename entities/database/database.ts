@@ -23,6 +23,13 @@ const DRIVER: typeof pg = Object.create(pg, { Pool: { value: Pool } });
 
 /** The settings of a session. A pooler refuses them. */
 export const SESSION = { idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS, lock_timeout: LOCK_MS };
+const READ_TIME = 'select clock_timestamp() as now';
+/** The seconds by which the clock of this process is ahead of that of PostgreSQL. */
+export async function clockAhead(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ now: Date }>(READ_TIME);
+  return (Date.now() - row!.now.getTime()) / 1000;
+}
+
 /** TypeORM's own pool. A query runner for each statement would cost a request more time than its checks. */
 export const poolOf = ({ driver }: DataSource): pg.Pool => (driver as unknown as { master: pg.Pool }).master;
 

@@ -28,7 +28,9 @@ const ANSWER_MS = 2_000;
 /** PostgreSQL's code for a read of an unlogged table at a standby. */
 const UNLOGGED = '0A000';
 
-const READ_CLUSTER = 'select system_identifier as id, pg_is_in_recovery() as follows from pg_control_system()';
+const READ_CLUSTER = `
+  select concat_ws('/', system_identifier, current_database()) as id, pg_is_in_recovery() as follows
+  from pg_control_system()`;
 /** The end of the log that is on the disk of the primary. Each commit that has ended lies before it. */
 const READ_END = `select pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint as lsn`;
 /** A server that follows no primary has no end. */
@@ -116,13 +118,13 @@ class StandbyPool extends Pool {
   }
 }
 
-/** @returns PostgreSQL's number of the cluster @throws Error if the URL leads to no standby of the primary */
-async function refuseOthers(url: string, readUrl: string): Promise<bigint> {
+/** @returns PostgreSQL's number of the cluster, and the database @throws Error if the URL leads to no standby of the primary */
+async function refuseOthers(url: string, readUrl: string): Promise<string> {
   const read = async (given: string) => {
     const client = newClient(given, { connectionTimeoutMillis: ANSWER_MS });
     try {
       await client.connect();
-      return (await client.query<{ id: bigint; follows: boolean }>(READ_CLUSTER)).rows[0]!;
+      return (await client.query<{ id: string; follows: boolean }>(READ_CLUSTER)).rows[0]!;
     } finally {
       await client.end().catch(() => {});
     }
@@ -133,7 +135,7 @@ async function refuseOthers(url: string, readUrl: string): Promise<bigint> {
   ]);
   // A standby that is away comes back by itself, and the primary answers until then.
   if (standby && (standby.id !== primary.id || !standby.follows))
-    throw new Error('DATABASE_READ_URL names no standby of the server of DATABASE_URL.');
+    throw new Error('DATABASE_READ_URL names no standby of the database of DATABASE_URL.');
   return primary.id;
 }
 
@@ -147,7 +149,7 @@ class Replay {
   /** Whether the last question waited in vain. Then the next one does not wait. */
   #isBehind = false;
 
-  constructor(url: string, readUrl: string, cluster: bigint) {
+  constructor(url: string, readUrl: string, cluster: string) {
     this.#primary = new Session(url, cluster);
     this.#standby = new Session(readUrl, cluster);
   }
@@ -191,10 +193,10 @@ class Replay {
 /** A connection to a server of the cluster. It comes back at the next question. */
 class Session {
   readonly #url: string;
-  readonly #cluster: bigint;
+  readonly #cluster: string;
   #client: pg.Client | undefined;
 
-  constructor(url: string, cluster: bigint) {
+  constructor(url: string, cluster: string) {
     this.#url = url;
     this.#cluster = cluster;
   }
@@ -220,7 +222,7 @@ class Session {
     const client = newClient(this.#url, { connectionTimeoutMillis: ANSWER_MS, query_timeout: ANSWER_MS });
     await client.connect();
     // Another server may have taken the address.
-    const { rows } = await client.query<{ id: bigint }>(READ_CLUSTER);
+    const { rows } = await client.query<{ id: string }>(READ_CLUSTER);
     if (rows[0]!.id === this.#cluster) return client;
     await client.end();
     throw new Error('Another cluster answers.');

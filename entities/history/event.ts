@@ -162,6 +162,10 @@ export const FIND_OPERATOR_EVENT = operatorEvents('id = $1');
 /** The events of the operator since the time $1, the oldest first. $2 the bound of their ids. */
 export const OPERATOR_EVENTS_SINCE = operatorEvents('id > $2 and created_at >= $1 order by id');
 
+/** When the last change was. No row: there was none. */
+export const LAST_CHANGE = statement({ createdAt: Event.columns.createdAt })`
+  select created_at from event order by id desc limit 1`;
+
 /** Days for which customers' events stay. */
 export const EVENT_DAYS = 400;
 /**

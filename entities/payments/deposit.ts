@@ -43,12 +43,15 @@ export const LostDeposit = entity('lost_deposit', {
 });
 export type LostDeposit = RowOf<typeof LostDeposit>;
 
+/** Numbers that a restore leaves out. Nothing tells how many the lost time gave out, and free accounts can take many. */
+export const LOST_NUMBERS = 1_000_000;
+
 /** Leaves out numbers of each source, which the lost time may have given out. */
 export const LOSE_DEPOSITS = statement({ source: column.text() })`
   with known as (select source, next from deposit order by source for update),
     lost as (
-      insert into lost_deposit (source, first, beyond) select source, next, next + ${DEPOSIT_GAP} from known)
-  update deposit set next = known.next + ${DEPOSIT_GAP} from known where deposit.source = known.source
+      insert into lost_deposit (source, first, beyond) select source, next, next + ${LOST_NUMBERS} from known)
+  update deposit set next = known.next + ${LOST_NUMBERS} from known where deposit.source = known.source
   returning deposit.source`;
 
 /** The lost numbers of the source $1. */

@@ -74,6 +74,9 @@ export async function areOrdersStopped(db: Queryable, driver: string): Promise<b
   const orders = await ARE_ORDERS_STOPPED.first(db, [driver]);
   return orders!.stopped;
 }
+/** The engines that make no machine, because the operator has restored the database. */
+export const LIST_STOPPED_ENGINES = statement({ driver: column.text() })`
+  select driver from brake where stops_orders order by driver`;
 /** Opens the circuit breakers of all engines, also for orders. $1 reason. */
 export const STOP_ENGINES = statement({ driver: column.text() })`
   insert into brake (driver, reason, stops_orders)

@@ -171,7 +171,8 @@ export const TOLD_EVENTS: Readonly<Partial<Record<EventType, ToldEvent>>> = {
   'account.restored': {
     ...ACCOUNT,
     description:
-      'The operator restored the service from a backup, so it lacks later changes. Compare your servers and your balance with your own notes.',
+      'The operator restored the service from a backup, so it lacks changes after `data.since`. Compare your servers and your balance with your own notes.',
+    data: { since: '2026-11-29T21:00:00.000Z' },
   },
   'account.suspended': { ...ACCOUNT, description: 'The operator suspended the account.' },
   'account.resumed': { ...ACCOUNT, description: 'The operator ended the suspension of the account.' },

@@ -183,7 +183,8 @@ export class RateLimits {
   /** A stranger can have circuits or networks of a site without end. So all of them together have a limit, too. */
   #strangerLimitsOf(address: string, kind: string, perMinuteOfOne = this.#quotas.publicPerMinute): Limit[] {
     const { publicPerMinute, onionPerMinute } = this.#quotas;
-    const times = perMinuteOfOne / publicPerMinute;
+    // All circuits together may load as many pages as calls, also where the operator has raised the limit of calls.
+    const times = Math.max(1, perMinuteOfOne / publicPerMinute);
     const limit = (caller: string, most: number, minute: string): Limit => {
       const perMinute = Math.min(UNLIMITED, most);
       return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };

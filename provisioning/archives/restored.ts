@@ -8,14 +8,18 @@ import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { type Actor, OPERATOR_ACCOUNT, SYSTEM } from '../../entities/history/audit.ts';
 import { linkEntries } from '../../entities/history/audit-link.ts';
+import { LAST_CHANGE } from '../../entities/history/event.ts';
 import { record, recordAll } from '../../entities/history/record.ts';
-import { LOSE_DEPOSITS } from '../../entities/payments/deposit.ts';
+import { LOSE_DEPOSITS, LOST_NUMBERS } from '../../entities/payments/deposit.ts';
 import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
 import { LOCK_UNSETTLED_DEPLOYMENTS, moveDeployment } from '../../entities/servers/deployment.ts';
-import { STOP_ENGINES } from '../../entities/servers/finding.ts';
+import { LIST_STOPPED_ENGINES, STOP_ENGINES } from '../../entities/servers/finding.ts';
 import { FIND_FREE_DEDICATED_HOSTS, moveHost } from '../../entities/servers/host.ts';
+import { signalTask } from '../../entities/tasks/start.ts';
 import { LIST_LISTENERS } from '../../entities/webhooks/webhook.ts';
 import { exportPayouts } from '../payments/wallet/payouts.ts';
+import { cronSubject } from '../tasks/schedule.ts';
+import { DAILY_ARCHIVE_PROCESS } from './daily.ts';
 
 const REASON =
   'The database was restored. Look at the findings of the engine, because workers leave its machines alone until then.';
@@ -38,10 +42,14 @@ export interface Restored {
   accounts: number;
 }
 
-/** Accepts a copy of the database. Nothing has happened since. */
-export async function noteMove(db: Database): Promise<void> {
+/** Accepts a copy of the database. Nothing has happened since. @returns the engines that an earlier restore has stopped */
+export async function noteMove(db: Database): Promise<string[]> {
   await linkWaiting(db);
-  await ADOPT_DATABASE.all(db, [false]);
+  await db.transaction(async (tx) => {
+    await ADOPT_DATABASE.all(tx, [false]);
+    await signalTask(tx, cronSubject(DAILY_ARCHIVE_PROCESS));
+  });
+  return (await LIST_STOPPED_ENGINES.all(db)).map(({ driver }) => driver);
 }
 
 /** Makes a restored database safe to use. It can run again, and leaves out further numbers of deposit addresses then. */
@@ -51,7 +59,9 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
   const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
   return db.transaction(async (tx) => {
     await ADOPT_DATABASE.all(tx, [true]);
-    const accounts = await tellAccounts(tx);
+    const since = (await LAST_CHANGE.first(tx))?.createdAt.toISOString();
+    const data = since === undefined ? {} : { since };
+    const accounts = await tellAccounts(tx, data);
     const engines = (await STOP_ENGINES.all(tx, [REASON])).map(({ driver }) => driver);
     for (const engine of engines)
       await record(tx, OPERATOR_ACCOUNT, engine, { type: 'engine.braked', actor: SYSTEM, data: { reason: REASON } });
@@ -61,22 +71,29 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
     for (const one of unsettled) await moveDeployment(tx, one, 'RETIRED', { note: 'The database was restored.' });
     const retired = unsettled.map(({ box }) => box);
     const sources = (await LOSE_DEPOSITS.all(tx)).map(({ source }) => source);
-    await record(tx, OPERATOR_ACCOUNT, 'database', { type: 'backup.restored', actor });
+    await record(tx, OPERATOR_ACCOUNT, 'database', { type: 'backup.restored', actor, data });
+    // The folder of this machine has no archive yet.
+    await signalTask(tx, cronSubject(DAILY_ARCHIVE_PROCESS));
     return { engines, hosts, retired, payouts, sources, accounts };
   });
 }
 
+/** The lines about engines that workers leave alone. */
+export const stoppedLines = (engines: string[]): string[] =>
+  engines.map((name) => `Workers leave the machines of the engine ${name} alone, until releaseBrake.`);
+
 /** The lines about a restore, for the operator. */
 export function linesOf({ engines, hosts, retired, payouts, sources, accounts }: Restored): string[] {
   return [
-    ...engines.map((name) => `Workers leave the machines of the engine ${name} alone, until releaseBrake.`),
+    ...stoppedLines(engines),
     ...hosts.map(
       (name) => `The free host ${name} drains. If no customer uses it, you can sell it again by updateHost.`,
     ),
     ...retired.map((name) => `The host ${name} was being installed or wiped. It is retired until declareWiped.`),
     ...payouts.map((id) => `The payout ${id} counts as exported. Sign it only if its chain does not show it.`),
-    ...sources.map((source) => `1,000 numbers of ${source} are left out.`),
-    `Webhooks of ${accounts} accounts hear of it (account.restored).`,
+    ...sources.map((source) => `${LOST_NUMBERS.toLocaleString('en')} numbers of ${source} are left out.`),
+    `Accounts whose webhooks hear of it (account.restored): ${accounts}.`,
+    'Now follow docs/operate/restore.md. If you only moved the database, run: npm run restored -- --moved',
   ];
 }
 
@@ -87,14 +104,18 @@ async function linkWaiting(db: Database): Promise<void> {
 }
 
 /** Tells the webhooks of all accounts that the service may have forgotten what it told them. @returns the number of accounts */
-async function tellAccounts(tx: Transaction): Promise<number> {
+async function tellAccounts(tx: Transaction, data: object): Promise<number> {
   const accounts = await LIST_LISTENERS.all(tx);
   for (let from = 0; from < accounts.length; from += ACCOUNTS_MAX)
     await recordAll(
       tx,
-      accounts
-        .slice(from, from + ACCOUNTS_MAX)
-        .map(({ accountId }) => ({ accountId, subject: accountId, type: 'account.restored', actor: SYSTEM })),
+      accounts.slice(from, from + ACCOUNTS_MAX).map(({ accountId }) => ({
+        accountId,
+        subject: accountId,
+        type: 'account.restored',
+        actor: SYSTEM,
+        data: { ...data },
+      })),
     );
   return accounts.length;
 }

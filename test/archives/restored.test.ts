@@ -120,7 +120,7 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
 
   it('tells the operator what it has stopped', async () => {
     expect(lines).toMatch(/Workers leave the machines of the engine \S+ alone, until releaseBrake\./);
-    expect(lines).toMatch(/1,000 numbers of xpub:\w+ are left out\./);
+    expect(lines).toMatch(/1,000,000 numbers of xpub:\w+ are left out\./);
     await requireOwnDatabase(shop.db);
   });
 

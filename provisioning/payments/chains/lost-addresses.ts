@@ -12,6 +12,8 @@ import type { ObservedPayment, PaymentDriver } from '../drivers/driver.ts';
 
 /** Addresses of one pause. Each one costs up to a millisecond, in which no other work goes on. */
 const ADDRESSES_AT_ONCE = 20;
+/** The lost numbers of a range whose addresses the service watches. */
+const WATCHED_MAX = 10_000;
 
 export interface LostAddress {
   /** As the driver spells it. */
@@ -47,7 +49,7 @@ export class LostAddresses {
     const found = new Map<string, LostAddress>();
     const now = new Date();
     const invoice = { orderNumber: 'none', coin, amountCrypto: '1', amountMicros: 1n, createdAt: now, expiresAt: now };
-    for (let deposit = first; deposit < beyond; deposit++) {
+    for (let deposit = first; deposit < Math.min(beyond, first + WATCHED_MAX); deposit++) {
       const { walletAddress: address } = await this.#driver.open(invoice, deposit, AbortSignal.abort());
       found.set(address.toLowerCase(), { address, deposit });
       if (deposit % ADDRESSES_AT_ONCE === 0) await pause();

@@ -27,6 +27,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = ${folder}/users
 pool_mode = transaction
+server_login_retry = 1
 default_pool_size = ${sessions}
 `,
   );
