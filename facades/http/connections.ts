@@ -4,6 +4,7 @@
  * service without end. So these have limits together, and so have all callers. At a limit, the longest idle connection gives
  * way to a new one.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ApiError, isCircuit, networkOf, siteOf } from '../../schema/index.ts';
@@ -28,7 +29,10 @@ interface StayLimit {
   group: string;
   max: number;
   refusal: ApiError;
-  /** Whether the caller with the most gives way to one with fewer, although no connection is idle. */
+  /**
+   * Whether others give way, although no connection is idle: first the oldest one whose request has not arrived, then the
+   * oldest one of the caller with the most.
+   */
   crowdGivesWay?: boolean;
 }
 
@@ -51,6 +55,8 @@ interface Stay {
   since: number;
   /** Whether the connection has had a request. */
   served: boolean;
+  /** The last request of the connection. */
+  request?: IncomingMessage;
   /** Absent for a request. */
   close?: () => void;
   /** Ends the stay. Absent until it has begun. */
@@ -62,6 +68,10 @@ const FIRST_REQUEST_MS = 1_000;
 
 const isIdle = ({ requests, since, served, close }: Stay): boolean =>
   close !== undefined && !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
+
+/** Whether the body of its request has not come within the time for a request. */
+const isArriving = ({ request, since }: Stay): boolean =>
+  request?.complete === false && performance.now() - since > FIRST_REQUEST_MS;
 
 /** The limits of each network, of each site, of all circuits and of all callers. */
 export function networkLimits(limits: ConnectionLimits): LimitsOf {
@@ -100,8 +110,10 @@ class Stays {
     for (const { group, max, refusal, crowdGivesWay } of limits) {
       const stays = this.#open.get(group);
       if (!stays || stays.size < max) continue;
-      const idle = [...stays].filter(isIdle).reduce<Stay | undefined>(longer, undefined);
-      const leaver = idle ?? (crowdGivesWay ? oldestOfCrowd(stays, stay.caller) : undefined);
+      const oldest = (which: (one: Stay) => boolean) =>
+        [...stays].filter(which).reduce<Stay | undefined>(longer, undefined);
+      const crowd = () => (crowdGivesWay ? (oldest(isArriving) ?? oldestOfCrowd(stays, stay.caller!)) : undefined);
+      const leaver = oldest(isIdle) ?? crowd();
       if (!leaver) return refusal;
       leaver.leave!();
       leaver.close?.();
@@ -123,11 +135,11 @@ class Stays {
 
 const longer = (a: Stay | undefined, b: Stay): Stay => (a && a.since <= b.since ? a : b);
 
-/** Returns the oldest stay of the caller that has the most. Undefined: the newcomer has as many. */
+/** Returns the oldest stay of the caller that has the most. Undefined: the newcomer would have as many. */
 function oldestOfCrowd(stays: Set<Stay>, newcomer: string): Stay | undefined {
   const callers = Map.groupBy(stays, ({ caller }) => caller);
   const crowd = [...callers.values()].reduce((most, one) => (one.length > most.length ? one : most));
-  return crowd.length > (callers.get(newcomer)?.length ?? 0) ? crowd[0] : undefined;
+  return crowd.length > 1 + (callers.get(newcomer)?.length ?? 0) ? crowd[0] : undefined;
 }
 
 export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refusalText }: ConnectionOptions): void {
@@ -143,9 +155,10 @@ export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refu
     connections.set(socket, stay);
     socket.once('close', entered);
   });
-  app.server.on('request', ({ socket }, response) => {
-    const stay = connections.get(socket);
+  app.server.on('request', (request, response) => {
+    const stay = connections.get(request.socket);
     if (!stay) return;
+    stay.request = request;
     stay.requests++;
     stay.served = true;
     response.once('close', () => {

@@ -64,6 +64,25 @@ it('While 16 addresses hold all connections with slow downloads, others get thei
   expect((await answerOf(first)).length).toBeGreaterThan(size);
 });
 
+it('A report that does not arrive gives way to others, and a download does not', async () => {
+  const [path, size] = [join(room.folder, 'large.img'), 30 * 1024 * 1024];
+  writeFileSync(path, '');
+  truncateSync(path, size);
+  writeSums(room.folder);
+  const download = await open('127.0.0.98');
+  download.pause();
+  download.write(get('/files/large.img'));
+  for (let n = 0; n < 300; n++) {
+    const caller = await open(`127.0.1.${n % 250}`);
+    caller.write('POST /d/dep_1/x/working HTTP/1.1\r\nHost: boot\r\nContent-Length: 9000\r\n\r\nx');
+    if (n === 254) await sleep(1_100);
+  }
+  const other = await open('127.0.0.99');
+  other.write(get('/boot'));
+  expect(await answerOf(other)).toMatch(/^HTTP\/1.1 200[\s\S]*#!ipxe/);
+  expect((await answerOf(download)).length).toBeGreaterThan(size);
+});
+
 const chunked = 'Host: boot\r\nTransfer-Encoding: chunked\r\n\r\n';
 it.each([
   ['with an unknown expectation', 'GET /boot HTTP/1.1\r\nHost: boot\r\nExpect: x\r\n\r\n'.repeat(1_000), 417],
