@@ -3,7 +3,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
-import type { OnAnswer } from '../compile/run.ts';
+import { type OnAnswer, type OpenSpan, withinSpan } from '../compile/run.ts';
 import { restTerms, toolTerms } from '../compile/terms.ts';
 import { wantsPage } from '../formats/receipt.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
@@ -74,6 +74,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     newRequestId,
     onError,
     onAnswer,
+    openSpan,
     authenticate,
     rateLimits,
     trustedProxies = [],
@@ -110,6 +111,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   serveInOrder(app.server);
   app.decorateRequest('viewer', null);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('span', null);
+  if (openSpan) trace(app, openSpan);
   app.setErrorHandler(send);
   const admit = admission(authenticate, rateLimits);
   const admitPublic = publicAdmission(admit);
@@ -263,9 +266,18 @@ const isPage = (reply: FastifyReply): boolean => String(reply.getHeader('content
 const isForBrowser = ({ is404, routeOptions, headers: { accept } }: FastifyRequest): boolean =>
   (is404 || routeOptions.config.isPage === true) && wantsPage(accept);
 
+/** Opens the span of each request. The bytes of its body come outside of the span, so the handler enters it again. */
+function trace(app: FastifyInstance, openSpan: OpenSpan): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.span = openSpan();
+    request.span.within(done);
+  });
+  app.addHook('preHandler', ({ span }, _reply, done) => withinSpan(span, done));
+}
+
 /** Tells of an answer, as far as a caller has waited for its beginning. A call of MCP tells of itself, too. */
 function tell(
-  { id: requestId, routeOptions, startedAt }: FastifyRequest,
+  { id: requestId, routeOptions, startedAt, span }: FastifyRequest,
   reply: FastifyReply,
   onAnswer: OnAnswer,
 ): void {
@@ -274,5 +286,5 @@ function tell(
   const facade = operation ? 'rest' : isPage ? 'site' : 'http';
   // Fastify refuses some requests before any hook.
   const ms = startedAt && performance.now() - startedAt;
-  onAnswer({ facade, operation: operation ?? url, status: reply.statusCode, ms, requestId });
+  onAnswer({ facade, operation: operation ?? url, status: reply.statusCode, ms, requestId, span: span ?? undefined });
 }
