@@ -25,7 +25,7 @@ doc=$root/usr/share/doc/freehold
 # The sources, without tests and benches.
 mkdir -p "$app" "$doc"
 git ls-files -z -- '*.md' start.js '*.ts' package.json package-lock.json commands docs entities facades provisioning resolvers schema \
-  debian/run.sh ':!test' ':!bench' ':!*.config.ts' ':!docs/*.png' | xargs -0 cp -p --parents -t "$app"
+  debian/run.sh debian/ready.sh ':!test' ':!bench' ':!*.config.ts' ':!docs/*.png' | xargs -0 cp -p --parents -t "$app"
 if [ -f dist/SHA256SUMS ]; then
   mkdir "$app/dist"
   cp dist/SHA256SUMS "$app/dist"
