@@ -33,7 +33,7 @@ mmdebstrap --variant=minbase --include=adduser --dpkgopt=force-unsafe-io --aptop
 
 image=$(buildah from scratch)
 buildah add --quiet "$image" "$work/root.tar" / >/dev/null
-# Nobody reaches 127.0.0.1 of a container from outside. The internal listener stays there until the operator opens it.
+# A caller from outside does not reach 127.0.0.1 of a container. The internal listener stays there until the operator opens it.
 buildah config --arch "$architecture" --user freehold --workingdir /var/lib/freehold --volume /var/lib/freehold --port 3000/tcp --port 3001/tcp \
   --env DATA_DIR=/var/lib/freehold --env HOST=0.0.0.0 --stop-signal SIGTERM --cmd '' \
   --entrypoint '["/usr/lib/freehold/debian/run.sh", "start.js"]' --label "org.opencontainers.image.version=$version" \
