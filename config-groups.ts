@@ -15,6 +15,7 @@ import {
   number,
   onionUrl,
   operatorToken,
+  pairs,
   path,
   pemFile,
   port,
@@ -144,6 +145,31 @@ export const VARIABLES = {
       'The least level of a line of [the log](monitoring.md#logs). `debug` has a line for each answer.',
     ),
     PACKETS_PER_SECOND_MAX: variable(count('packets'), '50000', 'A VPS that sends more is a [finding](running.md).'),
+  },
+  Traces: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+      webUrl,
+      'no traces',
+      'The URL of a collector that takes [traces](monitoring.md#traces) by OTLP over HTTP, without `/v1/traces`.',
+    ),
+    OTEL_EXPORTER_OTLP_HEADERS: secret(
+      variable(pairs, '', 'Headers of each message to it, such as `authorization=Bearer%20…`.'),
+    ),
+    OTEL_TRACES_SAMPLER: variable(
+      choice([
+        ...(['always_on', 'always_off', 'traceidratio'] as const),
+        ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+      ]),
+      'parentbased_always_on',
+      'The choice of the traces that the service sends.',
+    ),
+    OTEL_TRACES_SAMPLER_ARG: variable(number(0, 1), '1', 'The part of all traces that a sampler with `ratio` sends.'),
+    OTEL_SERVICE_NAME: variable(text, 'freehold', 'The name of the service in its traces.'),
+    OTEL_RESOURCE_ATTRIBUTES: variable(
+      pairs,
+      '',
+      'More attributes of this process, such as `deployment.environment.name=test`.',
+    ),
   },
   Simulation: {
     VPS_DRIVER: variable(choice(['simulated', 'none']), 'simulated', 'VPS without `LXC_ENDPOINTS`.'),

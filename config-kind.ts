@@ -37,6 +37,16 @@ export const partsOf = (text: string) => text.split(',').flatMap((part) => part.
 export const list = (expected: string, isRight: (part: string) => boolean) =>
   kind(expected, (text) => (partsOf(text).every(isRight) ? partsOf(text) : undefined));
 
+/** Pairs as W3C's baggage writes them, and OpenTelemetry its headers: `key=value,key=value`, with percent-encoding. */
+export const pairs = kind('key=value, with commas', (text): Readonly<Record<string, string>> | undefined => {
+  const read = partsOf(text).map((part) => /^([^=\s]+)=(.*)$/.exec(part));
+  try {
+    return Object.fromEntries(read.map((found) => [decodeURIComponent(found![1]!), decodeURIComponent(found![2]!)]));
+  } catch {
+    return undefined;
+  }
+});
+
 /** Networks in their canonical form, so that every check reads them alike. */
 const networksOf = (expected: string, isRight: (part: string) => boolean) =>
   kind(`${expected}, with commas, and IPv4 without ::ffff:`, (text) => {

@@ -55,6 +55,7 @@ export function readConfig(environment: Environment = process.env) {
     netbootDir: dedicated.netbootDir ?? join(storage.dataDir, 'netboot'),
     rateLimitStore: store ?? (storage.redisUrl ? 'redis' : storage.databaseUrl ? 'postgres' : 'memory'),
     rateLimits,
+    traces: read('Traces', 'OTEL_'),
     limits: { ...read('Limits of an account', 'LIMIT_'), unpaidSessionsPerHour: rateLimits.unpaidPerHour },
     lxc: partsOf(environment.LXC_ENDPOINTS ?? '').length ? lxcOf(read('VPS on LXD or Incus', 'LXC_')) : undefined,
   };

@@ -10,6 +10,7 @@ import { ApiError } from './entities/errors.ts';
 import { newId } from './entities/ids.ts';
 import { log, logFault } from './entities/monitoring/log.ts';
 import { REQUEST_SECONDS, REQUESTS } from './entities/monitoring/measures.ts';
+import { requestSpans } from './entities/monitoring/traces.ts';
 import { sweepRateLimits, takeRateLimits } from './entities/rate-limit.ts';
 import { digest, type Vault } from './entities/secrets.ts';
 import type { Operation } from './facades/compile/operation.ts';
@@ -116,16 +117,23 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
     (listener: 'public' | 'internal'): Authenticate =>
     (authorization, address, quietly) =>
       authenticator.fromHeader(authorization, address, listener, quietly);
-  const options = { onCredentialEnd: watchEnd, onError: logFault, onAnswer };
+  const options = { onCredentialEnd: watchEnd, onError: logFault, onAnswer, openSpan: requestSpans() };
   return { options, contextWith, audit, authenticateOn, proxyWatch, security, rateLimits };
 }
 type Shared = Awaited<ReturnType<typeof sharedBy>>;
 
-/** Counts an answer. The log has it at the level debug. */
-const onAnswer: OnAnswer = ({ facade, operation, status, ms, requestId }) => {
+/** Counts an answer, and ends its span. The log has it at the level debug. */
+const onAnswer: OnAnswer = ({ facade, operation, status, ms, requestId, span }) => {
   log.debug({ request_id: requestId, facade, operation, status, ms: Math.round(ms) }, 'answered');
   REQUESTS.add(facade, operation, String(status));
   REQUEST_SECONDS.observe(ms / 1000, facade, operation);
+  span?.note({
+    'freehold.facade': facade,
+    'freehold.operation': operation,
+    'freehold.request_id': requestId,
+    'http.response.status_code': status,
+  });
+  span?.end({ name: `${facade} ${operation}`, failed: status >= 500 });
 };
 
 /** The page of metrics, for the bearer of METRICS_TOKEN and for operators. */

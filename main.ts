@@ -69,6 +69,7 @@ async function compose(
 ): Promise<Omit<Service, 'stop'>> {
   log.level = config.logLevel;
   mkdirSync(config.dataDir, { recursive: true });
+  await startTraces(config, onStop);
   const operatorToken = operatorTokenOf(config);
   // The database may still be starting, so the parts that do not need it come first.
   const operations = withFeatures(readOperations(schema), config.features);
@@ -94,6 +95,19 @@ async function compose(
     simulated: provisioning.simulated,
     db,
   };
+}
+
+/** Sends traces, if the operator has named a collector. The last ones go when all parts have ended. */
+async function startTraces({ traces, roles }: Config, onStop: OnStop): Promise<void> {
+  const { exporterOtlpEndpoint: endpoint, exporterOtlpHeaders: headers } = traces;
+  if (!endpoint) return;
+  const { sendSpans } = await import('./entities/monitoring/collector.ts');
+  const resource = {
+    'service.name': traces.serviceName,
+    'freehold.roles': [...roles].join(),
+    ...traces.resourceAttributes,
+  };
+  onStop(sendSpans({ endpoint, headers, resource, sampler: traces.tracesSampler, ratio: traces.tracesSamplerArg }));
 }
 
 function operatorTokenOf(config: Config): string {

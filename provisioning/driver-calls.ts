@@ -1,5 +1,6 @@
-/** Counts the calls of drivers to engines and gateways. */
+/** Counts the calls of drivers to engines and gateways, and makes a span of each. */
 import { DRIVER_CALL_SECONDS, DRIVER_CALLS } from '../entities/monitoring/measures.ts';
+import { traced } from '../entities/monitoring/traces.ts';
 import type { PaymentDriver } from './payments/drivers/driver.ts';
 import type { X402Driver } from './payments/drivers/x402/driver.ts';
 import { DriverError, type HardwareDriver } from './servers/drivers/driver.ts';
@@ -18,17 +19,20 @@ function counted<Driver extends object>(driver: Driver, as: As, parts: Parts<Dri
       if (typeof member !== 'function' || typeof key !== 'string') return member;
       return (...given: unknown[]) => {
         const startedAt = performance.now();
-        const answer: unknown = member.apply(driver, given);
-        if (!(answer instanceof Promise)) return answer;
-        const note = (outcome: string) => {
-          DRIVER_CALLS.add(...as, key, outcome);
-          DRIVER_CALL_SECONDS.observe((performance.now() - startedAt) / 1000, ...as);
-        };
-        answer.then(
-          () => note('ok'),
-          (error) => note(outcomeOf(error)),
-        );
-        return answer;
+        return traced('client', `${as[0]} ${as[1]} ${key}`, (span): unknown => {
+          const answer: unknown = member.apply(driver, given);
+          if (!(answer instanceof Promise)) return answer;
+          const note = (outcome: string) => {
+            DRIVER_CALLS.add(...as, key, outcome);
+            DRIVER_CALL_SECONDS.observe((performance.now() - startedAt) / 1000, ...as);
+            span.note({ 'freehold.driver': as[1], 'freehold.call': key, 'freehold.outcome': outcome });
+          };
+          answer.then(
+            () => note('ok'),
+            (error) => note(outcomeOf(error)),
+          );
+          return answer;
+        });
       };
     },
   });

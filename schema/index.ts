@@ -61,6 +61,7 @@ export {
   type FieldError,
 } from '../entities/errors.ts';
 export { usdFromMicros } from '../entities/money.ts';
+export type { Span } from '../entities/monitoring/traces.ts';
 export { freeSiteOf, isCircuit, isOnionHost, networkCheck, networkOf, siteOf } from '../entities/networks.ts';
 export type { Counted, Quota, Taken } from '../entities/rate-limit.ts';
 export { FIRST_OWNER } from '../resolvers/accounts/auth/credential.ts';

@@ -43,6 +43,7 @@ const LATER = [
   ...['graphql-yoga', '@graphql-yoga/render-graphiql', 'graphql-jit', '@modelcontextprotocol/server', 'zod'],
   ...['preact', 'preact-render-to-string', 'htm', 'markdown-it', 'highlight.js'],
   ...['@node-rs/argon2', '@zxcvbn-ts/language-common', 'openpgp', 'unixcrypt', 'uqr', 'ioredis', 'prom-client'],
+  ...['@opentelemetry/api', '@opentelemetry/sdk-trace', '@opentelemetry/exporter-trace-otlp-http'],
 ];
 const later = ({ loaded }: Report) => LATER.filter((name) => loaded.includes(name)).sort();
 

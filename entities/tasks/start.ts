@@ -4,6 +4,7 @@ import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { newId } from '../ids.ts';
+import { tracedData } from '../monitoring/traces.ts';
 import { TASK_LIFECYCLE } from './task.ts';
 
 export interface NewTask {
@@ -61,7 +62,7 @@ export const startTaskParameters = ({
   lane,
   process,
   step,
-  JSON.stringify(data),
+  JSON.stringify(tracedData(data)),
   afterSeconds,
   deadlineSeconds ?? null,
   party ?? null,

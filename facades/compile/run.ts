@@ -18,6 +18,7 @@ import {
   readAtTurnOf,
   requireActive,
   shortened,
+  type Span,
   type Viewer,
 } from '../../schema/index.ts';
 import { aliasing, inputMapper, isRecord } from './inputs.ts';
@@ -47,6 +48,12 @@ export interface Caller {
   signal: AbortSignal;
 }
 
+/** Opens the span of a call, for an operator who traces. */
+export type OpenSpan = () => Span;
+
+/** Does the work within the span, if there is one. */
+export const withinSpan = <T>(span: Span | null | undefined, work: () => T): T => (span ? span.within(work) : work());
+
 /** An answered call, without its input and its caller. */
 export interface Answered {
   /** `http` has the paths beside REST and the site. */
@@ -56,6 +63,8 @@ export interface Answered {
   status: number;
   ms: number;
   requestId: string;
+  /** It ends with the answer. */
+  span: Span | undefined;
 }
 export type OnAnswer = (answered: Answered) => void;
 

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { zipSync } from 'fflate';
 import { manifestOf, serverJsonOf, type StdioPackage } from './describe.ts';
 import { type Built, type Own, withPackage } from './archive.ts';
+import { sbomOf, writeSbom } from './sbom.ts';
 import { wheelOf } from './wheel.ts';
 
 const FACADES = join(import.meta.dirname, '..');
@@ -90,7 +91,11 @@ if (import.meta.main) {
     console.error('PUBLIC_URL is wrong: expected a URL with http: or https:.');
     process.exit(2);
   }
-  const folder = resolve(FACADES, '../dist');
+  const root = resolve(FACADES, '..');
+  const folder = join(root, 'dist');
   for (const [name, sum] of buildPackages(folder, publicUrl)) console.log(`${sum}  ${join(folder, name)}`);
+  // SHA256SUMS lacks this list, so the service does not serve it.
+  const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  writeSbom(join(folder, `${name}-${version}.cdx.json`), sbomOf(root));
   console.log(`\nFor ${publicUrl} (PUBLIC_URL). The service serves them at /downloads.`);
 }

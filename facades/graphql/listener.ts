@@ -12,7 +12,7 @@ import {
 import { parse } from 'graphql';
 import type { Plugin, YogaServerInstance, YogaServerOptions } from 'graphql-yoga';
 import { ApiError, type Context, schema, type Viewer } from '../../schema/index.ts';
-import type { OnAnswer } from '../compile/run.ts';
+import type { OnAnswer, OpenSpan } from '../compile/run.ts';
 import { serveConsole } from '../console/console.ts';
 import { answerSignIn, SIGN_IN_PATH } from '../console/sign-in.ts';
 import { ArrivingBytes } from '../http/arriving-bytes.ts';
@@ -41,6 +41,7 @@ export interface InternalOptions extends SocketOptions {
   /** Aborts when the service is no longer ready, because it stops soon. */
   leaving?: AbortSignal;
   onAnswer?: OnAnswer;
+  openSpan?: OpenSpan | undefined;
   /** The page of metrics, for readers with the header Authorization. @throws ApiError if the reader may not read it */
   metrics?(authorization: string | undefined, address: string | null): Promise<MetricsPage>;
   /** The bounds of unread answers. Default: those of the public listener. */
@@ -77,7 +78,7 @@ const brokenStreams: Plugin<Responding> = {
 export function internalListener(options: InternalOptions): InternalListener {
   const { authenticate, admit, contextOf, onError } = options;
   const mask = masking(onError);
-  const operations = new Operations(admit, options.onAnswer);
+  const operations = new Operations(admit, options.onAnswer, options.openSpan);
   const ready = heldFor(READY_MS, options.ready);
   const viewerOf = async ({ headers }: Request, req: IncomingMessage): Promise<Viewer> => {
     const viewer = await authenticate(headers.get('authorization') ?? undefined, addressOf(req));

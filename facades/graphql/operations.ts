@@ -10,7 +10,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import { apiErrorOf, atTurnOf, Ceiling, type Context, readAtTurnOf, Turns, type Viewer } from '../../schema/index.ts';
-import type { OnAnswer } from '../compile/run.ts';
+import { type OnAnswer, type OpenSpan, withinSpan } from '../compile/run.ts';
 import { CHANGE_VALUES_MAX, refuseHeavy, weightOf } from './document-size.ts';
 
 /** The most operations of an account that run or wait. Each keeps its document in memory. */
@@ -28,6 +28,7 @@ export type AdmitCalls = (viewer: Viewer, address: string | null, calls?: number
 export class Operations {
   readonly #admit: AdmitCalls;
   readonly #onAnswer: OnAnswer | undefined;
+  readonly #openSpan: OpenSpan | undefined;
   readonly #ceiling = new Ceiling(OPERATIONS_MAX, TOO_MANY, 1);
   readonly #turns = new Turns({
     ...{ places: PLACES, placesOfGroup: PLACES_OF_ACCOUNT, waiting: WAITING_MAX, waitingOfGroup: OPERATIONS_MAX },
@@ -35,9 +36,10 @@ export class Operations {
   });
 
   /** @param onAnswer hears of queries and mutations */
-  constructor(admit: AdmitCalls, onAnswer?: OnAnswer) {
+  constructor(admit: AdmitCalls, onAnswer?: OnAnswer, openSpan?: OpenSpan) {
     this.#admit = admit;
     this.#onAnswer = onAnswer;
+    this.#openSpan = openSpan;
   }
 
   /**
@@ -70,7 +72,7 @@ export class Operations {
   async run<Result>(args: ExecutionArgs, execute: (args: ExecutionArgs) => Result): Promise<Awaited<Result>> {
     const context = args.contextValue as Context;
     const { viewer, address } = context;
-    const startedAt = performance.now();
+    const [startedAt, span] = [performance.now(), this.#openSpan?.()];
     const operation = getOperationAST(args.document, args.operationName);
     const kind = operation?.operation;
     if (viewer?.accountId) {
@@ -79,11 +81,12 @@ export class Operations {
       await this.#admit(viewer, address, weight.roots - 1, kind === OperationTypeNode.MUTATION ? weight.roots : 0);
     }
     const atTurn = kind === OperationTypeNode.QUERY ? readAtTurnOf : atTurnOf;
-    const result = await atTurn(context, (contextValue) => execute({ ...args, contextValue }));
+    const work = () => atTurn(context, (contextValue) => execute({ ...args, contextValue }));
+    const result = await withinSpan(span, work);
     if (operation && kind !== OperationTypeNode.SUBSCRIPTION)
       this.#onAnswer?.({
         ...{ facade: 'graphql', operation: rootOf(operation), status: statusOf(result as ExecutionResult) },
-        ...{ ms: performance.now() - startedAt, requestId: context.requestId },
+        ...{ ms: performance.now() - startedAt, requestId: context.requestId, span },
       });
     return result;
   }

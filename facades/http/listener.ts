@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { ApiError, type ErrorCode, schema } from '../../schema/index.ts';
 import type { Operation } from '../compile/operation.ts';
 import { readOperations } from '../compile/read.ts';
-import type { OnAnswer } from '../compile/run.ts';
+import { type OnAnswer, type OpenSpan, withinSpan } from '../compile/run.ts';
 import { restTerms, toolTerms } from '../compile/terms.ts';
 import { wantsPage } from '../formats/receipt.ts';
 import { type McpOptions, mcp } from '../mcp/http.ts';
@@ -67,6 +67,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     newRequestId,
     onError,
     onAnswer,
+    openSpan,
     authenticate,
     rateLimits,
     trustedProxies = [],
@@ -115,6 +116,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   });
   app.decorateRequest('viewer', null);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('span', null);
+  if (openSpan) trace(app, openSpan);
   app.setErrorHandler(send);
   app.addHook('onSend', (request, reply, payload, done) => {
     if (options.onionUrl && isPage(reply)) reply.header('onion-location', options.onionUrl + request.url);
@@ -236,9 +239,18 @@ const isPage = (reply: FastifyReply): boolean => String(reply.getHeader('content
 const isForBrowser = ({ is404, routeOptions, headers: { accept } }: FastifyRequest): boolean =>
   (is404 || routeOptions.config.isPage === true) && wantsPage(accept);
 
+/** Opens the span of each request. The bytes of its body come outside of the span, so the handler enters it again. */
+function trace(app: FastifyInstance, openSpan: OpenSpan): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.span = openSpan();
+    request.span.within(done);
+  });
+  app.addHook('preHandler', ({ span }, _reply, done) => withinSpan(span, done));
+}
+
 /** Tells of an answer, as far as a caller has waited for its beginning. A call of MCP tells of itself, too. */
 function tell(
-  { id: requestId, routeOptions, startedAt }: FastifyRequest,
+  { id: requestId, routeOptions, startedAt, span }: FastifyRequest,
   reply: FastifyReply,
   onAnswer: OnAnswer,
 ): void {
@@ -247,5 +259,5 @@ function tell(
   const facade = operation ? 'rest' : isPage ? 'site' : 'http';
   // Fastify refuses some requests before any hook.
   const ms = startedAt && performance.now() - startedAt;
-  onAnswer({ facade, operation: operation ?? url, status: reply.statusCode, ms, requestId });
+  onAnswer({ facade, operation: operation ?? url, status: reply.statusCode, ms, requestId, span: span ?? undefined });
 }

@@ -1,7 +1,7 @@
 /** The REST facade: a route for each operation with `@http`. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, type FieldError, type Viewer } from '../../schema/index.ts';
+import { ApiError, type FieldError, type Span, type Viewer } from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import { inputSchema, parameterSchema } from '../compile/json-schema.ts';
 import { type CredentialUse, changeOf, dependsOnViewer, type Operation } from '../compile/operation.ts';
@@ -31,6 +31,8 @@ declare module 'fastify' {
     viewer: Viewer | null;
     /** When it came, by performance.now(). */
     startedAt: number;
+    /** Its span, for an operator who traces. */
+    span: Span | null;
   }
   interface FastifyContextConfig {
     /** The name of the operation of the route. */

@@ -1,6 +1,14 @@
 /** The tools: one for each operation with `@tool`. They have the rules and the errors of REST. */
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { ApiError, Ceiling, callsCountAs, type FieldError, groupOf, type Viewer } from '../../schema/index.ts';
+import {
+  ApiError,
+  Ceiling,
+  callsCountAs,
+  type FieldError,
+  groupOf,
+  type Span,
+  type Viewer,
+} from '../../schema/index.ts';
 import { checker, refusal } from '../compile/details.ts';
 import type { JsonSchema } from '../compile/json-schema.ts';
 import type { Operation } from '../compile/operation.ts';
@@ -8,10 +16,12 @@ import {
   type Caller,
   type ContextOf,
   type OnAnswer,
+  type OpenSpan,
   permit,
   type Refuse,
   runner,
   type Values,
+  withinSpan,
 } from '../compile/run.ts';
 import { jsonOf } from '../compile/sharing.ts';
 import { meantByWord, noteWord, refuseBoth } from '../compile/words.ts';
@@ -32,6 +42,7 @@ export interface ToolOptions {
   once?: Once | undefined;
   auditRequest?: AuditRequest;
   onAnswer?: OnAnswer;
+  openSpan?: OpenSpan | undefined;
 }
 
 /** Reports the progress of a running call. @returns a function that ends the reports */
@@ -74,7 +85,7 @@ function toolOf(
   newPayment: ReturnType<typeof paymentsOf>,
   options: Omit<ToolOptions, 'operations'> & { underWay: Ceiling },
 ): McpTool {
-  const { contextOf, errorResponse, once, auditRequest, onAnswer, underWay } = options;
+  const { contextOf, errorResponse, once, auditRequest, onAnswer, openSpan, underWay } = options;
   const schema = argumentsSchema(operation);
   const run = runner(operation, refuser(operation, schema));
   const runOnce = runnerOnce(operation, run, once);
@@ -82,10 +93,10 @@ function toolOf(
   const takeConfirm = confirmTaker(operation);
   const check = checker(schema);
   const split = splitter(operation, check);
-  const tell = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number, startedAt: number) => {
+  const tell = (caller: Pick<Caller, 'viewer' | 'requestId'>, status: number, { startedAt, span }: Begun) => {
     const { requestId } = caller;
     const ms = performance.now() - startedAt;
-    onAnswer?.({ facade: 'mcp', operation: operation.name, status, ms, requestId });
+    onAnswer?.({ facade: 'mcp', operation: operation.name, status, ms, requestId, span });
     if (operation.kind === 'mutation')
       auditRequest?.(caller, { method: 'POST', path: `/mcp#${operation.tool!.name}`, status });
   };
@@ -93,7 +104,7 @@ function toolOf(
     operation,
     args: schema,
     async call({ access_token: _, ...sent }, request, { confirm, reportProgress } = {}) {
-      const startedAt = performance.now();
+      const begun = { startedAt: performance.now(), span: openSpan?.() };
       const header = callerIn(request);
       const payment = newPayment?.();
       const caller: McpCaller & Caller = { ...header, viewer: null, ...(payment && { setHeader: payment.setHeader }) };
@@ -121,21 +132,28 @@ function toolOf(
         }
         const context = contextOf(caller);
         const stopReporting = reportProgress?.(args, caller, request);
-        const result = await (key === undefined
-          ? run(values, body, context).then((answer) => resultOf(answer as Values))
-          : runOnce(key, values, body, context).then(({ answer }) => resultOf(JSON.parse(answer), answer))
-        ).finally(stopReporting);
-        tell(caller, 200, startedAt);
+        const work = () =>
+          key === undefined
+            ? run(values, body, context).then((answer) => resultOf(answer as Values))
+            : runOnce(key, values, body, context).then(({ answer }) => resultOf(JSON.parse(answer), answer));
+        const result = await withinSpan(begun.span, work).finally(stopReporting);
+        tell(caller, 200, begun);
         return payment?.withReceipt(result) ?? result;
       } catch (error) {
         const { status, body, headers } = errorResponse(error, caller.requestId, operation.name);
-        tell(caller, status, startedAt);
+        tell(caller, status, begun);
         return { ...resultOf(withRequirements(body, headers)), isError: true };
       } finally {
         leave();
       }
     },
   };
+}
+
+/** The beginning of a call. */
+interface Begun {
+  startedAt: number;
+  span: Span | undefined;
 }
 
 /** The name under which a call counts. Urgent calls of a login count apart, so no other credential of the account holds them up. */

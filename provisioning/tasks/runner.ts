@@ -8,6 +8,7 @@ import { update } from '../../entities/database/table.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
 import { transition } from '../../entities/history/transition.ts';
 import { ABANDONED_STEPS, LOST_LEASES, STEPS } from '../../entities/monitoring/measures.ts';
+import { placeOfTask, traced } from '../../entities/monitoring/traces.ts';
 import { CONTINUE_TASK } from '../../entities/tasks/lease.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { TASK_LIFECYCLE, Task } from '../../entities/tasks/task.ts';
@@ -50,7 +51,7 @@ export class Runner {
       else if (exhausted) await this.#fail(task, process, exhausted, true);
       else if (!Object.hasOwn(process.steps, task.step))
         await this.#putAside(task, `The process "${task.process}" has no step "${task.step}" in this version.`);
-      else await this.#perform(task, process);
+      else await this.#trace(task, (note) => this.#perform(task, process, note));
     } catch (error) {
       this.#report(task, error); // the lease ends, and the task runs again
     }
@@ -69,12 +70,32 @@ export class Runner {
     else this.#options.onError(error);
   }
 
-  async #perform(task: LeasedTask, process: Process): Promise<void> {
+  /** Does the work of a step within a span. @param work gets a function that notes its end */
+  #trace(task: LeasedTask, work: (note: (outcome: string) => void) => Promise<void>): Promise<void> {
+    const { id, lane, process, step } = task;
+    return traced(
+      'internal',
+      `step ${process} ${step}`,
+      (span) => {
+        span.note({
+          'freehold.task_id': id,
+          'freehold.lane': lane,
+          'freehold.process': process,
+          'freehold.step': step,
+        });
+        return work((outcome) => span.note({ 'freehold.outcome': outcome }));
+      },
+      placeOfTask(task),
+    );
+  }
+
+  async #perform(task: LeasedTask, process: Process, note: (outcome: string) => void): Promise<void> {
     for (let repeats = 0; ; repeats++) {
       try {
         const outcome = await process.steps[task.step]!(task);
         await this.#conclude(task, outcome);
         STEPS.add(task.lane, 'done');
+        note('done');
         return this.#options.onRest(task.lane, outcome.afterSeconds);
       } catch (error) {
         if (error instanceof LeaseLost) throw error;
@@ -86,6 +107,7 @@ export class Runner {
         }
         const isOutage = process.isOutage?.(error) ?? false;
         STEPS.add(task.lane, isOutage ? 'outage' : 'failed');
+        note(isOutage ? 'outage' : 'failed');
         const isLast = !isOutage && task.attempts - task.outages >= (process.attemptsMax ?? ATTEMPTS_MAX);
         return this.#fail(task, process, textOf(error), isLast, isOutage);
       }

@@ -2,6 +2,7 @@
  * One POST to a customer's URL. Of the receiver's answer, Freehold uses only the status and Retry-After. A customer must not
  * learn which ports of other hosts are open. So durations are steps.
  */
+import { traced } from '../../entities/monitoring/traces.ts';
 import { type CallError, call, type Outbound } from '../outbound/call.ts';
 
 /** Why a delivery failed. */
@@ -45,7 +46,11 @@ export async function post(
     timeoutSeconds,
     aborted,
   } as const;
-  const answer = await call(request, { rules, resolve });
+  const answer = await traced('client', 'webhook POST', async (span) => {
+    const given = await call(request, { rules, resolve });
+    span.note(typeof given === 'string' ? { 'error.type': given } : { 'http.response.status_code': given.status });
+    return given;
+  });
   const passedMs = performance.now() - startedAt;
   const limitMs = timeoutSeconds * 1000;
   const step = DURATIONS_MS.find((one) => one >= passedMs && one < limitMs);

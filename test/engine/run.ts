@@ -43,12 +43,13 @@ function has(command: string): boolean {
 }
 
 function sayWhatIsSkipped(): void {
-  const { INCUS_ROOT, DEBIAN_IMAGE, DEBIAN_PACKAGE, VM_IMAGE, ENGINE_OUTAGE_SECONDS } = process.env;
+  const { INCUS_ROOT, DEBIAN_IMAGE, DEBIAN_PACKAGE, VM_IMAGE, OCI_IMAGE, ENGINE_OUTAGE_SECONDS } = process.env;
   if (!ENGINE_OUTAGE_SECONDS) console.log('Skipped: outages of an engine. Set ENGINE_OUTAGE_SECONDS to their length.');
   if (!INCUS_ROOT) console.log('Skipped: Incus. Set INCUS_ROOT to a folder of test/engine/incus-root.sh.');
   if (!VM_IMAGE) console.log('Skipped: virtual machines. Set VM_IMAGE to a file of test/engine/vm/image.sh.');
   if (!DEBIAN_PACKAGE || !DEBIAN_IMAGE)
     console.log('Skipped: the Debian package. Set DEBIAN_PACKAGE to a file of npm run package:deb, and DEBIAN_IMAGE.');
+  if (!OCI_IMAGE) console.log('Skipped: the image for containers. Set OCI_IMAGE to a file of npm run package:oci.');
   if (!DEBIAN_IMAGE) console.log('Skipped: a real Debian. Set DEBIAN_IMAGE to a file of test/engine/debian-image.sh.');
 }
 
