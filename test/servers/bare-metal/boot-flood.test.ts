@@ -73,7 +73,7 @@ it('A report that does not arrive gives way to others, and a download does not',
   download.pause();
   download.write(get('/files/large.img'));
   for (let n = 0; n < 300; n++) {
-    const caller = await open(`127.0.1.${n % 250}`);
+    const caller = await open(`127.0.${1 + (n >> 7)}.${n & 127}`);
     caller.write('POST /d/dep_1/x/working HTTP/1.1\r\nHost: boot\r\nContent-Length: 9000\r\n\r\nx');
     if (n === 254) await sleep(1_100);
   }
