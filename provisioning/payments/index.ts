@@ -175,7 +175,7 @@ export class Payments implements WorkerPart {
     const patience = AbortSignal.timeout(OPEN_TIMEOUT_MS);
     const open = (deposit: number | undefined) =>
       driver.open(invoice, deposit, patience).catch(({ message }: Error) => {
-        // Without its cause, nobody takes a lost connection to the gateway for one to the database.
+        // A caller would take a cause such as ECONNREFUSED for a lost database.
         throw new Error(message);
       });
     try {

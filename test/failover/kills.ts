@@ -123,7 +123,7 @@ async function openWorld() {
   const archives = join(dataDir, 'archives');
   mkdirSync(archives);
   const database = { DATABASE_URL: url!, DATA_DIR: dataDir, SECRET_KEY };
-  const services: Record<string, RunningService> = {};
+  const services: RunningService[] = [];
   const urls: string[] = [];
   const service = async (role: 'api' | 'worker', i: number) => {
     const [PORT, INTERNAL_PORT] = [`${await freePort()}`, `${await freePort()}`];
@@ -131,8 +131,9 @@ async function openWorld() {
     const settings = { ...SETTINGS, ...database, ROLES: role, ARCHIVE_DIR: archives, PORT, INTERNAL_PORT };
     const name = `${role} ${i}`;
     const part = keep(name, async () => {
-      services[name] = await spawnService(settings);
-      return services[name].process;
+      const started = await spawnService(settings);
+      services.push(started);
+      return started.process;
     });
     ends.push(part.end);
     await part.ready();
@@ -143,7 +144,7 @@ async function openWorld() {
     api: [await service('api', 1), await service('api', 2)],
     worker: [await service('worker', 1), await service('worker', 2)],
   };
-  return { db, dataDir, archives, parts, urls, database, operator: services['api 1']! };
+  return { db, dataDir, archives, parts, urls, database, services };
 }
 type World = Awaited<ReturnType<typeof openWorld>>;
 type Kind = keyof World['parts'];
@@ -185,30 +186,32 @@ async function killOne(world: World, load: Load, kind: Kind, isExport: boolean, 
   process.kill(kind === 'worker' && writer ? writer : chosen, 'SIGKILL');
   await Promise.all(Object.values(world.parts).flatMap((all) => all.map(({ ready }) => ready())));
   const before = load.answers.length;
-  await eventually(async () => load.answers.length > before + ANSWERS_BETWEEN || load.faults.length > 0);
+  await eventually(async () => load.answers.length > before + ANSWERS_BETWEEN || load.isStuck);
   return load.since(killedAt);
 }
 
 async function kills(): Promise<boolean> {
   const world = await openWorld();
-  await openStock(world.operator);
+  await openStock(world.services[0]!);
   const load = new Load({ urls: world.urls, customers: CUSTOMERS });
   ends.push(() => load.close());
   await load.start();
   const worst: Record<string, number[]> = {};
-  for (let n = 0; n < KILLS && !load.faults.length; n++)
+  for (let n = 0; n < KILLS && !load.isStuck; n++)
     for (const kind of ['worker', 'api', 'PostgreSQL'] as const) {
       const isExport = n % 2 === 0;
       const { gapSeconds, callSeconds } = await killOne(world, load, kind, isExport, n >> 1);
-      (worst[`${kind}${isExport ? ' during an export' : ''}`] ??= []).push(callSeconds);
+      const what = `${kind}${isExport ? ' during an export' : ''}`;
+      worst[what] = [...(worst[what] ?? []), callSeconds];
       console.log(
-        `${n + 1}. ${kind}${isExport ? ' during an export' : ''}: ${gapSeconds.toFixed(1)} s without a change, the longest call ${callSeconds.toFixed(1)} s`,
+        `${n + 1}. ${what}: ${gapSeconds.toFixed(1)} s without a change, the longest call ${callSeconds.toFixed(1)} s`,
       );
     }
-  await load.stop().catch(() => {});
+  await load.stop();
   await world.db.query(`update task set run_at = now() where subject = 'cron:daily-archive'`);
   await quiet(world.db);
   const faults = [...(await faultsOf(world.db, load, world.dataDir)), ...commands(world)];
+  if (faults.length) console.log(errorsIn(world));
   report(load, worst, faults);
   return !faults.length;
 }
@@ -223,6 +226,13 @@ function commands({ archives, database }: World): string[] {
     ...files.flatMap((name) => complaintOf('import', ['--check', join(archives, name)], database)),
   ];
 }
+
+/** The lines of the services that tell of their own faults. */
+const errorsIn = ({ services }: World): string =>
+  services
+    .flatMap((service) => service.output().split('\n'))
+    .filter((line) => line.includes('"level":"error"'))
+    .join('\n');
 
 async function openStock({ graphql, operatorToken }: RunningService): Promise<void> {
   const operator = graphqlClient(graphql, operatorToken);

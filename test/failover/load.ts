@@ -53,8 +53,10 @@ export interface LoadOptions {
 export class Load {
   readonly answers: Answered[] = [];
   readonly acknowledged: Acknowledged = { servers: new Map(), deleted: new Set(), topUps: new Set() };
-  /** What no customer may see: lost effects, and answers that are not among the announced ones. */
+  /** Effects that a customer has lost, and answers that the service does not announce. */
   readonly faults: string[] = [];
+  /** Whether a customer could not go on. */
+  isStuck = false;
   readonly customers: Customer[] = [];
   /** Seconds from each order until its server ran. */
   readonly deliveries: { at: number; seconds: number }[] = [];
@@ -70,8 +72,7 @@ export class Load {
   /** Registers the customers, and lets them work. */
   async start(): Promise<void> {
     for (let i = 0; i < this.#options.customers; i++) this.customers.push(await this.#register(i));
-    this.#working = Promise.all(this.customers.map((customer, i) => this.#work(customer, i)));
-    this.#working.catch(() => {});
+    this.#working = Promise.allSettled(this.customers.map((customer, i) => this.#work(customer, i)));
   }
 
   /** Ends when each customer has ended its round. */
@@ -174,7 +175,8 @@ export class Load {
       if (answer && !REPEATED.has(answer.status) && answer.body?.code !== 'idempotency_in_progress') {
         const fault = `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`;
         this.faults.push(fault);
-        if (this.#over || answer.status < 500) throw new Error(fault);
+        this.isStuck = answer.status < 500;
+        if (this.isStuck) throw new Error(fault);
       }
       await sleep(PAUSE_MS);
     }
@@ -202,7 +204,7 @@ async function send(url: string, method: string, key: string, accessToken?: stri
   }
 }
 
-/** Checks the messages of a receiver. @returns the ids of its events, and what is wrong with a message */
+/** Checks the messages of a receiver. @returns the ids of its events, and a sentence for each wrong message */
 export function messagesOf({ receiver, secret }: Customer): { ids: Set<string>; faults: string[] } {
   const faults: string[] = [];
   const bodies = new Map<string, string>();

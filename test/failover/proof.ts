@@ -37,7 +37,7 @@ const COUNTS = `
     (select count(*)::int from top_up where status = 'CONFIRMED') as "topUps",
     (select count(*)::int from transfer where kind = 'topup') as "topUpTransfers"`;
 
-/** Compares what the service acknowledged with what it has. */
+/** Compares the acknowledged effects with the rows of the service. */
 async function effects(db: Database, { acknowledged: { servers, deleted, topUps } }: Load): Promise<string[]> {
   const kept = await db.query<{ number: string; hostname: string; status: string }>(
     'select order_number as number, hostname, status from server',

@@ -37,7 +37,9 @@ const numberOf = async ({ orderNumber }: TopUp): Promise<number | null> =>
 /** Lets a function run whenever the driver opens an invoice, until the test ends. */
 function whenOpening(run: () => Promise<void>) {
   const open = driver.open;
-  onTestFinished(() => void (driver.open = open));
+  onTestFinished(() => {
+    driver.open = open;
+  });
   driver.open = async (...invoice) => {
     await run();
     return open.apply(driver, invoice);
