@@ -105,8 +105,8 @@ const DEATHS: readonly Death[] = [
   unit('haproxy'),
   unit('etcd'),
   unit('patroni'),
-  { name: 'PostgreSQL, the primary', kill: (machines, lead) => machines[lead].killPostgres() },
-  { name: 'PostgreSQL, the standby', kill: (machines, lead) => machines[other(lead)].killPostgres() },
+  { name: 'PostgreSQL of the primary', kill: (machines, lead) => machines[lead].killPostgres() },
+  { name: 'PostgreSQL of the standby', kill: (machines, lead) => machines[other(lead)].killPostgres() },
   { name: 'the machine of the primary', kill: (_, lead) => plug(lead, false), repair: (lead) => plug(lead, true) },
   {
     name: 'the machine of the standby',
