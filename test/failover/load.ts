@@ -89,7 +89,7 @@ export class Load {
   since(moment: number): { gapSeconds: number; callSeconds: number } {
     const answers = this.answers.filter(({ endedAt }) => endedAt >= moment);
     const ends = answers.filter(({ isChange }) => isChange).map(({ endedAt }) => endedAt);
-    const gaps = ends.map((end, i) => end - (ends[i - 1] ?? moment));
+    const gaps = [...ends, performance.now()].map((end, i) => end - (ends[i - 1] ?? moment));
     const calls = answers.map(({ startedAt, endedAt }) => endedAt - Math.max(startedAt, moment));
     return { gapSeconds: Math.max(0, ...gaps) / 1000, callSeconds: Math.max(0, ...calls) / 1000 };
   }
