@@ -30,8 +30,8 @@ interface StayLimit {
   max: number;
   refusal: ApiError;
   /**
-   * Whether others give way, although no connection is idle: first the oldest one whose request has not arrived, then the
-   * oldest one of the caller with the most.
+   * Whether others give way, although no connection is idle. The oldest one whose request has not arrived is first. Then comes
+   * the oldest one of the caller with the most.
    */
   crowdGivesWay?: boolean;
 }

@@ -173,16 +173,21 @@ export class Payments implements WorkerPart {
     const driver = driverOf(this.#options.payments, invoice.coin);
     const source = driver.depositSource?.(invoice.coin);
     const patience = AbortSignal.timeout(OPEN_TIMEOUT_MS);
+    const open = (deposit: number | undefined) =>
+      driver.open(invoice, deposit, patience).catch(({ message }: Error) => {
+        // A caller would take a cause such as ECONNREFUSED for a lost database.
+        throw new Error(message);
+      });
     try {
       if (source !== undefined) {
         const { network } = driver.coins().find(({ code }) => code === invoice.coin)!;
         const free = await REUSE_DEPOSIT.first(db, [accountId, network]);
-        const again = free && (await driver.open(invoice, free.number, patience));
+        const again = free && (await open(free.number));
         // Another extended key has another address of that number.
         if (again && again.walletAddress === free.walletAddress) return { ...again, deposit: free.number };
       }
       const deposit = source === undefined ? undefined : await nextDeposit(db, source);
-      const target = await driver.open(invoice, deposit, patience);
+      const target = await open(deposit);
       const { known } = (await IS_GIVEN_ADDRESS.first(db, [target.walletAddress]))!;
       if (known) throw new Error('Another top-up has that address.');
       if (this.x402 && isSameHex(target.walletAddress, this.x402.terms.payTo)) throw new Error('x402 pays to it.');

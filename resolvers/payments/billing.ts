@@ -1,7 +1,7 @@
 /** Top-ups. */
 import { And, In, LessThan, MoreThanOrEqual } from 'typeorm';
 import { find, insert } from '../../entities/database/table.ts';
-import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
+import { isDatabaseAway, type Queryable, type Transaction } from '../../entities/database/transaction.ts';
 import { ApiError, refuse } from '../../entities/errors.ts';
 import { record } from '../../entities/history/record.ts';
 import { transition } from '../../entities/history/transition.ts';
@@ -157,7 +157,7 @@ async function openInTurn(
     expiresAt: new Date(createdAt.getTime() + QUOTE_SECONDS * 1000),
   };
   const target = await context.provisioning.payments.openInvoice(context.db, accountId, invoice).catch((fault) => {
-    if (fault instanceof ApiError) throw fault;
+    if (fault instanceof ApiError || isDatabaseAway(fault)) throw fault;
     throw new ApiError('coin_unavailable', 'The payment gateway has no address at the moment.');
   });
   return context.db.transaction(async (tx) => {

@@ -1,6 +1,7 @@
 /** Deposit addresses: how many an account gets, when it gets one again, and their numbers after a restore. */
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
+import { isDatabaseAway } from '../../entities/database/transaction.ts';
 import { nextDeposit } from '../../entities/payments/deposit.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import type { Context } from '../../resolvers/context.ts';
@@ -32,6 +33,39 @@ const age = ({ viewer }: Context, days: number) =>
 const numberOf = async ({ orderNumber }: TopUp): Promise<number | null> =>
   (await db.query<{ deposit: number | null }>('select deposit from top_up where order_number = $1', [orderNumber]))[0]!
     .deposit;
+
+/** Lets a function run whenever the driver opens an invoice, until the test ends. */
+function whenOpening(run: () => Promise<void>) {
+  const open = driver.open;
+  onTestFinished(() => {
+    driver.open = open;
+  });
+  driver.open = async (...invoice) => {
+    await run();
+    return open.apply(driver, invoice);
+  };
+}
+
+describe('A top-up that gets no address', () => {
+  it('because the database is lost has the error of the database, which a client repeats', async () => {
+    const context = await newCustomer();
+    const [{ name }] = (await db.query<{ name: string }>('select current_database() as name')) as [{ name: string }];
+    const server = inject('postgresUrl');
+    whenOpening(async () => {
+      await administer(server, `alter database ${name} allow_connections false`);
+      await administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    });
+    const fault = await openFor(context).catch((error: unknown) => error);
+    await administer(server, `alter database ${name} allow_connections true`);
+    expect(fault).toSatisfy(isDatabaseAway);
+  });
+
+  it('because its gateway is lost has an error of the coin', async () => {
+    const context = await newCustomer();
+    whenOpening(() => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })));
+    await expect(openFor(context)).rejects.toMatchObject({ code: 'coin_unavailable' });
+  });
+});
 
 describe('An account', () => {
   it('opens so many top-ups a day without a payment, and learns when it may go on', async () => {

@@ -91,14 +91,14 @@ export interface Found {
 /** Checks everything. The processes must still run. */
 export async function requirementsOf(found: Found): Promise<Requirement[]> {
   const { world, accounts } = found;
-  const requirements = [...answers(found), ...(await collisions(world)), ...(await rows(world.db))];
+  const requirements = [...answers(found), ...(await collisions(world)), ...(await rowFaults(world.db))];
   const add = (name: string, faults: string[]) => requirements.push({ name, faults });
   const proof = await proveBooks(world.db);
   add(
     'The books balance',
     proof.faults.map((fault) => JSON.stringify(fault)),
   );
-  add('Each live server has its machine, and no other machine is left', await machines(world));
+  add('Each live server has its machine, and no other machine is left', await machineFaults(world));
   add('Each event came to every webhook that wants it', await eventsFor(world.db, accounts));
   add(
     'The signature of every webhook message was correct',
@@ -142,14 +142,16 @@ async function collisions({ db, databaseLog }: World): Promise<Requirement[]> {
   ];
 }
 
-async function rows(db: Database): Promise<Requirement[]> {
+/** Looks for rows that should not exist once the service is quiet. */
+export async function rowFaults(db: Database): Promise<Requirement[]> {
   const found: Requirement[] = [];
   for (const [name, sql] of ROWS)
     found.push({ name, faults: (await db.query<{ fault: string }>(sql)).map(({ fault }) => fault) });
   return found;
 }
 
-async function machines({ db, dataDir }: World): Promise<string[]> {
+/** Compares the servers with the simulated machines. */
+export async function machineFaults({ db, dataDir }: Pick<World, 'db' | 'dataDir'>): Promise<string[]> {
   const driver = new SimulatedDriver({ folder: join(dataDir, 'machines'), bootSeconds: 0 });
   const servers = await db.query<{ order: string; generation: number; status: string }>(
     `select order_number as "order", generation, status from server where status not in ('FAILED', 'DELETED')`,
