@@ -121,6 +121,10 @@ export const groupOf = (viewer: Viewer | null, address: string | null): string =
 export const atTurnOf = <T, C extends Turn>(context: C, work: (context: C) => T): T =>
   atTurn(context, () => work(context));
 
+/** Does the work at the turn of one address, where no other address of its network counts. */
+export const atTurnOfAddress = <T>(address: string, work: () => T): T =>
+  onBehalfOf({ kind: 'stranger', group: address }, work);
+
 /** Does the same for a read. A standby may answer it, and it leaves the queues when its caller is gone. */
 export function readAtTurnOf<T>(context: Context, read: (context: Context) => T): T {
   const { reads } = context.db;

@@ -71,6 +71,7 @@ export { requireRepeatedStepUp, requireStepUp } from '../resolvers/accounts/auth
 export { Ceiling, Turns } from '../resolvers/ceiling.ts';
 export {
   atTurnOf,
+  atTurnOfAddress,
   type Context,
   callsCountAs,
   countedAs,

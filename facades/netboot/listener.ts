@@ -12,7 +12,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, atTurnOf } from '../../schema/index.ts';
+import { ApiError, atTurnOfAddress } from '../../schema/index.ts';
 import type { ConnectionOptions } from '../http/connections.ts';
 import { guardedApp } from '../http/guarded-app.ts';
 import { declaredBytes } from '../http/request-bodies.ts';
@@ -70,18 +70,16 @@ export function netbootListener({ boots, onError }: NetbootOptions): FastifyInst
     connectionTimeout: SILENT_MS,
     shutdownGraceMs: SHUTDOWN_GRACE_MS,
     connections,
-    frameworkErrors: (_error, _request, reply: FastifyReply) => void reply.code(404).send(),
+    frameworkErrors: (_error, _request, reply: FastifyReply) =>
+      void reply.code(404).header('connection', 'close').send(),
     clientErrorHandler: (_error, socket) => void socket.destroy(),
     onRequest: ({ raw }, reply, done) => {
       const status = questions.areMany(addressOf(raw)) ? 429 : refusalOf(raw);
       if (status) return void reply.code(status).send();
-      if (raw.method === 'POST' || raw.url!.startsWith('/boot/')) questions.count(addressOf(raw));
       done();
     },
   });
   app.addHook('onSend', ({ raw }, reply, _payload, done) => {
-    // Most of them have asked the database for a job.
-    if (reply.statusCode === 404) questions.count(addressOf(raw));
     // Firmware sends its next request over another connection.
     reply.header('connection', 'close');
     if (!raw.url!.startsWith('/files/')) reply.header('cache-control', 'no-store');
@@ -96,7 +94,7 @@ export function netbootListener({ boots, onError }: NetbootOptions): FastifyInst
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  routes(app, boots);
+  routes(app, boots, questions);
   return app;
 }
 
@@ -104,7 +102,12 @@ interface Given {
   Params: { mac: string; name: string; id: string; token: string; news: string };
 }
 
-function routes(app: FastifyInstance, boots: Boots): void {
+function routes(app: FastifyInstance, boots: Boots, questions: Questions): void {
+  /** Asks the database at the turn of the address, because all addresses of the network may be in one /64. */
+  const atTurn = <T>({ raw }: FastifyRequest, ask: () => Promise<T>): Promise<T> => {
+    questions.count(addressOf(raw));
+    return atTurnOfAddress(addressOf(raw), ask);
+  };
   const reading = { method: ['GET', 'HEAD'] };
   app.route({
     ...{ ...reading, url: '/boot' },
@@ -146,9 +149,6 @@ const TEXT = 'text/plain; charset=utf-8';
 const baseOf = ({ headers }: FastifyRequest): string => `http://${headers.host}`;
 
 const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
-
-const atTurn = <T>({ raw }: FastifyRequest, work: () => Promise<T>): Promise<T> =>
-  atTurnOf({ viewer: null, address: addressOf(raw) }, work);
 
 /** The status of a refusal by the head of a request. Undefined: it may have an answer. */
 function refusalOf(request: IncomingMessage): number | undefined {
