@@ -1,4 +1,4 @@
-/** The SQL that docs/operate/running.md prints for the time after a restore, as printed. */
+/** The SQL that docs/operate/restore.md prints for the time after a restore, as printed. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { startFreehold } from '../setup/freehold.ts';
@@ -6,7 +6,7 @@ import { graphqlClient } from '../setup/spawn.ts';
 
 const { db, anonymous, newAccount, operator, graphqlUrl } = await startFreehold();
 const [, printed] = /```\n(update session set revoked_at[\s\S]*?)```/.exec(
-  readFileSync('docs/operate/running.md', 'utf8'),
+  readFileSync('docs/operate/restore.md', 'utf8'),
 )!;
 
 it('The printed SQL ends the credentials that a restore revives, and leaves agents their way in', async () => {
