@@ -4,15 +4,13 @@
  */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { defaulting, entity, nullable, type RowOf } from '../database/table.ts';
+import { defaulting, entity, type RowOf } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 
 export const OwnDatabase = entity('own_database', {
   isOnly: { ...defaulting(column.boolean(), 'true'), primary: true },
   /** The identifier of the cluster and the number of the database in it. */
   databaseId: column.text(),
-  /** When the operator restored the database last; null: never. */
-  restoredAt: nullable(column.timestamp()),
 });
 export type OwnDatabase = RowOf<typeof OwnDatabase>;
 
@@ -37,8 +35,7 @@ export async function requireOwnDatabase(db: Queryable): Promise<void> {
   );
 }
 
-/** Accepts the copy as the database of the service. $1 whether it lacks what happened since it was copied. */
+/** Accepts the copy as the database of the service. */
 export const ADOPT_DATABASE = statement({})`
-  insert into own_database as kept (database_id, restored_at) values (${DATABASE_ID}, case when $1::boolean then now() end)
-  on conflict (is_only) do update
-    set database_id = excluded.database_id, restored_at = coalesce(excluded.restored_at, kept.restored_at)`;
+  insert into own_database (database_id) values (${DATABASE_ID})
+  on conflict (is_only) do update set database_id = excluded.database_id`;

@@ -46,7 +46,7 @@ export interface Restored {
 export async function noteMove(db: Database): Promise<string[]> {
   await linkWaiting(db);
   await db.transaction(async (tx) => {
-    await ADOPT_DATABASE.all(tx, [false]);
+    await ADOPT_DATABASE.all(tx);
     await signalTask(tx, cronSubject(DAILY_ARCHIVE_PROCESS));
   });
   return (await LIST_STOPPED_ENGINES.all(db)).map(({ driver }) => driver);
@@ -58,7 +58,7 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
   // It has a transaction of its own. A payout that is already exported stays so when this ends before the other one.
   const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
   return db.transaction(async (tx) => {
-    await ADOPT_DATABASE.all(tx, [true]);
+    await ADOPT_DATABASE.all(tx);
     const since = (await LAST_CHANGE.first(tx))?.createdAt.toISOString();
     const data = since === undefined ? {} : { since };
     const accounts = await tellAccounts(tx, data);

@@ -1,8 +1,7 @@
 -- Tells the database from its copies, such as a restored one.
 create table own_database (
   is_only boolean primary key default true check (is_only),
-  database_id text not null,
-  restored_at timestamptz(3)
+  database_id text not null
 );
 
 -- The numbers of deposit addresses that a lost time may have given out.

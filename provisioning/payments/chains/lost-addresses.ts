@@ -27,8 +27,9 @@ export type LostAddressMap = ReadonlyMap<string, LostAddress>;
 /** Derives the addresses of one driver once. */
 export class LostAddresses {
   readonly #driver: PaymentDriver;
-  /** By the first number of a range. */
-  readonly #derived = new Map<number, LostAddressMap>();
+  /** The first numbers of the ranges that it has derived. */
+  readonly #derived = new Set<number>();
+  readonly #addresses = new Map<string, LostAddress>();
 
   constructor(driver: PaymentDriver) {
     this.#driver = driver;
@@ -40,21 +41,19 @@ export class LostAddresses {
     const source = coin && this.#driver.depositSource?.(coin.code);
     if (source === undefined) return new Map();
     const ranges = await LIST_LOST_DEPOSITS.all(db, [source]);
-    for (const range of ranges)
-      if (!this.#derived.has(range.first)) this.#derived.set(range.first, await this.#derive(coin!.code, range));
-    return new Map(ranges.flatMap(({ first }) => [...this.#derived.get(first)!]));
+    for (const range of ranges) if (!this.#derived.has(range.first)) await this.#derive(coin!.code, range);
+    return this.#addresses;
   }
 
-  async #derive(coin: string, { first, beyond }: LostDeposit): Promise<LostAddressMap> {
-    const found = new Map<string, LostAddress>();
+  async #derive(coin: string, { first, beyond }: LostDeposit): Promise<void> {
     const now = new Date();
     const invoice = { orderNumber: 'none', coin, amountCrypto: '1', amountMicros: 1n, createdAt: now, expiresAt: now };
     for (let deposit = first; deposit < Math.min(beyond, first + WATCHED_MAX); deposit++) {
       const { walletAddress: address } = await this.#driver.open(invoice, deposit, AbortSignal.abort());
-      found.set(address.toLowerCase(), { address, deposit });
+      this.#addresses.set(address.toLowerCase(), { address, deposit });
       if (deposit % ADDRESSES_AT_ONCE === 0) await pause();
     }
-    return found;
+    this.#derived.add(first);
   }
 }
 

@@ -9,7 +9,7 @@ import { type LostAddress, type LostAddresses, unownedOf } from './lost-addresse
 import { writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
 
-/** Writes a top-up at a lost address that got a payment. @throws ApiError unless the operator has named its account */
+/** Called for each payment to a lost address: writes a top-up there, if the operator has named its account. */
 export type ClaimLost = (tx: Transaction, payment: ObservedPayment, lost: LostAddress) => Promise<void>;
 
 interface Given {
