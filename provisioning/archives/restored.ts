@@ -54,13 +54,14 @@ export async function noteMove(db: Database): Promise<string[]> {
 
 /** Makes a restored database safe to use. It can run again, and leaves out further numbers of deposit addresses then. */
 export async function noteRestore(db: Database, actor: Actor): Promise<Restored> {
+  // Before this writes events itself.
+  const last = await LAST_CHANGE.first(db);
+  const data = last ? { since: last.createdAt.toISOString() } : {};
   await linkWaiting(db);
   // It has a transaction of its own. A payout that is already exported stays so when this ends before the other one.
   const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
   return db.transaction(async (tx) => {
     await ADOPT_DATABASE.all(tx);
-    const since = (await LAST_CHANGE.first(tx))?.createdAt.toISOString();
-    const data = since === undefined ? {} : { since };
     const accounts = await tellAccounts(tx, data);
     const engines = (await STOP_ENGINES.all(tx, [REASON])).map(({ driver }) => driver);
     for (const engine of engines)

@@ -251,6 +251,9 @@ describe('A second transaction of a payout', () => {
 
 it('A payout counts as exported after a restore, because the lost time may have paid it', async () => {
   const ids = await requested('lost');
+  const [last] = await db.query<{ at: Date }>('select max(created_at) as at from event');
   expect((await noteRestore(db, SYSTEM)).payouts).toEqual(ids);
+  const told = await db.query(`select data from event where type = 'backup.restored'`);
+  expect(told).toEqual([{ data: { since: last!.at.toISOString() } }]);
   expect(await exportPayouts(db, SYSTEM)).toEqual([]);
 });
