@@ -42,6 +42,20 @@ export function describeRebuilds(name: string, bench: Bench): void {
       await driver.destroy(spec, never);
     });
 
+    /** Kills the rebuild of a machine with a trace on its disk, once the engine has both machines. */
+    const killRebuild = async (): Promise<MachineSpec> => {
+      const driver = newDriver();
+      const spec = newSpec();
+      await driver.create(spec, never);
+      await login(spec, 'touch /root/trace; sync');
+      const killed = new AbortController();
+      const rebuilding = driver.rebuild(spec, 'change-1', killed.signal).catch(() => 'killed');
+      await eventually(async () => (await instancesOf(spec)).length === 2, 30);
+      killed.abort();
+      expect(await rebuilding).toBe('killed');
+      return spec;
+    };
+
     const idOf = async (key: MachineKey) => (await instanceOf(key)).config['volatile.cloud-init.instance-id'];
 
     it.each(['on', 'off'] as const)(
@@ -63,15 +77,7 @@ export function describeRebuilds(name: string, bench: Bench): void {
     );
 
     it('keeps the old machine until the new one exists, and gives it back after a killed worker', async () => {
-      const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      await login(spec, 'touch /root/trace; sync');
-      const killed = new AbortController();
-      const rebuilding = driver.rebuild(spec, 'change-1', killed.signal).catch(() => 'killed');
-      await eventually(async () => (await instancesOf(spec)).length === 2, 30);
-      killed.abort();
-      expect(await rebuilding).toBe('killed');
+      const spec = await killRebuild();
       const other = newDriver();
       expect((await other.list(never)).filter(({ order }) => order === spec.order)).toHaveLength(1);
       expect(await other.observe(spec, never)).toMatchObject({ phase: 'incomplete', proven: false });
@@ -121,15 +127,8 @@ export function describeRebuilds(name: string, bench: Bench): void {
     });
 
     it('gives back the machine that a killed rebuild was replacing, and does nothing without one', async () => {
+      const spec = await killRebuild();
       const driver = newDriver();
-      const spec = newSpec();
-      await driver.create(spec, never);
-      await login(spec, 'touch /root/trace; sync');
-      const killed = new AbortController();
-      const rebuilding = driver.rebuild(spec, 'change-1', killed.signal).catch(() => 'killed');
-      await eventually(async () => (await instancesOf(spec)).length === 2, 30);
-      killed.abort();
-      await rebuilding;
       expect(await newDriver().restore(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
       expect(await driver.restore(spec, never)).toMatchObject({ phase: 'present', power: 'on' });
       await eventually(async () => (await login(spec, 'ls /root'))?.includes('trace') ?? false, 30);
