@@ -85,7 +85,7 @@ const CONNECTION_LOST =
   /^(08...|57P0[1-5]|25P0[34]|ECONN(RESET|REFUSED|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
 /** Messages of drivers without a code. */
 const LOST_MESSAGE =
-  /^(Connection terminated|Client .* is not queryable$|Cannot use a pool after calling end|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Driver not Connected$|Query runner already released)/;
+  /^(Connection terminated|Client .* is not queryable$|Cannot use a pool after calling end|timeout exceeded when trying to connect|timeout expired$|Query read timeout$|Driver not Connected$|Query runner already released|Database connection provided by a query runner was already released)/;
 /**
  * The server lacks resources (53), accepts no connections (55000) or no changes (25006), or conflicts do not end. Or a
  * statement lasted too long (57014), or waited too long for a lock (55P03).

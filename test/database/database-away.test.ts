@@ -30,6 +30,18 @@ it('A statement after the loss of its connection says so', async () => {
   expect([isConnectionLost(error), isDatabaseAway(error)]).toEqual([true, true]);
 });
 
+it('A savepoint after the loss of its connection says so', async () => {
+  const db = await open();
+  const error = await caught(
+    db.transaction(async (tx) => {
+      await tx.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+      await expect.poll(() => tx.manager.queryRunner!.isReleased).toBe(true);
+      await tx.attempt((inner) => inner.query('select 1'));
+    }),
+  );
+  expect([isConnectionLost(error), isDatabaseAway(error)]).toEqual([true, true]);
+});
+
 it('A closed pool is away, for statements and for transactions', async () => {
   const db = await Database.open(await newDatabaseUrl(), { poolSize: 1 });
   await db.close();
