@@ -10,6 +10,7 @@ import './accounts/messages.ts';
 import './accounts/oauth-clients.ts';
 import './accounts/oauth.ts';
 import './accounts/recovery.ts';
+import './accounts/revoke.ts';
 import './accounts/sessions.ts';
 import './accounts/ssh-keys.ts';
 import './accounts/totp.ts';

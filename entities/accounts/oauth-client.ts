@@ -54,6 +54,9 @@ export const HAS_OTHER_WAY_IN = statement({ other: column.boolean() })`
 /** The clients that are ways into the account $1, which has no password. */
 export const FIND_WAYS_IN = statement({ id: column.key() })`
   select id from oauth_client where account_id = $1 and ${isWayInSql('oauth_client')}`;
+/** The clients that are the only ways into their accounts. */
+export const LIST_WAYS_IN = statement({ id: column.key() })`
+  select id from oauth_client where ${isWayInSql('oauth_client')} order by id`;
 
 const USED_AT = 'greatest(created_at, last_used_at)';
 /**

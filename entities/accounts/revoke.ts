@@ -2,11 +2,12 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import type { Transaction } from '../database/transaction.ts';
-import type { Actor } from '../history/audit.ts';
+import { type Actor, OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { type Happening, recordAll } from '../history/record.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { DISABLE_CREATED, NOTE_CREATOR_REVOKED } from '../webhooks/delivery.ts';
-import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN } from './credential.ts';
+import { SECRET_REVOKED } from '../webhooks/webhook.ts';
+import { API_KEY_LIFECYCLE, type ApiKey, IS_OPEN, isWayInSql } from './credential.ts';
 import { DELETE_CREATED_SSH_KEYS } from './ssh-key.ts';
 
 /** $1 the account, $2 the ids, with all that they created; null: all of the account. */
@@ -31,6 +32,16 @@ const DELETE_CLIENTS = statement({ id: column.key() })`
 const END_CLIENT_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and substr(source, 7) = any($2::text[]) and source like 'oauth:%'
     and ${IS_OPEN} returning id`;
+
+/** The accounts of customers with anything that `revokeAccount` ends. */
+export const LIST_HOLDERS = statement({ accountId: column.text() })`
+  select account_id from (
+    select account_id from session where ${IS_OPEN}
+    union select account_id from api_key where status = 'ACTIVE'
+    union select account_id from oauth_client where not ${isWayInSql('oauth_client')}
+    union select account_id from pending_login
+    union select account_id from webhook where disabled_reason is null or disabled_reason not in ('expired', '${SECRET_REVOKED}')
+  ) as holder where account_id <> '${OPERATOR_ACCOUNT}' order by account_id`;
 
 export interface RevokedCredentials {
   apiKeys: ApiKey[];

@@ -9,7 +9,6 @@ import {
   suspendAccount,
 } from '../../resolvers/accounts/account.ts';
 import { type PasswordReset, resetPassword, resetSecondFactor } from '../../resolvers/accounts/auth/reset.ts';
-import { type Revoked, revokeAccount } from '../../resolvers/accounts/auth/revoke.ts';
 import { countOpenCases } from '../../resolvers/accounts/cases.ts';
 import { type ClosedAccount, closeAccount } from '../../resolvers/accounts/closed-account.ts';
 import { findAccounts } from '../../resolvers/accounts/find.ts';
@@ -107,15 +106,6 @@ const SuspendedServers = enumType(
   'The servers of a suspended account. Run: until their paid time ends. Off: at once, until the suspension ends.',
   SUSPENDED_SERVERS,
 );
-
-const RevokedCredentials = objectType<Revoked>('RevokedCredentials', 'The numbers of ended credentials.', (t) => ({
-  sessionsRevoked: t.exposeInt('sessionsRevoked'),
-  apiKeysRevoked: t.exposeInt('apiKeysRevoked'),
-  oauthClientsDeleted: t.exposeInt('oauthClientsDeleted'),
-  webhookSecretsReplaced: t.exposeInt('webhookSecretsReplaced', {
-    description: 'The number of webhooks with a new secret, which are disabled until their owner rotates it.',
-  }),
-}));
 
 const PasswordResetType = objectType<PasswordReset>('PasswordReset', 'A new password of an account.', (t) => ({
   password: t.exposeString('password', { description: 'This answer alone shows it.' }),
@@ -220,18 +210,6 @@ builder.mutationFields((t) => ({
       reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
     },
     resolve: (_, { id, ...terms }, context) => closeAccount(context, id, terms),
-  }),
-  revokeCredentials: t.field({
-    type: RevokedCredentials,
-    scope: 'operator',
-    right: 'support',
-    description:
-      'Ends all sessions, API keys and OAuth clients of an account, and replaces the secrets of its webhooks. Its owner logs in again. An account without a password keeps the client that is its way in, with its secret. If that leaked, see resetClient.',
-    args: {
-      id: t.arg({ type: 'ID', required: true, description: 'The account.' }),
-      reason: t.arg({ type: 'Line', required: true, description: 'The reason, which the customer can read.' }),
-    },
-    resolve: (_, { id, reason }, context) => revokeAccount(context, id, reason),
   }),
   resetPassword: t.field({
     type: PasswordResetType,

@@ -57,7 +57,7 @@ async function startAll(folder: string): Promise<Record<MachineName, Machine>> {
       a.type('psql');
       return true;
     } catch (error) {
-      if (!/server closed|refused/.test(String(error))) throw error;
+      if (!/server closed|refused|read-only/.test(String(error))) throw error;
       return false;
     }
   });

@@ -1,34 +1,47 @@
-/** The SQL that docs/operate/restore.md prints for the time after a restore, as printed. */
+/** The end of all credentials after a restore, which revives those that have ended since the backup. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { startFreehold } from '../setup/freehold.ts';
 import { graphqlClient } from '../setup/spawn.ts';
 
 const { db, anonymous, newAccount, operator, graphqlUrl } = await startFreehold();
-const [, printed] = /```\n(update session set revoked_at[\s\S]*?)```/.exec(
+/** The mutation of the guide, as printed. */
+const [, printed] = /```graphql\n(mutation \{\n {2}revokeAll[\s\S]*?)```/.exec(
   readFileSync('docs/operate/restore.md', 'utf8'),
 )!;
+const revokeAll = async () => (await operator(printed!)).data.revokeAllCredentials;
 
-it('The printed SQL ends the credentials that a restore revives, and leaves agents their way in', async () => {
-  const { body: client } = await anonymous('POST', '/v1/oauth/register', {});
-  const named = await operator(
-    'mutation { addOperator(input: { name: "mallory", role: OWNER, days: 90 }) { token operator { id } } }',
+async function addOwner(name: string) {
+  const { data } = await operator(
+    `mutation { addOperator(input: { name: "${name}", role: OWNER, days: 90 }) { token operator { id } } }`,
   );
-  const mallory = graphqlClient(graphqlUrl, named.data.addOperator.token);
+  return graphqlClient(graphqlUrl, data.addOperator.token);
+}
+
+it('Ends the credentials that a restore revives, and leaves agents their way in', async () => {
+  const { body: client } = await anonymous('POST', '/v1/oauth/register', {});
+  const mallory = await addOwner('mallory');
   expect((await mallory('{ operators { name } }')).errors).toBeUndefined();
   const customer = await newAccount();
-  const { body: webhook } = await customer.rest('POST', '/v1/webhooks', {
-    url: 'https://hook.example.org/',
-    event_filter: '*',
-  });
-  for (const line of printed!.split(';').map((one) => one.trim())) if (line) await db.query(line);
+  const url = 'https://hook.example.org/';
+  const { body: webhook } = await customer.rest('POST', '/v1/webhooks', { url, event_filter: '*' });
+  const made = await operator(
+    `mutation { createWebhook(input: { url: "${url}operator", eventFilter: ["*"] }) { webhook { id } } }`,
+  );
+  expect(made.errors).toBeUndefined();
 
+  expect(await revokeAll()).toEqual({ accounts: 1, operatorsEnded: 1, clientsKept: [client.client_id] });
   expect((await mallory('{ operators { name } }')).errors[0].extensions.code).toBe('revoked_credential');
-  expect(await db.query('select status, disabled_reason from webhook where id = $1', [webhook.id])).toEqual([
-    { status: 'DISABLED', disabledReason: 'secret_revoked' },
-  ]);
-  // The service that still runs remembers the key for a moment.
-  expect(await db.query(`select from api_key where status = 'ACTIVE'`)).toEqual([]);
+  expect((await customer.rest('GET', '/v1/account')).body.code).toBe('revoked_credential');
+  expect(
+    await db.query('select distinct status, disabled_reason from webhook where id = any($1)', [
+      [webhook.id, made.data.createWebhook.webhook.id],
+    ]),
+  ).toEqual([{ status: 'DISABLED', disabledReason: 'secret_revoked' }]);
+  const { email, password } = customer;
+  const { body: login } = await anonymous('POST', '/v1/auth/login', { email, password });
+  expect(login.tokens).toBeDefined();
+
   const { data } = await operator(
     'mutation ($id: ID!) { resetClient(clientId: $id, reason: "A restore") { clientSecret } }',
     { id: client.client_id },
@@ -39,4 +52,15 @@ it('The printed SQL ends the credentials that a restore revives, and leaves agen
     authorization: `Basic ${Buffer.from(secret).toString('base64')}`,
   });
   expect(token.status).toBe(200);
+});
+
+it('Ends only what a call before it has left, and last the operator who calls', async () => {
+  await revokeAll();
+  const [ana, ben] = [await addOwner('ana'), await addOwner('ben')];
+  await newAccount();
+  const { data } = await ana(printed!);
+  expect(data.revokeAllCredentials).toMatchObject({ accounts: 1, operatorsEnded: 2 });
+  for (const ended of [ana, ben])
+    expect((await ended('{ operators { name } }')).errors[0].extensions.code).toBe('revoked_credential');
+  expect(await revokeAll()).toMatchObject({ accounts: 0, operatorsEnded: 0 });
 });

@@ -85,10 +85,11 @@ export async function revokeEverything(
 
 /**
  * Gives each webhook a new secret at once, so that a thief of the old one cannot sign messages. Disables the webhooks, because
- * their receivers may be the thief's. Each works again once the owner has rotated its secret.
+ * their receivers may be the thief's. Each works again once the owner has rotated its secret. The caller holds the lock of the
+ * account.
  * @returns how many
  */
-async function replaceSecrets(context: Context, tx: Transaction, accountId: string): Promise<number> {
+export async function replaceSecrets(context: Context, tx: Transaction, accountId: string): Promise<number> {
   const webhooks = await LOCK_WEBHOOKS.all(tx, [accountId]);
   for (const { id, disabledReason: before } of webhooks) {
     const secret = WEBHOOK_SECRET.seal(context.vault, newWebhookSecret(), id);
