@@ -172,7 +172,7 @@ export async function creditTransaction(
   const isRead = await provisioning.payments
     .observeTransaction(db, network, txId, claim, signal)
     .catch((fault: Error) => {
-      throw new ApiError('unavailable', fault.message, { retryAfter: 5 });
+      throw fault instanceof ApiError ? fault : new ApiError('unavailable', fault.message, { retryAfter: 5 });
     });
   if (!isRead) throw refuse('network', 'unsupported', `No driver can look up transactions of ${network}.`);
   if (unclaimed)

@@ -3,9 +3,9 @@ import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ChainBlock } from '../../../entities/payments/chain.ts';
-import type { ChainNode, ChainReader, ObservedPayment } from '../drivers/driver.ts';
+import type { Block, ChainReader, ObservedPayment } from '../drivers/driver.ts';
 import { findDepositsIn, lockChain, tipOf } from './blocks.ts';
-import { type LostAddress, type LostAddresses, unownedOf } from './lost-addresses.ts';
+import { type LostAddress, type LostAddresses, type LostAddressMap, unownedOf } from './lost-addresses.ts';
 import { writeObserved } from './observed-payments.ts';
 import { joinOutputs } from './outputs.ts';
 
@@ -19,32 +19,36 @@ interface Given {
 }
 
 /** @returns undefined if the nodes cannot look it up. @throws if no node answers, or it knows another block than the service */
-export const observeTransaction = (
+export async function observeTransaction(
   db: Database,
   { reader: { network, nodes }, lost }: { reader: ChainReader; lost: LostAddresses },
-  given: Given,
-): Promise<true | undefined> =>
-  nodes.ask(given.signal, async (node) => {
-    if (!node.heightOf) return undefined;
-    const height = await node.heightOf(given.txId, given.signal);
-    if (typeof height === 'number') await observeBlock(db, { network, node, lost, height }, given);
-    return true;
-  });
-
-async function observeBlock(
-  db: Database,
-  { network, node, lost, height }: { network: string; node: ChainNode; lost: LostAddresses; height: number },
   { txId, claim, signal }: Given,
-): Promise<void> {
+): Promise<true | undefined> {
   const lostOnes = await lost.read(db);
-  const block = await node.block(height, findDepositsIn(db, lostOnes), signal);
+  const read = await nodes.ask(signal, async (node) => {
+    if (!node.heightOf) return undefined;
+    const height = await node.heightOf(txId, signal);
+    return typeof height === 'number' ? node.block(height, findDepositsIn(db, lostOnes), signal) : 'no block';
+  });
+  if (read === undefined) return undefined;
+  // A refusal of the claim is no fault of a node.
+  if (read !== 'no block') await writePayments(db, { network, block: read, lostOnes }, { txId, claim });
+  return true;
+}
+
+async function writePayments(
+  db: Database,
+  { network, block, lostOnes }: { network: string; block: Block; lostOnes: LostAddressMap },
+  { txId, claim }: Pick<Given, 'txId' | 'claim'>,
+): Promise<void> {
   const payments = block.payments.filter((one) => one.txId === txId);
   await db.transaction(async (tx) => {
     await lockChain(tx, network);
+    const { height, hash } = block;
     const tip = await tipOf(tx, network);
     const known = await find(tx, ChainBlock, { network, height });
     // From the tip on the chain sync notices removed blocks.
-    if (!tip || tip.height < height || (known && known.hash !== block.hash))
+    if (!tip || tip.height < height || (known && known.hash !== hash))
       throw new Error(`The service has not read the block ${height} of ${network} yet.`);
     const joined = await joinOutputs(tx, network, payments);
     for (const one of await unownedOf(tx, joined, lostOnes))
