@@ -17,9 +17,10 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
+import { sendEncoded } from '../site/encoded.ts';
 import type { Brand } from '../site/frame.ts';
 import type { Pages } from '../site/pages.ts';
-import { COMPRESSED, site } from '../site/site.ts';
+import { site } from '../site/site.ts';
 import { clientErrors, headFault, rawResponse } from './client-errors.ts';
 import { type ConnectionLimits, networkLimits } from './connections.ts';
 import { downloadable, downloads } from './downloads.ts';
@@ -31,7 +32,7 @@ import { oauth, oauthError } from './oauth.ts';
 import { lostPaths } from './paths.ts';
 import { processorWebhooks } from './processor-webhooks.ts';
 import { type ProxyWatch, proxyCheck } from './proxies.ts';
-import { cached, etagOf, rest } from './rest.ts';
+import { rest } from './rest.ts';
 
 export interface PublicOptions extends Omit<McpOptions, 'operations' | 'errorResponse'> {
   newRequestId: () => string;
@@ -163,12 +164,10 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
 /** Serves the OpenAPI document. */
 function serveDocument(app: FastifyInstance, admit: Admit, document: () => object): void {
   const onRequest = (request: FastifyRequest, reply: FastifyReply) => admit(request, reply);
-  let made: { text: string; etag: string } | undefined;
-  const make = (text: string) => ({ text, etag: `W/${etagOf(text)}` });
-  app.get('/v1/openapi.json', { onRequest, compress: COMPRESSED }, async (request, reply) => {
-    made ??= make(JSON.stringify(document()));
-    const { text, etag } = made;
-    return cached(request, reply, text, 'public, max-age=60', etag);
+  let text: string | undefined;
+  app.get('/v1/openapi.json', { onRequest }, async (request, reply) => {
+    text ??= JSON.stringify(document());
+    return sendEncoded(request, reply, text, 'public, max-age=60');
   });
 }
 

@@ -2,9 +2,9 @@
  * The site on the public listener: the first page, the documentation, and files for programs that meet the domain. The first
  * visitor loads all that makes the pages. Pages that depend on nothing are made once.
  */
-import compress from '@fastify/compress';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
+import { sendEncoded } from './encoded.ts';
 import { JSON_TYPE, PAGE_CSP } from '../http/headers.ts';
 import { cached, etagOf } from '../http/rest.ts';
 import type { AdmitPublic } from '../rate-limit/admission.ts';
@@ -20,9 +20,7 @@ export interface SiteOptions extends PagesOptions {
   lost: (url: string) => string;
 }
 
-/** Compresses answers that have no secrets. Beside a secret, their length could tell it to an attacker (BREACH). */
-export const COMPRESSED = { encodings: ['gzip' as const], threshold: 1024 };
-
+const SEARCH = '/docs/search';
 const HTML = 'text/html; charset=utf-8';
 const TEXT = 'text/plain; charset=utf-8';
 const HOUR = 'public, max-age=3600';
@@ -44,7 +42,6 @@ type Content =
 /** Adds the routes. @returns the pages, for the routes of others */
 export async function site(app: FastifyInstance, options: SiteOptions): Promise<() => Promise<Pages>> {
   const { brand, publicUrl, admit, lost } = options;
-  await app.register(compress, { global: false, globalDecompression: false });
   let loading: Promise<Pages> | undefined;
   const pages = () => (loading ??= import('./pages.ts').then(({ pagesOf }) => pagesOf(options)));
   const add = (path: string, type: string, cacheControl: string, content: Content) => {
@@ -53,8 +50,9 @@ export async function site(app: FastifyInstance, options: SiteOptions): Promise<
       const text = typeof content === 'string' ? content : await content(await pages(), request, reply);
       if (reply.sent) return reply;
       if (text === undefined) throw new ApiError('not_found', lost(request.url));
-      // Weak: the compressed bytes differ from the plain ones.
-      return cached(request, reply, text, cacheControl, `W/${etagOf(text)}`);
+      // Each search has a text of its own.
+      if (path === SEARCH) return cached(request, reply, text, cacheControl, etagOf(text));
+      return sendEncoded(request, reply, text, cacheControl);
     };
     const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
       await admit(request, reply);
@@ -62,14 +60,14 @@ export async function site(app: FastifyInstance, options: SiteOptions): Promise<
       // RFC 9727, section 3.
       if (path === '/') reply.header('link', '</.well-known/api-catalog>; rel="api-catalog"');
     };
-    app.get(path, { onRequest, compress: COMPRESSED, config: { isPage: true } }, handler);
+    app.get(path, { onRequest, config: { isPage: true } }, handler);
   };
   add('/', HTML, SOON, ({ home }) => home());
   add('/status', HTML, SOON, ({ status }) => status());
   add('/canary', HTML, SOON, ({ canary }) => canary());
   add('/docs', HTML, HOUR, ({ documentation }) => documentation('/docs'));
   add('/docs/*', HTML, HOUR, documentedAt);
-  add('/docs/search', HTML, SOON, ({ search }, { query }) => {
+  add(SEARCH, HTML, SOON, ({ search }, { query }) => {
     const { q = '' } = query as { q?: string | string[] };
     return search([q].flat()[0]!);
   });
