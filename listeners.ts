@@ -20,7 +20,7 @@ import { circuitServer, listenAt } from './facades/http/circuits.ts';
 import { publicServer } from './facades/http/listener.ts';
 import { ProxyWatch } from './facades/http/proxies.ts';
 import { refuseDenied } from './facades/rate-limit/rate-headers.ts';
-import { RateLimits } from './facades/rate-limit/rate-limit.ts';
+import { type RateLimitOptions, RateLimits } from './facades/rate-limit/rate-limit.ts';
 import type { RateLimitStore } from './facades/rate-limit/window.ts';
 import type { Provisioning } from './provisioning/index.ts';
 import { Authenticator } from './resolvers/accounts/auth/credential.ts';
@@ -272,6 +272,6 @@ async function rateLimitsOf(config: Config, db: Database, vault: Vault, onStop: 
   const take: RateLimitStore['take'] = (all) => takeRateLimits(db, all);
   const shared = redis ?? (rateLimitStore === 'postgres' ? { take } : undefined);
   const payers = new Payers(db);
-  const isPayer = (accountId: string) => payers.has(accountId);
+  const isPayer: RateLimitOptions['isPayer'] = (accountId, isRead) => payers.has(accountId, isRead);
   return new RateLimits({ quotas, secret: vault.derive('rate limits'), shared, isPayer, onError: logFault });
 }

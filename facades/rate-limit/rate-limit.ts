@@ -13,7 +13,8 @@ import type { Log } from '../http/errors.ts';
 import { Denials } from './denials.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
-import { load, type Quota, type RateLimitStore, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
+import { type Limit, standingOf, UNLIMITED } from './standing.ts';
+import type { RateLimitStore, Taken, WINDOW_SECONDS } from './window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
@@ -54,15 +55,9 @@ export interface RateLimitOptions {
   secret: Buffer;
   /** The store in which processes count together. Absent: this process counts alone. */
   shared?: RateLimitStore | undefined;
-  /** Whether the account ever had money, and is not suspended. */
-  isPayer: (accountId: string) => Promise<boolean>;
+  /** Whether the account ever had money, and is not suspended. A read may count as before a suspension for a minute. */
+  isPayer: (accountId: string, isRead: boolean) => Promise<boolean>;
   onError: Log;
-}
-
-/** A quota, and the names of its windows in the headers. */
-interface Limit extends Quota {
-  minute: string;
-  hour: string;
 }
 
 /** The urgent calls of a login beside the full limit of its account. */
@@ -80,8 +75,6 @@ const URGENT_OF_ACCOUNT = {
 const NETWORKS_OF_SITE = 20;
 /** The accounts of a network that can use up their limits of unpaid changes at once. */
 const UNPAID_OF_NETWORK = 4;
-/** Larger than any count. */
-const UNLIMITED = 2 ** 31 - 1;
 /** Pause after a failure of the shared store. This process counts alone meanwhile. */
 const ALONE_MS = 1_000;
 
@@ -107,6 +100,8 @@ export class RateLimits {
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
     const limits = call.counted ? [] : this.#limits(viewer, address, call);
+    // Neighbours cannot keep an account from paying.
+    if (!call.counted && call.change !== 'payment') limits.push(...(await this.#unpaidCallLimitsOf(viewer, address)));
     if (!call.change && !call.urgent) return this.#take(limits);
     const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
     const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
@@ -195,6 +190,19 @@ export class RateLimits {
     return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * perMinuteOfOne, 'site')];
   }
 
+  /** One caller can have many accounts that never paid. So all of a network together make as many calls as one account. */
+  async #unpaidCallLimitsOf(viewer: Viewer | null, address: string): Promise<Limit[]> {
+    const { accountId } = viewer ?? {};
+    if (!accountId || (await atTurnOf({ viewer, address }, () => this.#isPayer(accountId, true)))) return [];
+    const limit = (caller: string, accounts: number, minute: string): Limit => {
+      const perMinute = Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute);
+      return { name: this.#hashed(`${caller} ${UNPAID}`), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
+    };
+    const [network, site] = [networkOf(address), freeSiteOf(address)];
+    const own = limit(network, 1, `${UNPAID}_calls_network`);
+    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, `${UNPAID}_calls_site`)];
+  }
+
   /**
    * The limits of a change by an account that never paid or is suspended. Each change leaves rows that stay, and registrations are free. So
    * all such accounts of a network have a limit, too.
@@ -207,7 +215,7 @@ export class RateLimits {
     change: Change | undefined,
     login?: string,
   ): Promise<(kind: string) => Limit[]> {
-    if (!change || !accountId || (await this.#isPayer(accountId))) return () => [];
+    if (!change || !accountId || (await this.#isPayer(accountId, false))) return () => [];
     const limit = (name: string, accounts: number, hour: string): Limit => {
       const perHour = Math.min(UNLIMITED, accounts * this.#quotas.unpaidPerHour);
       return { name, perMinute: UNLIMITED, perHour, minute: 'minute', hour };
@@ -255,21 +263,3 @@ export class RateLimits {
 }
 
 const hasUrgent = (viewer: Viewer | null): viewer is Viewer => viewer?.isLogin ?? false;
-
-function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, ...names }: Limit): Standing {
-  const now = Date.now();
-  const all = [
-    { name: names.minute, quota: perMinute, counted: counts.minute, seconds: WINDOW_SECONDS.minute },
-    { name: names.hour, quota: perHour, counted: counts.hour, seconds: WINDOW_SECONDS.hour },
-  ];
-  const windows = all
-    .filter(({ quota }) => quota !== UNLIMITED)
-    .map(({ name, quota, counted, seconds }) => {
-      const wait = waitOf(counted, quota, seconds);
-      const resetAt = now + (wait || seconds - counted.elapsed) * 1000;
-      const remaining = wait ? 0 : Math.max(0, Math.floor(quota - load(counted, seconds)));
-      return { name, quota, seconds, wait, remaining, resetAt };
-    });
-  const wait = Math.max(...windows.map((window) => window.wait));
-  return { windows, deniedUntil: allowed ? undefined : now + Math.max(wait, 0.001) * 1000 };
-}

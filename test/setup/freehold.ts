@@ -17,6 +17,8 @@ export interface Freehold extends Service {
   operator: ReturnType<typeof graphqlClient>;
   /** A new account. */
   newAccount(): Promise<TestAccount>;
+  /** An account with a dollar. Those of an address that never paid have a limit of calls together. */
+  newPayer(): Promise<TestAccount>;
 }
 
 export interface TestAccount {
@@ -62,6 +64,11 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     anonymous,
     operator: graphqlClient(graphqlUrl, service.operatorToken),
     newAccount: () => newAccount(service.publicUrl, graphqlUrl, service.db),
+    newPayer: async () => {
+      const account = await newAccount(service.publicUrl, graphqlUrl, service.db);
+      await account.fund(1);
+      return account;
+    },
   };
 }
 

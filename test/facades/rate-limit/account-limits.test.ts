@@ -3,6 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { oauthRequests } from '../../accounts/oauth/requests.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
+import { fundAccount } from '../../setup/shop.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 
@@ -23,7 +24,7 @@ beforeEach(() => eventually(async () => Date.now() % 60_000 < 40_000, 20), 60_00
 
 /** An account without any calls left, the login of its owner, and a key that used them up. */
 async function exhausted() {
-  const { rest, email, password } = await generous.newAccount();
+  const { rest, email, password } = await generous.newPayer();
   const keys = [];
   for (let i = 0; i < 3; i++)
     keys.push((await rest('POST', '/v1/auth/api-keys', { name: `k${i}`, scope: 'full' })).body);
@@ -45,8 +46,7 @@ describe('A login whose account has no calls left', () => {
     expect([revoked.status, revoked.headers.get('ratelimit-policy')]).toEqual([
       200,
       '"minute";q=20;w=60, "hour";q=1000000;w=3600, "urgent";q=10;w=60, "urgent_hour";q=100;w=3600, ' +
-        '"urgent_account";q=200;w=60, "urgent_account_hour";q=2000;w=3600, ' +
-        '"unpaid";q=1000000;w=3600, "unpaid_account";q=20000000;w=3600, "unpaid_network";q=4000000;w=3600',
+        '"urgent_account";q=200;w=60, "urgent_account_hour";q=2000;w=3600',
     ]);
     expect((await owner('DELETE', '/v1/oauth/clients/cl_01m7z3eaymx8r1n4b6tq0c5d2h')).status).toBe(404);
     expect((await owner('POST', '/v1/auth/login', { email, password })).status).toBe(200);
@@ -112,6 +112,11 @@ describe('A login whose account has no calls left', () => {
 describe('The client of an agent without a password', () => {
   it('ends a key although keys and another token of it used up all calls', async () => {
     const client = await newClient({ scope: 'full' });
+    const [{ accountId }] = (await generous.db.query<{ accountId: string }>(
+      'select account_id from oauth_client where id = $1',
+      [client.client_id],
+    )) as [{ accountId: string }];
+    await fundAccount(generous.db, accountId, 1_000_000n);
     const stolen = await tokenOf(client);
     const make = { name: 'stolen', scope: 'full' };
     const { body: key } = await restClient(generous.publicUrl, stolen)('POST', '/v1/auth/api-keys', make);
@@ -127,7 +132,7 @@ describe('The client of an agent without a password', () => {
 
 describe('An OAuth client', () => {
   it('has one count for all its tokens', async () => {
-    const { rest } = await generous.newAccount();
+    const { rest } = await generous.newPayer();
     const client = await newClient({ scope: 'read' }, rest);
     const tokens = [await tokenOf(client), await tokenOf(client)];
     const calls = tokens.flatMap((token) =>
