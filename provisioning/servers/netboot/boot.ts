@@ -67,15 +67,21 @@ export class Netboot {
    * @param proof the signature of an installer or a wiper, or the token of a new system
    * @returns whether it is from that machine, and complete
    */
-  tell(id: string, proof: string, news: News, text: string): Promise<boolean> {
-    return this.#db.transaction(async (tx) => {
-      const found = await this.#find(tx, id);
-      if (!found) return false;
+  async tell(id: string, proof: string, news: News, text: string): Promise<boolean> {
+    const proven = async (db: Queryable): Promise<BootingDeployment | undefined> => {
+      const found = await this.#find(db, id);
+      if (!found) return undefined;
       const isReal =
         news === 'booted'
           ? opens(this.vault, proof, found, 'system')
           : signs(this.vault, proof, found, `${news}\n${text}`);
-      if (!isReal) return false;
+      return isReal ? found : undefined;
+    };
+    // A forged report costs no transaction.
+    if (!(await proven(this.#db))) return false;
+    return this.#db.transaction(async (tx) => {
+      const found = await proven(tx);
+      if (!found) return false;
       if (news === 'working' || news === 'failed') {
         await NOTE_REPORT.all(tx, [id, found.run, shown(text), news === 'working']);
         return true;
