@@ -46,6 +46,8 @@ async function journal(): Promise<void> {
   });
 }
 
+// The reader of a pipe may stop earlier, such as head.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await journal();
 } catch (error) {

@@ -9,7 +9,7 @@ import { usdFromMicros } from '../entities/money.ts';
 import { LAST_BACKUP, LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.ts';
 import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
 import { HAS_REAL_ENGINE } from '../entities/servers/engine.ts';
-import type { FindingKind } from '../entities/servers/finding.ts';
+import { type FindingKind, LIST_STOPPED_ENGINES } from '../entities/servers/finding.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
 import { listCases } from './accounts/cases.ts';
@@ -150,14 +150,17 @@ const backup: Source = async ({ db, backupDaysMax }) => {
   ];
 };
 
-const capacity: Source = async (context) =>
-  (await listStock(context))
+const capacity: Source = async (context) => {
+  // A restore stops all orders until the operator has looked at the machines.
+  if ((await LIST_STOPPED_ENGINES.all(context.db)).length) return [];
+  return (await listStock(context))
     .filter(({ total, free, sold }) => sold && free < Math.min(STOCK_LOW, total))
     .map(({ regionCode, serviceCode, free }) => ({
       ...{ kind: 'CAPACITY', subject: `${regionCode}/${serviceCode}`, since: null },
       severity: free ? 'NOTICE' : 'WARNING',
       nextStep: `Customers can order ${free} more: add hosts or addresses, or raise the total by setStock.`,
     }));
+};
 
 const jobs: Source = async ({ db }, limit) =>
   (await LIST_MANUAL_JOBS.all(db, [limit]))

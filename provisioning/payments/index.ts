@@ -5,6 +5,7 @@ import type { Queryable, Transaction } from '../../entities/database/transaction
 import { log, logFault } from '../../entities/monitoring/log.ts';
 import { chainsBehind } from '../../entities/payments/chain.ts';
 import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
+import { CHAIN_TEXT } from '../../entities/payments/payout.ts';
 import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { signalTask, startTask } from '../../entities/tasks/start.ts';
@@ -125,14 +126,14 @@ export class Payments implements WorkerPart {
 
   /**
    * Spells an address of a network as its chain does; undefined: the chain has no such address. A processor reads no chain, but
-   * the service knows the addresses of Bitcoin's family by their network. Simulated networks have any address.
+   * the service knows the addresses of Bitcoin's family by their network. Simulated networks have any address of ASCII.
    */
   async spell(network: string, address: string): Promise<string | undefined> {
     const { payments } = this.#options;
     const reader = payments.find(({ chains = [] }) => chains.some((chain) => chain.network === network));
     if (reader?.spell) return reader.spell(address);
     const isReal = payments.some((one) => !one.simulated && one.coins().some((coin) => coin.network === network));
-    if (!isReal) return address;
+    if (!isReal) return CHAIN_TEXT.test(address) ? address : undefined;
     const family = (await import('./drivers/utxo/chains.ts')).CHAINS[network];
     return family ? family.spell(address) : address;
   }

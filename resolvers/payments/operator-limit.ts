@@ -94,7 +94,7 @@ function knownIn(known: Proposal, sum: Sum): Proposal | undefined {
 const approvalNeeded = ({ id, expiresAt }: Proposal, limit: bigint): ApiError =>
   new ApiError(
     'approval_needed',
-    `One operator moves at most ${usdFromMicros(limit)} USD in 24 hours. The proposal ${id} waits for another operator, who calls approveProposal before ${expiresAt.toISOString()}.`,
+    `One operator, and all new operators together, move at most ${usdFromMicros(limit)} USD in 24 hours. The proposal ${id} waits for another operator, who calls approveProposal before ${expiresAt.toISOString()}.`,
   );
 
 /** Records what became of a proposal. */

@@ -164,6 +164,11 @@ describe('An open matter', () => {
     expect(await find('CAPACITY', 'ams/vps-1')).toMatchObject({ severity: 'NOTICE' });
     await setStock(1);
     expect(await find('CAPACITY', 'ams/vps-1')).toMatchObject({ severity: 'WARNING' });
+    // After a restore, the operator looks at the machines first.
+    await db.query(`insert into brake (driver, reason, stops_orders) values ('simulated', 'A restore', true)`);
+    expect(await find('CAPACITY', 'ams/vps-1')).toBeUndefined();
+    await db.query('delete from brake');
+    expect(await find('CAPACITY', 'ams/vps-1')).toBeDefined();
     await setStock(0);
     expect(await find('CAPACITY', 'ams/vps-1')).toBeUndefined();
   });

@@ -79,7 +79,7 @@ describe('An adjustment above the limit', () => {
     const asked = await adjust(bea, accountId, 250, 'gift');
     expect([codeOf(asked), asked.errors[0].message]).toEqual([
       'approval_needed',
-      expect.stringContaining('One operator moves at most 100 USD in 24 hours.'),
+      expect.stringContaining('One operator, and all new operators together, move at most 100 USD in 24 hours.'),
     ]);
     expect(await balance()).toBe(0);
     const waiting = await proposalOf(accountId);

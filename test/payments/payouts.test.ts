@@ -181,6 +181,8 @@ describe('A payout from the balance', () => {
     )) as [{ own: string }];
     const refused = await request({ accountId: account.id, amountUsd: 10, key: 'own', address: own });
     expect(refused.message).toBe('The address belongs to this service.');
+    const printed = await request({ accountId: account.id, amountUsd: 10, key: 'printed', address: 'bc1…' });
+    expect(printed.message).toBe('address is no address of bitcoin.');
   });
 });
 

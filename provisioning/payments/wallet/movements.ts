@@ -7,6 +7,7 @@ import { record } from '../../../entities/history/record.ts';
 import { newId } from '../../../entities/ids.ts';
 import { FEES, lockOperator, post } from '../../../entities/payments/ledger.ts';
 import { costOf, FIND_HOLDING, FIND_OVERDRAWN, Movement } from '../../../entities/payments/movement.ts';
+import { CHAIN_TEXT } from '../../../entities/payments/payout.ts';
 
 export interface GivenMovement extends Pick<Movement, 'source' | 'target' | 'coin' | 'units' | 'txId'> {
   /** Its cost in micro-USD, where the books do not know it. */
@@ -27,6 +28,7 @@ export async function recordMovement(tx: Transaction, given: GivenMovement, acto
   const { source, target, coin, units } = given;
   // Tools spell hexadecimal transactions in any case, with and without a prefix.
   const txId = /^(0x)?[0-9a-f]+$/i.test(given.txId) ? given.txId.toLowerCase() : given.txId;
+  if (!CHAIN_TEXT.test(txId)) throw refuse('txId', 'wrong_value', 'txId is the transaction as its chain writes it.');
   if (!HOLDER.test(source))
     throw refuse('source', 'wrong_value', 'source is a gateway or a wallet, such as gateway:bitcoin.');
   if (target !== FEES && (!HOLDER.test(target) || target === source))

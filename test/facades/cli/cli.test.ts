@@ -1,7 +1,8 @@
 /** The command line against the service, as a script runs it. */
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { startFreehold } from '../../setup/freehold.ts';
@@ -32,6 +33,11 @@ function run(
   child.stdin.end(input);
   return new Promise((resolve) => child.on('close', (code) => resolve({ ...result, code })));
 }
+
+it('The program ends without a word when the reader of its output has ended', async () => {
+  const { stderr } = await promisify(execFile)('sh', ['-c', `"${process.execPath}" "${PROGRAM}" --help | true`]);
+  expect(stderr).toBe('');
+});
 
 /** The environment of a customer with money. */
 async function customer(usd: number): Promise<Record<string, string>> {
