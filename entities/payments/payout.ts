@@ -7,8 +7,8 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, defaulting, entity, nullable, type RowOf } from '../database/table.ts';
 import type { Lifecycle } from '../history/lifecycle.ts';
 
-/** An address or a transaction as chains write it: characters of ASCII without spaces. */
-export const CHAIN_TEXT = /^[!-~]+$/;
+/** An address or a transaction as an operator writes it: characters of ASCII. A placeholder of the guide is none. */
+export const CHAIN_TEXT = /^[ -~]+$/;
 
 const TRANSITIONS = {
   /** Reserved in the ledger. */

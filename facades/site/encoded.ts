@@ -4,6 +4,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import Negotiator from 'negotiator';
 import { cached, etagOf } from '../http/rest.ts';
 
 interface Encoded {
@@ -28,14 +29,14 @@ function encode(text: string): Encoded {
   return encoded;
 }
 
-/** Whether the caller reads gzip (RFC 9110, section 12.5.3). */
-const readsGzip = ({ headers }: FastifyRequest): boolean =>
-  /(?:\bgzip\b|\*)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(String(headers['accept-encoding'] ?? ''));
+/** Whether the caller prefers gzip (RFC 9110, section 12.5.3). */
+const wantsGzip = (request: FastifyRequest): boolean =>
+  new Negotiator(request).encoding(['gzip', 'identity']) === 'gzip';
 
 /** Answers with a text that stays the same for many requests. */
 export function sendEncoded(request: FastifyRequest, reply: FastifyReply, text: string, cacheControl: string) {
   const { plain, zipped, etag } = encode(text);
-  const sent = cached(request, reply, readsGzip(request) ? zipped : plain, cacheControl, etag);
+  const sent = cached(request, reply, wantsGzip(request) ? zipped : plain, cacheControl, etag);
   reply.header('vary', 'accept-encoding');
   return sent === zipped ? reply.header('content-encoding', 'gzip').send(zipped) : sent;
 }

@@ -88,7 +88,7 @@ export function linesOf({ engines, hosts, retired, payouts, sources, accounts }:
   return [
     ...stoppedLines(engines),
     ...hosts.map(
-      (name) => `The free host ${name} drains. If no customer uses it, you can sell it again by updateHost.`,
+      (name) => `The free host ${name} drains. If no customer uses it, you can sell it again by activateHost.`,
     ),
     ...retired.map((name) => `The host ${name} was being installed or wiped. It is retired until declareWiped.`),
     ...payouts.map((id) => `The payout ${id} counts as exported. Sign it only if its chain does not show it.`),

@@ -22,7 +22,7 @@ describe.skipIf(NO_ANVIL)('A payout of coins by x402', async () => {
     };
     const [wrong] = [...address].filter((digit) => /[a-f]/i.test(digit));
     const swapped = wrong === wrong!.toLowerCase() ? wrong!.toUpperCase() : wrong!.toLowerCase();
-    for (const given of ['not-an-address', `0x${address.slice(2).replace(wrong!, swapped)}`])
+    for (const given of ['not an address', `0x${address.slice(2).replace(wrong!, swapped)}`])
       expect(await refusal({ address: given })).toBe('address is no address of an EVM network.');
     const signature = await signer.signMessage({ message: payoutSentence({ accountId, address, network: 'base' }) });
     expect(await refusal({ address, signature: '0x00' })).toContain('The address has not signed this sentence');
