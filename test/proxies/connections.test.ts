@@ -17,7 +17,7 @@ const isPossible =
   spawnSync('sh', ['-c', 'ip netns add freehold-try && ip netns delete freehold-try']).status === 0;
 if (!isPossible) say('Skipped: the limit of connections before a proxy. It needs root, nftables and iproute2.');
 
-const LISTEN = `require('node:net').createServer((socket) => socket.on('error', () => {}).resume())
+const LISTEN = `require('node:net').createServer((socket) => socket.on('error', () => {}).pipe(socket))
   .listen(443, () => console.log('listens'))`;
 
 interface Calls {
@@ -39,8 +39,9 @@ const connecting = ({ from, count, firstPort, then = 'console.log(open.length)' 
     const host = '${from.includes(':') ? 'fd99::1' : '10.99.0.1'}';
     const localPort = ${firstPort ? `${firstPort} + n` : 'undefined'};
     const socket = net.connect({ host, port: 443, localAddress: '${from}', localPort })
-      .once('connect', () => tell(open.push(socket)))
+      .once('data', () => tell(open.push(socket)))
       .on('error', () => tell(ended++));
+    socket.write('x'.repeat(64));
   }`;
 
 /** Closes the connections, and waits until the host has closed its ends. */
