@@ -55,6 +55,17 @@ describe('The documentation', () => {
     expect(missing).toEqual([]);
   });
 
+  it('silences npm where a command passes its output on, because npm begins it with two lines of its own', () => {
+    const commands = pages.flatMap((page) =>
+      [...read(page).matchAll(/^```.*\n([\s\S]*?)^```|`([^`\n]+)`/gm)]
+        .flatMap(([, block, inline]) => (block ?? inline!).replaceAll('\\\n', '').split('\n'))
+        .filter((line) => line.includes('npm run'))
+        .map((line) => ({ page, line: line.replace(/\s#.*/, '') })),
+    );
+    expect(commands.length).toBeGreaterThan(50);
+    expect(commands.filter(({ line }) => /\bnpm run (?!--silent ).*[|>]/.test(line))).toEqual([]);
+  });
+
   it('tells customers or the operator of every event', () => {
     const told = read('docs/use/webhooks.md') + read('docs/operate/running.md');
     expect(EVENT_TYPES.filter((type) => !told.includes(`\`${type}\``))).toEqual([]);
@@ -66,6 +77,18 @@ describe('The documentation', () => {
     const table = ['| event | meaning |', '|---|---|', ...rows].join('\n');
     const printed = read(page).replace(/^\| event \|.*/ms, () => `${table}\n`);
     await expect(printed).toMatchFileSnapshot(`../${page}`);
+  });
+
+  it('names each page of the console', () => {
+    const folder = 'facades/console/src/pages/';
+    const source = files
+      .filter((file) => file.startsWith(folder))
+      .map(read)
+      .join('\n');
+    const titles = [...source.matchAll(/\bgroup: '\w+',\s+title: '([^']+)'/g)].map(([, title]) => title!.toLowerCase());
+    const table = /^\| group \| pages \|[\s\S]*?\n\n/m.exec(read('docs/operate/console.md'))![0];
+    expect(titles.length).toBeGreaterThan(30);
+    expect(titles.filter((title) => !table.includes(title))).toEqual([]);
   });
 
   it('gives a reason for every package that the service runs with', () => {

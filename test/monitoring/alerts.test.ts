@@ -78,6 +78,17 @@ describe('The alerts', () => {
     expect(wrong.map(({ message }) => message)).toEqual([]);
   });
 
+  it('have runbooks that find a line of the log among those of systemd', () => {
+    const filters = [...readFileSync('docs/operate/monitoring/alerts.md', 'utf8').matchAll(/jq (-\w+) '(.+?)'`/g)];
+    const line = '{"level":"error","msg":"The step does not end."}';
+    const journal = ['Started freehold.service - Freehold.', '{"level":"info","msg":"One."}', line, '-- Boot 1 --', ''];
+    for (const [, options, filter] of filters) {
+      const { stdout, status } = spawnSync('jq', [options!, filter!], { input: journal.join('\n'), encoding: 'utf8' });
+      expect({ stdout, status }).toEqual({ stdout: `${line}\n`, status: 0 });
+    }
+    expect(filters).toHaveLength(2);
+  });
+
   it('read metrics that the service has, and so does the dashboard', () => {
     const known = new Set([
       ...['freehold_database_up', 'freehold_connections', 'nodejs_eventloop_lag_p99_seconds'],

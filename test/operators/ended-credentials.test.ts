@@ -6,9 +6,7 @@ import { graphqlClient } from '../setup/spawn.ts';
 
 const { db, anonymous, newAccount, operator, graphqlUrl } = await startFreehold();
 /** The mutation of the guide, as printed. */
-const [, printed] = /```graphql\n(mutation \{\n {2}revokeAll[\s\S]*?)```/.exec(
-  readFileSync('docs/operate/restore.md', 'utf8'),
-)!;
+const [, printed] = /^operator '(mutation \{ revokeAll[^']*)'$/m.exec(readFileSync('docs/operate/restore.md', 'utf8'))!;
 const revokeAll = async () => (await operator(printed!)).data.revokeAllCredentials;
 
 async function addOwner(name: string) {

@@ -24,6 +24,7 @@ it('The words of a complaint run neither in the shell nor as a mutation of the o
   });
   const { query, variables } = JSON.parse(sent);
   expect(variables.input).toMatchObject({ source: words, text: words });
+  expect(Date.parse(variables.input.deadline)).toBeGreaterThan(Date.now());
   expect(validate(buildSchema(readFileSync('schema/schema.graphql', 'utf8')), parse(query))).toEqual([]);
   expect(existsSync(join(folder, 'stolen'))).toBe(false);
 });
