@@ -169,7 +169,8 @@ async function startInternal(
     metrics: metricsOf(parts, authenticate),
     admit: async (viewer, address, calls = 1, changes = 0) => {
       if (viewer.kind === 'operator') return;
-      for (let call = 0; call < calls; call++) refuseDenied(await rateLimits.take(viewer, address ?? ''));
+      for (let call = 0; call < calls; call++)
+        refuseDenied(await rateLimits.take(viewer, address ?? '', { isInternal: true }));
       const count = () => rateLimits.takeChange(viewer.accountId, address ?? '', 'change');
       for (let change = 0; change < changes; change++) refuseDenied(await atTurnOf({ viewer, address }, count));
     },

@@ -7,14 +7,14 @@
  * public change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from
  * logging in.
  */
-import { createHmac, hkdfSync } from 'node:crypto';
 import { atTurnOf, callsCountAs, freeSiteOf, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
+import { AddressNames } from './address-names.ts';
 import { Denials } from './denials.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
 import { type Limit, standingOf, UNLIMITED } from './standing.ts';
-import type { RateLimitStore, Taken, WINDOW_SECONDS } from './window.ts';
+import type { RateLimitStore, Taken } from './window.ts';
 
 export interface Quotas {
   keyPerMinute: number;
@@ -41,6 +41,8 @@ export interface Call {
   change?: Change | undefined;
   /** Whether it has counted already, but not as a change. */
   counted?: boolean;
+  /** Whether it comes to the internal listener. There all customers of a tool of the operator have its address. */
+  isInternal?: boolean;
 }
 
 /**
@@ -73,6 +75,8 @@ const URGENT_OF_ACCOUNT = {
 };
 /** The networks of a site that can use up their limits at once. */
 const NETWORKS_OF_SITE = 20;
+/** The calls in a minute of an account that never paid that a neighbour with another account cannot use up. */
+const FIRST_PER_MINUTE = 30;
 /** The accounts of a network that can use up their limits of unpaid changes at once. */
 const UNPAID_OF_NETWORK = 4;
 /** Pause after a failure of the shared store. This process counts alone meanwhile. */
@@ -80,18 +84,17 @@ const ALONE_MS = 1_000;
 
 export class RateLimits {
   readonly #quotas: Quotas;
-  readonly #secret: Buffer;
   readonly #shared: RateLimitStore | undefined;
   readonly #isPayer: RateLimitOptions['isPayer'];
   readonly #local = new MemoryRateLimits();
   readonly #onError: Log;
   readonly #denials = new Denials();
   #aloneUntil = 0;
-  #addressKey: { hour: number; key: Buffer } | undefined;
+  readonly #addresses: AddressNames;
 
   constructor({ quotas, secret, shared, isPayer, onError }: RateLimitOptions) {
     this.#quotas = quotas;
-    this.#secret = secret;
+    this.#addresses = new AddressNames(secret);
     this.#shared = shared;
     this.#isPayer = isPayer;
     this.#onError = onError;
@@ -100,15 +103,15 @@ export class RateLimits {
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
     const limits = call.counted ? [] : this.#limits(viewer, address, call);
-    // Neighbours cannot keep an account from paying.
-    if (!call.counted && call.change !== 'payment') limits.push(...(await this.#unpaidCallLimitsOf(viewer, address)));
+    const ofNeighbours = await this.#neighbourLimitsOf(viewer, address, call);
+    limits.push(...(await ofNeighbours()));
     if (!call.change && !call.urgent) return this.#take(limits);
     const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
     const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const unpaid = await atTurnOf({ viewer, address }, read);
     const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
-    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent')]);
+    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent'), ...(await ofNeighbours('urgent'))]);
   }
 
   /**
@@ -182,7 +185,7 @@ export class RateLimits {
     const times = Math.max(1, perMinuteOfOne / publicPerMinute);
     const limit = (caller: string, most: number, minute: string): Limit => {
       const perMinute = Math.min(UNLIMITED, most);
-      return { name: this.#hashed(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
+      return { name: this.#addresses.named(caller + kind), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
     };
     const [network, site] = [networkOf(address), siteOf(address)];
     const own = limit(network, perMinuteOfOne, kind === 'page' ? 'pages' : 'public');
@@ -190,17 +193,39 @@ export class RateLimits {
     return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE * perMinuteOfOne, 'site')];
   }
 
-  /** One caller can have many accounts that never paid. So all of a network together make as many calls as one account. */
-  async #unpaidCallLimitsOf(viewer: Viewer | null, address: string): Promise<Limit[]> {
+  /**
+   * One caller can have many accounts that never paid. So all of a network together make as many calls as one account. The
+   * first calls of each account count apart, so a neighbour needs many accounts to use them up, too. So do urgent calls.
+   * @returns a function for the limits of calls of a kind
+   */
+  async #neighbourLimitsOf(viewer: Viewer | null, address: string, { counted, change, isInternal }: Call) {
     const { accountId } = viewer ?? {};
-    if (!accountId || (await atTurnOf({ viewer, address }, () => this.#isPayer(accountId, true)))) return [];
-    const limit = (caller: string, accounts: number, minute: string): Limit => {
-      const perMinute = Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute);
-      return { name: this.#hashed(`${caller} ${UNPAID}`), perMinute, perHour: UNLIMITED, minute, hour: 'hour' };
+    const isExempt =
+      // Neighbours cannot keep an account from paying.
+      counted ||
+      change === 'payment' ||
+      isInternal ||
+      !accountId ||
+      (await atTurnOf({ viewer, address }, () => this.#isPayer(accountId, true)));
+    return async (given?: 'urgent'): Promise<Limit[]> => {
+      if (isExempt) return [];
+      const kind = given ?? ((await this.#isFirst(accountId)) ? 'first' : 'calls');
+      const limit = (caller: string, accounts: number, group: string): Limit => ({
+        name: this.#addresses.named(`${caller} ${UNPAID} ${kind}`),
+        perMinute: Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute),
+        ...{ perHour: UNLIMITED, minute: `${UNPAID}_${kind}_${group}`, hour: 'hour' },
+      });
+      const [network, site] = [networkOf(address), freeSiteOf(address)];
+      const own = limit(network, 1, 'network');
+      return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, 'site')];
     };
-    const [network, site] = [networkOf(address), freeSiteOf(address)];
-    const own = limit(network, 1, `${UNPAID}_calls_network`);
-    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, `${UNPAID}_calls_site`)];
+  }
+
+  /** Whether the call is one of the first of its account in this minute. */
+  async #isFirst(accountId: string): Promise<boolean> {
+    const limit = { name: `unpaid first ${accountId}`, perMinute: FIRST_PER_MINUTE, perHour: UNLIMITED };
+    const { deniedUntil } = await this.#take([{ ...limit, minute: `${UNPAID}_first`, hour: 'hour' }]);
+    return deniedUntil === undefined;
   }
 
   /**
@@ -231,7 +256,7 @@ export class RateLimits {
     if (address === null || change === 'payment') return own;
     const [network, site] = [networkOf(address), freeSiteOf(address)];
     return (kind) => {
-      const of = (caller: string) => this.#hashed(`${caller} unpaid ${change} ${kind}`, 'hour');
+      const of = (caller: string) => this.#addresses.named(`${caller} unpaid ${change} ${kind}`, 'hour');
       return [
         ...own(kind),
         limit(of(network), UNPAID_OF_NETWORK, `${UNPAID}_network`),
@@ -250,15 +275,6 @@ export class RateLimits {
       }
     }
     return this.#local.take(limits);
-  }
-
-  /** @param window the longest window of its limit */
-  #hashed(caller: string, window: keyof typeof WINDOW_SECONDS = 'minute'): string {
-    const hour = Math.floor(Date.now() / 3_600_000);
-    if (this.#addressKey?.hour !== hour)
-      this.#addressKey = { hour, key: Buffer.from(hkdfSync('sha256', this.#secret, '', `addresses ${hour}`, 32)) };
-    const mac = createHmac('sha256', this.#addressKey.key).update(caller).digest();
-    return `${window === 'hour' ? 'net' : 'ip'}:${mac.toString('base64url', 0, 16)}`;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Queryable } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
 import { OPERATOR_ACCOUNT } from '../../../entities/history/audit.ts';
 import { FIND_OPEN_SESSION, READ_OPERATOR } from '../../../entities/operator.ts';
-import type { Viewer } from '../../context.ts';
+import { atTurnOf, type Viewer } from '../../context.ts';
 import { concerns, FIRST_OWNER } from './credential.ts';
 
 /** The longest delay of a timer of Node, which is 24 days. */
@@ -56,7 +56,7 @@ export function onCredentialEnd(
     if (how && !isOver) ended(how);
   };
   return {
-    checked: endBefore(db, viewer).then(tell, () => tell('unknown')),
+    checked: atTurnOf({ viewer, address: null }, () => endBefore(db, viewer)).then(tell, () => tell('unknown')),
     forget: () => {
       isOver = true;
       forget();
