@@ -26,15 +26,15 @@ interface Calls {
   /** The port of the first connection. The next ones have the next ports. */
   firstPort?: number;
   /** A statement that follows when all connections are open or refused. */
-  then?: string;
+  next?: string;
 }
 
 /** Connects so often from an address, holds the connections, and prints how many the host has taken. */
-const connecting = ({ from, count, firstPort, then = 'console.log(open.length)' }: Calls) => `
+const connecting = ({ from, count, firstPort, next = 'console.log(open.length)' }: Calls) => `
   const net = require('node:net');
   const open = [];
   let ended = 0;
-  const tell = () => { if (open.length + ended === ${count}) { ${then} } };
+  const tell = () => { if (open.length + ended === ${count}) { ${next} } };
   for (let n = 0; n < ${count}; n++) {
     const host = '${from.includes(':') ? 'fd99::1' : '10.99.0.1'}';
     const localPort = ${firstPort ? `${firstPort} + n` : 'undefined'};
@@ -102,7 +102,7 @@ describe.skipIf(!isPossible)('An address before a proxy', () => {
 
   it('gains no connections by ports that it has used before', async () => {
     for (const firstPort of [20_000, 20_090])
-      expect(await call({ from: '10.99.0.2', count: 90, firstPort, then: CLOSING })).toBe('closed');
+      expect(await call({ from: '10.99.0.2', count: 90, firstPort, next: CLOSING })).toBe('closed');
     expect(await call({ from: '10.99.0.2', count: 180, firstPort: 20_000 })).toBe('100');
   });
 });
