@@ -57,12 +57,14 @@ async function place({ ports, onEnd }: StartOptions) {
   const folder = newFolder();
   onEnd(() => removeFolder(folder));
   const [tls, plain, operators] = [await freePort(), await freePort(), await freePort()];
+  const [innerTls, innerPlain] = [await freePort(), await freePort()];
   const fill = (text: string, own: Record<string, string> = {}) =>
     Object.entries({
       ...{ '/etc/nginx/sites-available': folder, '/etc/ssl/private': folder, '/etc/ssl': folder },
       ...{ '/etc/haproxy': folder, '/var/log/nginx': folder, '/run/': `${folder}/` },
       ...{ ':443': `:${tls}`, ' 443': ` ${tls}`, ':8443': `:${operators}`, ' 8443': ` ${operators}` },
       ...{ ':3000': `:${ports.api}`, ':3001': `:${ports.internal}`, 'port 3001': `port ${ports.internal}` },
+      ...{ ':4443': `:${innerTls}`, ':4480': `:${innerPlain}` },
       ...{ ':80 ': `:${plain} `, ' 80;': ` ${plain};`, ':80;': `:${plain};` },
       ...own,
     }).reduce((all, [printed, used]) => all.replaceAll(printed, used), text);
@@ -98,6 +100,8 @@ async function run(line: string[], url: string, { onEnd }: StartOptions, env = p
   return () => output;
 }
 
+/** Debian's package libnginx-mod-stream. */
+const STREAM_MODULE = '/etc/nginx/modules-enabled/50-mod-stream.conf';
 const isRoot = process.getuid?.() === 0;
 
 async function startCaddy(options: StartOptions): Promise<RunningProxy> {
@@ -120,19 +124,22 @@ async function startCaddy(options: StartOptions): Promise<RunningProxy> {
 async function startNginx(options: StartOptions): Promise<RunningProxy> {
   const { folder, fill, urls } = await place(options);
   const ca = writeCertificate(folder);
-  const [main = '', console = '', balancer = ''] = blocksOf('nginx');
+  const [printed = '', main = '', console = '', balancer = ''] = blocksOf('nginx');
   const own = { 'api.example.org;': 'localhost;', 'allow 192.0.2.0/24;': 'allow 127.0.0.1; allow ::1;' };
-  const listens = /^ {2}listen 443 .*\n {2}listen \[::\]:443 .*\n/m;
-  const site = options.balancer ? main.replace(listens, balancer.replace('192.0.2.10', options.balancer)) : main;
+  const listens = /^ {4}listen 443;\n {4}listen \[::\]:443;\n/m;
+  const stream = options.balancer
+    ? printed.replace(listens, balancer.replace('192.0.2.10', options.balancer))
+    : printed;
   const mine = join(folder, 'freehold');
-  writeFileSync(mine, withoutIpv6(fill(`${site}\n${console}`, own)));
+  writeFileSync(mine, withoutIpv6(fill(`${main}\n${console}`, own)));
   // The rest of the configuration is that of Debian.
   const debian = readFileSync('/etc/nginx/nginx.conf', 'utf8').replace(/^\s*include .*(modules|conf\.d).*$/gm, '');
   const file = join(folder, 'nginx.conf');
   const rest = debian.replace('/etc/nginx/sites-enabled/*', mine).replace(/^user/m, isRoot ? 'user' : '#user');
-  writeFileSync(file, fill(rest));
-  const printed = await run(['nginx', '-c', file, '-g', 'daemon off;'], urls.url, options);
-  const logs = () => printed() + logFilesIn(folder);
+  const modules = readFileSync(STREAM_MODULE, 'utf8').replace('modules/', '/usr/lib/nginx/modules/');
+  writeFileSync(file, `${modules}\n${fill(rest)}\n${withoutIpv6(fill(stream))}`);
+  const output = await run(['nginx', '-c', file, '-g', 'daemon off;'], urls.url, options);
+  const logs = () => output() + logFilesIn(folder);
   const [leaving = '', returning = ''] = blocksOf('sh').map((block) =>
     fill(block).replaceAll('nginx -s', `nginx -c ${file} -s`),
   );
@@ -171,10 +178,13 @@ const has = (command: string, argument: string) => spawnSync(command, [argument]
 export const PROXIES = (
   [
     ['Caddy', startCaddy, has('caddy', 'version')],
-    ['nginx', startNginx, has('nginx', '-v')],
+    ['nginx', startNginx, existsSync(STREAM_MODULE)],
     ['HAProxy', startHaproxy, has('haproxy', '-v')],
   ] as const
 ).filter(([name, , isHere]) => {
-  if (!isHere) say(`Skipped: the guide for ${name}, because it is not here (Debian: caddy, nginx-light, haproxy).`);
+  if (!isHere)
+    say(
+      `Skipped: the guide for ${name}, because it is not here (Debian: caddy, nginx-light, libnginx-mod-stream, haproxy).`,
+    );
   return isHere;
 });
