@@ -59,8 +59,9 @@ function leastIdle({ group }: Owner, all: readonly Entry[]): string | undefined 
   for (const [, { owner }] of all) sizes.set(owner.group, (sizes.get(owner.group) ?? 0) + 1);
   const sizeOf = ([, { owner }]: Entry) => sizes.get(owner.group)!;
   const hasStream = ([, { streams }]: Entry) => Number(streams > 0);
+  const before = (a: Entry, b: Entry): boolean => (sizeOf(a) - sizeOf(b) || hasStream(b) - hasStream(a)) >= 0;
   const idle = all.filter(([, { calls }]) => !calls);
-  return idle.toSorted((a, b) => sizeOf(b) - sizeOf(a) || hasStream(a) - hasStream(b))[0]?.[0];
+  return idle.reduce<Entry | undefined>((first, one) => (first && before(first, one) ? first : one), undefined)?.[0];
 }
 
 /**
@@ -84,8 +85,8 @@ export function roomFor(newcomer: Owner, live: ReadonlyMap<string, Held>): Room 
   if (all.length < PROCESS_MAX) return {};
   const ofLargest = () => {
     const groups = [...Map.groupBy(all, ([, { owner }]) => owner.group).values()];
-    const [largest] = groups.toSorted((a, b) => b.length - a.length);
-    return largest!.length > own.length + 1 ? (cheapest(largest!) ?? largest![0]![0]) : undefined;
+    const largest = groups.reduce((one, other) => (other.length > one.length ? other : one));
+    return largest.length > own.length + 1 ? (cheapest(largest) ?? largest[0]![0]) : undefined;
   };
   const ofIdleStranger = () => all.find(([, { owner, calls }]) => !calls && !owner.counted)?.[0];
   const evicts = counted
