@@ -6,7 +6,7 @@ import type { Database } from '../entities/database/database.ts';
 import { ApiError } from '../entities/errors.ts';
 import { type Actor, OPERATOR_ACCOUNT } from '../entities/history/audit.ts';
 import { isId } from '../entities/ids.ts';
-import { networkOf, siteOf } from '../entities/networks.ts';
+import { freeSiteOf, networkOf, siteOf } from '../entities/networks.ts';
 import type { OperatorRole } from '../entities/operator.ts';
 import type { Vault } from '../entities/secrets.ts';
 import type { Provisioning } from '../provisioning/index.ts';
@@ -37,6 +37,11 @@ export interface Viewer {
   limits?: Limits | undefined;
   /** The refresh family of a token. */
   family?: string;
+  /**
+   * Whether the account never paid, as the last count of its calls found. Such accounts of a site take turns together, because
+   * one caller can have many. Absent: unknown.
+   */
+  isUnpaid?: boolean;
   /** The reason of the account's suspension, if it is suspended. */
   suspendedFor?: string | null;
   /** The limits that an operator has set for the account. */
@@ -137,7 +142,9 @@ type Turn = Pick<Context, 'viewer' | 'address'>;
 /** A change has no signal, because it must not stop between its steps. */
 function atTurn<T>({ viewer, address }: Turn, work: () => T, signal?: AbortSignal): T {
   if (!viewer) return onBehalfOfStranger(address, work, signal);
-  return viewer.accountId ? onBehalfOf({ kind: 'account', group: viewer.accountId, signal }, work) : work();
+  if (!viewer.accountId) return work();
+  const group = viewer.isUnpaid ? `unpaid ${freeSiteOf(address ?? '')}` : viewer.accountId;
+  return onBehalfOf({ kind: 'account', group, signal }, work);
 }
 
 /** The turn at which a caller's work is done. */

@@ -195,21 +195,15 @@ export class RateLimits {
 
   /**
    * One caller can have many accounts that never paid. So all of a network together make as many calls as one account. The
-   * first calls of each account count apart, so a neighbour needs many accounts to use them up, too. So do urgent calls.
+   * first calls of each account count apart, so a neighbour needs many accounts to use them up, too. So do urgent calls, and payments.
    * @returns a function for the limits of calls of a kind
    */
   async #neighbourLimitsOf(viewer: Viewer | null, address: string, { counted, change, isInternal }: Call) {
     const { accountId } = viewer ?? {};
-    const isExempt =
-      // Neighbours cannot keep an account from paying.
-      counted ||
-      change === 'payment' ||
-      isInternal ||
-      !accountId ||
-      (await atTurnOf({ viewer, address }, () => this.#isPayer(accountId, true)));
+    const isExempt = counted || isInternal || !viewer || !accountId || (await this.#hasPaid(viewer, address));
     return async (given?: 'urgent'): Promise<Limit[]> => {
       if (isExempt) return [];
-      const kind = given ?? ((await this.#isFirst(accountId)) ? 'first' : 'calls');
+      const kind = given ?? (change === 'payment' ? change : (await this.#isFirst(accountId)) ? 'first' : 'calls');
       const limit = (caller: string, accounts: number, group: string): Limit => ({
         name: this.#addresses.named(`${caller} ${UNPAID} ${kind}`),
         perMinute: Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute),
@@ -219,6 +213,15 @@ export class RateLimits {
       const own = limit(network, 1, 'network');
       return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, 'site')];
     };
+  }
+
+  /** Whether the account has paid. Notes it in the viewer, for the turns of its work. */
+  async #hasPaid(viewer: Viewer, address: string): Promise<boolean> {
+    // An unknown account asks at the turn of those that never paid.
+    const asking = { viewer: { ...viewer, isUnpaid: viewer.isUnpaid ?? true }, address };
+    const hasPaid = await atTurnOf(asking, () => this.#isPayer(viewer.accountId!, true));
+    viewer.isUnpaid = !hasPaid;
+    return hasPaid;
   }
 
   /** Whether the call is one of the first of its account in this minute. */

@@ -1,7 +1,8 @@
 /** Registrations are free. So the calls of all accounts of an address that never paid have a limit together. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { callers } from '../../../entities/caller.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
-import type { Viewer } from '../../../schema/index.ts';
+import { atTurnOf, type Viewer } from '../../../schema/index.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 
 /** The limit of an account, and of all such accounts of an address. The first calls of each account count apart. */
@@ -87,11 +88,10 @@ describe('The limits of addresses', () => {
   const many = 1_000_000;
   const quotas = { keyPerMinute: many, keyPerHour: many, accountPerMinute: MAX, accountPerHour: many };
   const others = { publicPerMinute: many, pagesPerMinute: many, onionPerMinute: many, unpaidPerHour: many };
+  const limitsOf = (isPayer: () => Promise<boolean>) =>
+    new RateLimits({ quotas: { ...quotas, ...others }, secret: Buffer.alloc(32), onError: () => {}, isPayer });
   function counter() {
-    const limits = new RateLimits({
-      ...{ quotas: { ...quotas, ...others }, secret: Buffer.alloc(32), onError: () => {} },
-      isPayer: async () => false,
-    });
+    const limits = limitsOf(async () => false);
     return async (account: string, address: string, call = {}) => {
       const viewer = { accountId: account, credentialId: `key of ${account}`, isLogin: true } as Viewer;
       const { windows, deniedUntil } = await limits.take(viewer, address, call);
@@ -107,10 +107,26 @@ describe('The limits of addresses', () => {
     expect(await take('acct_next', '2001:db8:1:21::1')).toBe('unpaid_first_site');
   });
 
-  it('let urgent calls of logins use up those of an address', async () => {
+  it('let urgent calls of logins use up those of an address, and payments those of payments', async () => {
     const take = counter();
-    const urgent = { urgent: true };
+    const [urgent, payment] = [{ urgent: true }, { change: 'payment' }];
     for (let n = 0; n < 2 * MAX; n++) expect(await take(`acct_${n}`, '192.0.2.1', urgent)).toBeUndefined();
     expect(await take('acct_next', '192.0.2.1', urgent)).toBe('unpaid_urgent_network');
+    for (let n = 0; n < MAX; n++) expect(await take(`acct_${n}`, '192.0.2.1', payment)).toBeUndefined();
+    expect(await take('acct_next', '192.0.2.1', payment)).toBe('unpaid_payment_network');
+  });
+
+  it('let accounts of a site that never paid take turns together, and payers by themselves', async () => {
+    const groupOf = async (accountId: string, address: string, paid: boolean) => {
+      const viewer = { accountId, credentialId: accountId } as Viewer;
+      const asked: unknown[] = [];
+      const isPayer = async () => asked.push(callers.getStore()?.group) > 0 && paid;
+      await limitsOf(isPayer).take(viewer, address);
+      return [...asked, atTurnOf({ viewer, address }, () => callers.getStore()?.group)];
+    };
+    const unpaid = 'unpaid 192.0.2.1';
+    expect(await groupOf('acct_1', '192.0.2.1', false)).toEqual([unpaid, unpaid]);
+    expect(await groupOf('acct_2', '192.0.2.1', false)).toEqual([unpaid, unpaid]);
+    expect(await groupOf('acct_3', '192.0.2.1', true)).toEqual([unpaid, 'acct_3']);
   });
 });
