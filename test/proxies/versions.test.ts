@@ -21,8 +21,8 @@ const SETTINGS = 4;
 const portOf = (url: string) => Number(new URL(url).port);
 
 /** Opens TLS, and offers protocols. @returns the connection, or the code of its refusal */
-async function secure(url: string, { ca }: RunningProxy, protocols?: string[]) {
-  const offer = protocols && { ALPNProtocols: protocols };
+async function secure(url: string, { ca }: RunningProxy, protocols?: string[], group?: string) {
+  const offer = { ...(protocols && { ALPNProtocols: protocols }), ...(group && { ecdhCurve: group }) };
   const socket = tls.connect({ port: portOf(url), servername: 'localhost', ca, ...offer });
   onTestFinished(() => void socket.destroy());
   return once(socket, 'secureConnect').then(
@@ -57,6 +57,10 @@ describe.each(PROXIES)('%s', (_, start) => {
       if (typeof silent === 'string') throw new Error(silent);
       expect(isHttp2(await answerTo(PREFACE, silent))).toBe(false);
     }
+    // A handshake in a large group costs the caller nothing, and the proxy a tenth of a second.
+    for (const url of [proxy.url, proxy.consoleUrl])
+      for (const costly of ['ffdhe8192', 'secp521r1'])
+        expect(await secure(url, proxy, undefined, costly)).toMatch(/HANDSHAKE_FAILURE/);
     const plainly = () => connect(portOf(proxy.plainUrl), '127.0.0.1');
     expect(isHttp2(await answerTo(PREFACE, plainly()))).toBe(false);
     expect(String(await answerTo(UPGRADE, plainly()))).toMatch(/^HTTP\/1\.[01] 30/);
