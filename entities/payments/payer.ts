@@ -2,12 +2,20 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 
-/** A smaller sum makes no payer, because everybody can send a millionth of a dollar. */
+/** Everybody can send a millionth of a dollar, so a smaller sum makes no payer. */
 const PAID_MIN_MICROS = 1_000_000;
+/** So many of the first and of the latest transfers count. An account may have thousands of tiny ones. */
+const COUNTED = 100;
 
-/** Whether an account, given as SQL, has a transfer of a dollar. Its first one always brings money. */
-export const hasPaidSql = (account: string) =>
-  `exists (select from transfer where transfer.account_id = ${account} and transfer.amount_micros >= ${PAID_MIN_MICROS})`;
+const transfers = (account: string, order: string, limit: number) =>
+  `(select id, amount_micros from transfer where transfer.account_id = ${account} order by id ${order} limit ${limit})`;
+
+/** Whether an account, given as SQL, has moved a dollar. Its first transfer brings money, and mostly shows it. */
+export const hasPaidSql = (account: string) => `(exists (
+    select from ${transfers(account, 'asc', 1)} as first where amount_micros >= ${PAID_MIN_MICROS})
+  or exists (
+    select from (${transfers(account, 'asc', COUNTED)} union ${transfers(account, 'desc', COUNTED)}) as moved
+      having sum(amount_micros) >= ${PAID_MIN_MICROS}))`;
 /** Whether the account $1 has paid. */
 export const HAS_PAID = statement({ paid: column.boolean() })`
   select ${hasPaidSql('$1')} as paid`;
