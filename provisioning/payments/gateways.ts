@@ -47,8 +47,9 @@ function readSecretJson(file: string): unknown {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
   if (mode === undefined) throw new Error(`PAYMENTS_FILE names ${file}, which does not exist.`);
   if (mode & 0o077) throw new Error(`The mode of ${file} lets other users read it. Run: chmod 600 ${file}`);
+  const text = readFileSync(file, 'utf8');
   try {
-    return JSON.parse(readFileSync(file, 'utf8'));
+    return JSON.parse(text);
   } catch (error) {
     // The rest of the message quotes the credentials in the file.
     const place = /at position.*/.exec((error as Error).message)?.[0] ?? '';
