@@ -2,7 +2,7 @@
  * Rate limits: a minute and an hour for each credential and each account, a minute for each other address. All tokens
  * of a refresh family count as one credential. So do those of an OAuth client, if they are no logins. A login makes a
  * few urgent calls beside the full limit of its account. So a thief's calls do not keep the owner from ending the
- * thief's credential. The service counts after it has checked the credential, so a neighbour never limits a customer.
+ * thief's credential. The service counts after it has checked the credential, so a neighbour never limits a customer who has paid.
  * It counts addresses by a keyed hash, and changes the key every hour. Reads without a credential and each kind of
  * public change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from
  * logging in.
@@ -103,15 +103,16 @@ export class RateLimits {
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
     const limits = call.counted ? [] : this.#limits(viewer, address, call);
-    const ofNeighbours = await this.#neighbourLimitsOf(viewer, address, call);
-    limits.push(...(await ofNeighbours()));
+    const unpaidId = await this.#unpaidIdOf(viewer, address, call);
+    if (unpaidId) limits.push(...this.#neighbourLimitsOf(address, await this.#kindOf(unpaidId, call)));
     if (!call.change && !call.urgent) return this.#take(limits);
     const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
     const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const unpaid = await atTurnOf({ viewer, address }, read);
     const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
-    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent'), ...(await ofNeighbours('urgent'))]);
+    const ofNeighbours = unpaidId ? this.#neighbourLimitsOf(address, 'urgent') : [];
+    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent'), ...ofNeighbours]);
   }
 
   /**
@@ -195,40 +196,35 @@ export class RateLimits {
 
   /**
    * One caller can have many accounts that never paid. So all of a network together make as many calls as one account. The
-   * first calls of each account count apart, so a neighbour needs many accounts to use them up, too. So do urgent calls, and payments.
-   * @returns a function for the limits of calls of a kind
+   * first calls of each account, urgent calls and payments count apart. So a neighbour needs many accounts to use them up.
    */
-  async #neighbourLimitsOf(viewer: Viewer | null, address: string, { counted, change, isInternal }: Call) {
-    const { accountId } = viewer ?? {};
-    const isExempt = counted || isInternal || !viewer || !accountId || (await this.#hasPaid(viewer, address));
-    return async (given?: 'urgent'): Promise<Limit[]> => {
-      if (isExempt) return [];
-      const kind = given ?? (change === 'payment' ? change : (await this.#isFirst(accountId)) ? 'first' : 'calls');
-      const limit = (caller: string, accounts: number, group: string): Limit => ({
-        name: this.#addresses.named(`${caller} ${UNPAID} ${kind}`),
-        perMinute: Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute),
-        ...{ perHour: UNLIMITED, minute: `${UNPAID}_${kind}_${group}`, hour: 'hour' },
-      });
-      const [network, site] = [networkOf(address), freeSiteOf(address)];
-      const own = limit(network, 1, 'network');
-      return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, 'site')];
-    };
+  #neighbourLimitsOf(address: string, kind: 'first' | 'calls' | 'urgent' | 'payment'): Limit[] {
+    const limit = (caller: string, accounts: number, group: string): Limit => ({
+      name: this.#addresses.named(`${caller} ${UNPAID} ${kind}`),
+      perMinute: Math.min(UNLIMITED, accounts * this.#quotas.accountPerMinute),
+      ...{ perHour: UNLIMITED, minute: `${UNPAID}_${kind}_${group}`, hour: 'hour' },
+    });
+    const [network, site] = [networkOf(address), freeSiteOf(address)];
+    const own = limit(network, 1, 'network');
+    return site === network ? [own] : [own, limit(site, NETWORKS_OF_SITE, 'site')];
   }
 
-  /** Whether the account has paid. Notes it in the viewer, for the turns of its work. */
-  async #hasPaid(viewer: Viewer, address: string): Promise<boolean> {
+  /** The account of the caller, if it never paid and its neighbours count. Notes it in the viewer, for the turns of its work. */
+  async #unpaidIdOf(viewer: Viewer | null, address: string, { counted, isInternal }: Call) {
+    const { accountId } = viewer ?? {};
+    if (counted || isInternal || !viewer || !accountId) return undefined;
     // An unknown account asks at the turn of those that never paid.
     const asking = { viewer: { ...viewer, isUnpaid: viewer.isUnpaid ?? true }, address };
-    const hasPaid = await atTurnOf(asking, () => this.#isPayer(viewer.accountId!, true));
-    viewer.isUnpaid = !hasPaid;
-    return hasPaid;
+    viewer.isUnpaid = !(await atTurnOf(asking, () => this.#isPayer(accountId, true)));
+    return viewer.isUnpaid ? accountId : undefined;
   }
 
-  /** Whether the call is one of the first of its account in this minute. */
-  async #isFirst(accountId: string): Promise<boolean> {
+  /** The kind of a call that counts with those of neighbours. The first ones of an account in a minute are a kind. */
+  async #kindOf(accountId: string, { change }: Call): Promise<'first' | 'calls' | 'payment'> {
+    if (change === 'payment') return change;
     const limit = { name: `unpaid first ${accountId}`, perMinute: FIRST_PER_MINUTE, perHour: UNLIMITED };
     const { deniedUntil } = await this.#take([{ ...limit, minute: `${UNPAID}_first`, hour: 'hour' }]);
-    return deniedUntil === undefined;
+    return deniedUntil === undefined ? 'first' : 'calls';
   }
 
   /**
