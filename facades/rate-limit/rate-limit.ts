@@ -102,13 +102,16 @@ export class RateLimits {
 
   /** Counts a call. */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const limits = call.counted ? [] : this.#limits(viewer, address, call);
     const unpaidId = await this.#unpaidIdOf(viewer, address, call);
+    return atTurnOf({ viewer, address }, () => this.#takeAtTurn(viewer, address, call, unpaidId));
+  }
+
+  async #takeAtTurn(viewer: Viewer | null, address: string, call: Call, unpaidId: string | undefined) {
+    const limits = call.counted ? [] : this.#limits(viewer, address, call);
     if (unpaidId) limits.push(...this.#neighbourLimitsOf(address, await this.#kindOf(unpaidId, call)));
     if (!call.change && !call.urgent) return this.#take(limits);
     const login = hasUrgent(viewer) ? callsCountAs(viewer) : undefined;
-    const read = () => this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
-    const unpaid = await atTurnOf({ viewer, address }, read);
+    const unpaid = await this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
     const ofNeighbours = unpaidId ? this.#neighbourLimitsOf(address, 'urgent') : [];
