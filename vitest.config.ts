@@ -7,7 +7,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/setup/postgres.ts',
     // Watches the locks of every transaction, and fails the run at a lock out of order.
-    setupFiles: 'test/setup/lock-order.ts',
+    setupFiles: ['test/setup/lock-order.ts', 'test/setup/each-file.ts'],
     // Node itself strips the types: the tests run the same files as production, and load graphql only once.
     experimental: { viteModuleRunner: false },
     pool: 'forks',

@@ -1,7 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { configurationMarkdown, readConfig } from '../config.ts';
+import { atEnd } from './setup/end.ts';
 import { newFolder, removeFolder } from './setup/spawn.ts';
 
 describe('The configuration', () => {
@@ -158,7 +159,7 @@ describe('The configuration', () => {
 
 describe('A secret', () => {
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   const kept = (name: string, text: string, mode = 0o600) => {
     const file = join(folder, name);
     writeFileSync(file, text);

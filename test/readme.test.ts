@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from './setup/database.ts';
+import { atEnd } from './setup/end.ts';
 import { newFolder, type RunningService, removeFolder, spawnService } from './setup/spawn.ts';
 
 const run = promisify(execFile);
@@ -15,9 +16,9 @@ describe('The commands for customers', () => {
   beforeAll(async () => {
     // Simulations take no time, so that a busy machine has all of its patience for the rest.
     const environment = { SIMULATED_PAYMENT_SECONDS: '0', SIMULATED_PROVISION_SECONDS: '0' };
-    service = await spawnService({ DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(afterAll), ...environment });
+    service = await spawnService({ DATA_DIR: folder, DATABASE_URL: await newDatabaseUrl(), ...environment });
   });
-  afterAll(async () => {
+  atEnd(async () => {
     await service.stop();
     removeFolder(folder);
   });

@@ -113,6 +113,11 @@ describe('The house', () => {
     expect(shared.some((file) => !isRun(file))).toBe(true);
   });
 
+  it('ends what tests start by atEnd alone: vitest ignores an afterAll that a test or a hook calls', () => {
+    const own = ['test/setup/end.ts', 'test/setup/each-file.ts', 'test/tidy.test.ts'];
+    expect(sources.filter((file) => !own.includes(file) && /\bafterAll\b/.test(read(file)))).toEqual([]);
+  });
+
   it('reads the environment only in config.ts and in separate packages', () => {
     const readers = sources.filter(
       (file) =>

@@ -1,7 +1,8 @@
 /** A new credential has the limits of its creator: expiry, networks and spending. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { schema } from '../../schema/index.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { type RestClient, restClient } from '../setup/spawn.ts';
@@ -12,7 +13,7 @@ const { newClient, tokenOf, requestToken } = oauthRequests(anonymous);
 
 // A call to a closed port would take ten seconds, in which the webhook does not stop.
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 const FULL = { name: 'limited', scope: 'full' };
 const soon = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();

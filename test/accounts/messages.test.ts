@@ -1,9 +1,10 @@
 /** The channel between the operator and customers. The service sends no mail. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { newId } from '../../entities/ids.ts';
 import { circularTask, messageProcess } from '../../provisioning/accounts/messages.ts';
 import type { LeasedTask } from '../../provisioning/tasks/tasks.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { restClient } from '../setup/spawn.ts';
@@ -11,7 +12,7 @@ import { callTool } from '../setup/tool.ts';
 
 const { anonymous, db, newAccount, operator, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 const PATH = '/v1/account/messages';
 const TEXT = { subject: 'Maintenance', body: 'Your server moves.\nIt is off for a minute.' };

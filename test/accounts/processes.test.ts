@@ -1,11 +1,11 @@
 /** A process takes power away, answers, and dies at once. Other processes hear of it nevertheless. */
-import { afterAll, expect, inject, it, onTestFinished } from 'vitest';
+import { expect, inject, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { administer } from '../setup/postgres.ts';
 import { graphqlClient, restClient, spawnService } from '../setup/spawn.ts';
 
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const stays = await startFreehold({ DATABASE_URL, ROLES: 'api' });
 const name = new URL(DATABASE_URL).pathname.slice(1);
 const allowConnections = (yes: boolean) =>

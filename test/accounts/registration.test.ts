@@ -4,14 +4,15 @@ import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sweepChallenges } from '../../entities/accounts/registration.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const solver = join(folder, 'solve.mjs');
 const page = readFileSync('docs/use/api.md', 'utf8');
 writeFileSync(solver, page.slice(page.indexOf('## Proof of work')).match(/```js\n([\s\S]+?)```/)![1]!);
@@ -23,7 +24,7 @@ const unsolved = (challenge: string) =>
   [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => `${challenge}:${n}`).find((text) => hash('sha256', text, 'buffer')[0] !== 0)!;
 
 const environment = {
-  DATABASE_URL: await newDatabaseUrl(afterAll),
+  DATABASE_URL: await newDatabaseUrl(),
   SECRET_KEY: Buffer.alloc(32, 9).toString('base64'),
   REGISTRATIONS_PER_MINUTE: '3',
   REGISTRATION_PROOF_BITS: '8',

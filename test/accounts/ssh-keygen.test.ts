@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parseSshPublicKey } from '../../entities/accounts/ssh-public-key.ts';
+import { atEnd } from '../setup/end.ts';
 import { say } from '../setup/say.ts';
 import { codeOf, detailOf, modulusOf, rsa, SK_ECDSA, SK_ED25519 } from './ssh-key-lines.ts';
 
@@ -38,7 +39,7 @@ describe.skipIf(!hasSshKeygen)('A key of ssh-keygen', () => {
     folder = mkdtempSync(join(tmpdir(), 'freehold-ssh-'));
     await Promise.all(kinds.map((kind) => make(kind, fileOf(kind))));
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
+  atEnd(() => rmSync(folder, { recursive: true }));
 
   it.each(kinds)('is accepted with the size and fingerprint that ssh-keygen prints: %s', async (kind) => {
     const text = readFileSync(`${fileOf(kind)}.pub`, 'utf8');

@@ -3,10 +3,11 @@
  * nothing. The cases come from the endpoints, the tools and the schema, so new ones are tested too.
  */
 import { type GraphQLField, getNamedType, getNullableType, isLeafType } from 'graphql';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import { schema } from '../../schema/index.ts';
+import { atEnd } from '../setup/end.ts';
 import { ALL_ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
@@ -19,7 +20,7 @@ const { anonymous, db, graphqlUrl, newAccount, publicUrl } = await startFreehold
 });
 const { form, newClient, tokenOf } = oauthRequests(anonymous);
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 const SSH_KEYS = [
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cGUZpbFXeUqaufc1ki+RX/',
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv',

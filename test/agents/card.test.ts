@@ -1,13 +1,14 @@
 /** The card of an agent: the keys that it names, and the consequences for its entry. The tests move time in the database. */
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Agent } from '../../entities/agents/agent.ts';
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';
 import { AGENT_LANE } from '../../provisioning/agents/verify.ts';
 import { truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { openShop } from '../setup/shop.ts';
 
@@ -56,10 +57,10 @@ describe('A card', () => {
 });
 
 describe('An entry', async () => {
-  const { db, provisioning } = await openShop(afterAll, { allowCidrs: ['127.0.0.5/32'] });
+  const { db, provisioning } = await openShop(atEnd, { allowCidrs: ['127.0.0.5/32'] });
   const worker = provisioning.newWorker();
   const receiver = await startReceiver(0, '127.0.0.5');
-  afterAll(() => receiver.close());
+  atEnd(() => receiver.close());
   beforeEach(async () => {
     await truncate(db, 'task, agent, event, audit_entry');
     receiver.received.length = 0;

@@ -4,20 +4,21 @@ import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { archiveKey } from '../../entities/archive/key.ts';
 import { writeArchive } from '../../entities/archive/write.ts';
 import { Database } from '../../entities/database/database.ts';
 import { useKey } from '../../entities/use-secret-key.ts';
 import { digestsOf, emptyDatabase, runCommand, startCommand } from '../setup/archives.ts';
 import { newDatabase } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { asAdministrator } from '../setup/postgres.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
 import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
-const db = await newDatabase(afterAll);
+atEnd(() => removeFolder(folder));
+const db = await newDatabase();
 const url = asAdministrator((db.source.options as { url: string }).url);
 await useKey(db, VAULT);
 await db.query(`insert into event (id, account_id, type, subject, data)

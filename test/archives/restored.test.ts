@@ -2,26 +2,27 @@
 import { join } from 'node:path';
 import type { Hex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { archiveKey } from '../../entities/archive/key.ts';
+import { requireOwnDatabase } from '../../entities/archive/own-database.ts';
 import { writeArchive } from '../../entities/archive/write.ts';
 import { Database } from '../../entities/database/database.ts';
 import { newId } from '../../entities/ids.ts';
-import { requireOwnDatabase } from '../../entities/archive/own-database.ts';
 import { chainSyncName } from '../../provisioning/payments/chains/sync.ts';
 import { EVM } from '../../provisioning/payments/drivers/evm/evm.ts';
 import { OBSERVER_PROCESS } from '../../provisioning/servers/reconcile/observe.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { createTopUp } from '../../resolvers/payments/billing.ts';
 import { creditTransaction } from '../../resolvers/payments/payments.ts';
+import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { closeBreaker } from '../../resolvers/servers/findings.ts';
 import { orderServer } from '../../resolvers/servers/order.ts';
-import { deleteServer } from '../../resolvers/servers/delete.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../payments/drivers/evm/anvil.ts';
 import { emptyDatabase, runCommand } from '../setup/archives.ts';
-import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
-import { eventually } from '../setup/freehold.ts';
 import { type CustomerShop, openCustomerShop } from '../setup/customer-shop.ts';
+import { asSuperuser, newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
+import { eventually } from '../setup/freehold.ts';
 import { contextOf } from '../setup/shop.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
 import { VAULT } from '../setup/vault.ts';
@@ -61,7 +62,7 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
       ...{ network: 'base', chainId: 8453, ...given, batchMax: 10, rangeMax: 100 },
       tokens: [{ code: 'USDC', name: 'USD Coin', pegged: true, contract: USDC, decimals: 6 }],
     });
-    return openCustomerShop(afterAll, { ...(db && { db }), folder, payments: [driver] });
+    return openCustomerShop(atEnd, { ...(db && { db }), folder, payments: [driver] });
   };
   const deliver = async (before: CustomerShop) => {
     const { orderNumber } = (await orderServer(before.context, ORDER)).server;
@@ -79,8 +80,8 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
 
   beforeAll(async () => {
     anvil = await startAnvil();
-    afterAll(() => anvil.stop());
-    afterAll(() => removeFolder(folder));
+    atEnd(() => anvil.stop());
+    atEnd(() => removeFolder(folder));
     const before = await openWith(undefined);
     accountId = before.accountId;
     await requireOwnDatabase(before.db);
@@ -110,7 +111,7 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
     expect(await before.balance(accountId)).toBeGreaterThan(100_000_000n);
 
     journal = before.driver.journal();
-    const { environment } = await emptyDatabase(afterAll);
+    const { environment } = await emptyDatabase(atEnd);
     const imported = await runCommand('import', environment, file);
     expect(imported.code, imported.output).toBe(0);
     lines = imported.output;
@@ -191,9 +192,9 @@ describe.skipIf(NO_ANVIL)('A service with a database of ten minutes ago', () => 
 });
 
 it('Two processes that start at once with a new database both know it', async () => {
-  const url = await newDatabaseUrl(afterAll);
+  const url = await newDatabaseUrl();
   const both = await Promise.all([Database.open(url), Database.open(url)]);
-  afterAll(() => Promise.all(both.map((db) => db.close())));
+  atEnd(() => Promise.all(both.map((db) => db.close())));
   await both[0].query('select 1');
   for (let n = 0; n < 5; n++) {
     await asSuperuser(both[0], 'truncate own_database');

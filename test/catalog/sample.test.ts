@@ -1,8 +1,9 @@
 /** The sample catalog belongs to simulated machines. Real ones begin with an empty catalog, which the operator fills. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { ManualDriver } from '../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../provisioning/servers/manual-jobs.ts';
+import { atEnd } from '../setup/end.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { databaseBefore } from '../setup/migration.ts';
 import { openShop, type Shop } from '../setup/shop.ts';
@@ -49,7 +50,7 @@ describe('An installation with real machines', () => {
 
 describe('A catalog of simulated machines', () => {
   it('is empty once the machines are real', async () => {
-    const shop = await openShop(afterAll);
+    const shop = await openShop(atEnd);
     await shop.provisioning.prepare();
     expect(await itemsOf(shop)).toBeGreaterThan(10);
     await Promise.all([startReal(shop), startReal(shop)]);
@@ -66,7 +67,7 @@ describe('A catalog of simulated machines', () => {
         )),
     ],
   ])('stays if it %s', async (_, use) => {
-    const shop = await openShop(afterAll);
+    const shop = await openShop(atEnd);
     const before = await itemsOf(shop);
     await use(shop);
     await startReal(shop);
@@ -74,11 +75,11 @@ describe('A catalog of simulated machines', () => {
   });
 
   it('stays in an installation that is older than this rule', async () => {
-    const { url, db: old } = await databaseBefore('0035', afterAll);
+    const { url, db: old } = await databaseBefore('0035', atEnd);
     await old.query(`insert into account (id, kind) values ('acct_old', 'AGENT')`);
     const db = await Database.open(url);
-    afterAll(() => db.close());
-    const shop = await openShop(afterAll, { db });
+    atEnd(() => db.close());
+    const shop = await openShop(atEnd, { db });
     const before = await itemsOf(shop);
     await startReal(shop);
     expect(before).toBeGreaterThan(10);

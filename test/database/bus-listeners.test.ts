@@ -1,11 +1,11 @@
 /** The listeners of a bus, in its own process. */
 import { getEventListeners, once } from 'node:events';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { heardBy, newBus as newBusAt, server } from './bus.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 
 const newBus = () => newBusAt(url);
 

@@ -1,16 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
-import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { Bus } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { heardBy, newBus as newBusAt, server } from './bus.ts';
+import { atEnd } from '../setup/end.ts';
 import { administer } from '../setup/postgres.ts';
+import { heardBy, newBus as newBusAt, server } from './bus.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 const observer = new pg.Client({ connectionString: url });
 await observer.connect();
-afterAll(() => observer.end());
+atEnd(() => observer.end());
 
 const newBus = () => newBusAt(url);
 const withResolvers = () => Promise.withResolvers<void>();

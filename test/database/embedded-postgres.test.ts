@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 
@@ -17,7 +18,7 @@ if (!tellsTheDead) say('Left out: a dead server that stays in the table of proce
 if (!isRoot) say('Left out: where root places the data of its PostgreSQL, because this is not root.');
 
 const made = new Set<string>();
-afterAll(() => {
+atEnd(() => {
   for (const folder of made) rmSync(folder, { recursive: true, force: true });
 });
 

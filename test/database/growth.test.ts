@@ -1,5 +1,5 @@
 /** Lists of the operator and ticks read few pages, however many rows the customers have. The proof reads each row a few times. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { grow } from '../../bench/scale/seed.ts';
 import { Database } from '../../entities/database/database.ts';
 import type { Statement } from '../../entities/database/statement.ts';
@@ -14,14 +14,15 @@ import { FIND_CHANGED_NAMES } from '../../entities/servers/reverse-dns.ts';
 import { LIST_TASKS } from '../../entities/tasks/task.ts';
 import { DELETE_OLD_DELIVERIES, DELETE_OLD_SNAPSHOTS } from '../../entities/webhooks/delivery.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { asAdministrator } from '../setup/postgres.ts';
 
 /** Their transfers are sixty thousand, in some 2,500 pages. */
 const SERVERS = 6_000;
 let db: Database;
 beforeAll(async () => {
-  db = await Database.open(asAdministrator(await newDatabaseUrl(afterAll)), { poolSize: 2 });
-  afterAll(() => db.close());
+  db = await Database.open(asAdministrator(await newDatabaseUrl()), { poolSize: 2 });
+  atEnd(() => db.close());
   await grow(db, 1, SERVERS);
 });
 

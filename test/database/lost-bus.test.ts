@@ -1,12 +1,13 @@
 import pg from 'pg';
-import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { Bus, type Change } from '../../entities/database/bus.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 const observer = new pg.Client({ connectionString: url });
 await observer.connect();
-afterAll(() => observer.end());
+atEnd(() => observer.end());
 
 const server = (id: string): Change => ({ kind: 'server', accountId: 'acct_1', id });
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 240_000, interval: 20 });

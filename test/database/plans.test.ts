@@ -3,11 +3,12 @@
  * reads the whole of it.
  */
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import { grow } from '../../bench/scale/seed.ts';
 import { Database } from '../../entities/database/database.ts';
 import { keptStatements } from '../../entities/database/prepared.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { asAdministrator } from '../setup/postgres.ts';
 import { say } from '../setup/say.ts';
 import { importEntities } from '../setup/sources.ts';
@@ -53,13 +54,13 @@ const SETTINGS = 'set plan_cache_mode = force_generic_plan; set enable_seqscan =
 let client: pg.Client;
 beforeAll(async () => {
   await importEntities();
-  const url = asAdministrator(await newDatabaseUrl(afterAll));
+  const url = asAdministrator(await newDatabaseUrl());
   const db = await Database.open(url, { poolSize: 1 });
   await grow(db, 1, 6_000);
   await db.close();
   client = new pg.Client(url);
   await client.connect();
-  afterAll(() => client.end());
+  atEnd(() => client.end());
   await client.query(SETTINGS);
 });
 

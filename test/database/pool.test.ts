@@ -1,10 +1,11 @@
 /** Callers take turns at the connections of a process. */
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { forAllCallers, onBehalfOf } from '../../entities/caller.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { newDatabase } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 
-const db = await newDatabase(afterAll, { poolSize: 4 });
+const db = await newDatabase(atEnd, { poolSize: 4 });
 const SLOW_SECONDS = 0.5;
 const account = (group: string) => ({ kind: 'account', group }) as const;
 const stranger = (group: string) => ({ kind: 'stranger', group }) as const;

@@ -1,14 +1,15 @@
 /** The service behind a real PgBouncer in transaction mode. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { checkPooler } from '../../entities/database/pooler.ts';
 import { asOwner, newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { hasPgBouncer, startPgBouncer } from '../setup/programs/pgbouncer.ts';
 
 describe.skipIf(!hasPgBouncer)('With DATABASE_POOLER_URL', async () => {
-  const url = hasPgBouncer ? await newDatabaseUrl(afterAll) : '';
-  const poolerUrl = hasPgBouncer ? await startPgBouncer(url, 3, afterAll) : '';
+  const url = hasPgBouncer ? await newDatabaseUrl() : '';
+  const poolerUrl = hasPgBouncer ? await startPgBouncer(url, 3, atEnd) : '';
 
   it('the start names the settings that the role lacks, and takes the named statements', async () => {
     const refusal: Error = await checkPooler(url, poolerUrl).then(
@@ -38,7 +39,7 @@ describe.skipIf(!hasPgBouncer)('With DATABASE_POOLER_URL', async () => {
   });
 
   it('the start refuses a pooler before another database', async () => {
-    const other = await newDatabaseUrl(afterAll);
+    const other = await newDatabaseUrl();
     await expect(checkPooler(other, poolerUrl)).rejects.toThrow('names another database');
   });
 

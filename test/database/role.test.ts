@@ -1,7 +1,7 @@
 /** The service uses the database by a role that owns nothing and can only add to the records. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { STATEMENTS } from '../../entities/database/statement.ts';
 import { rewriteTables } from '../../entities/reseal-files.ts';
@@ -186,7 +186,7 @@ describe('Every table', () => {
   });
 
   it('has rights of the role, and none of the public', async () => {
-    const client = new pg.Client({ connectionString: await newDatabaseUrl(afterAll) });
+    const client = new pg.Client({ connectionString: await newDatabaseUrl() });
     await client.connect();
     const { rows } = await client.query(`
       select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'

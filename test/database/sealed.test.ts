@@ -1,10 +1,11 @@
 /** Each column of bytes is sealed, or stated here to need no seal. */
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
 import { TABLES } from '../../entities/database/tables.ts';
 import { newDatabase } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 
-const db = await newDatabase(afterAll, { poolSize: 2 });
+const db = await newDatabase(atEnd, { poolSize: 2 });
 
 /** SHA-256 of secrets with 190 bits or more, hashes and signatures of public things, and public keys. */
 const UNSEALED = [

@@ -1,14 +1,15 @@
 /** Reads from a real standby miss no commit. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
-import { StandbyReads } from '../../entities/database/standby.ts';
 import { startEmbeddedPostgres } from '../../entities/database/embedded/postgres.ts';
+import { StandbyReads } from '../../entities/database/standby.ts';
+import { atEnd } from '../setup/end.ts';
 import { ENDPOINTS } from '../setup/endpoints.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
-import { newFolder, removeFolder } from '../setup/spawn.ts';
 import { startPair } from '../setup/programs/standby.ts';
+import { newFolder, removeFolder } from '../setup/spawn.ts';
 
-const { url, ownerUrl, readUrl, ...pair } = await startPair(afterAll);
+const { url, ownerUrl, readUrl, ...pair } = await startPair(atEnd);
 const freehold = await startFreehold({
   DATABASE_URL: url,
   MIGRATION_DATABASE_URL: ownerUrl,

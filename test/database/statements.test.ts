@@ -1,11 +1,12 @@
 /** PostgreSQL prepares each statement of the entities, and its columns are those that TypeScript expects. */
 import pg from 'pg';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Column } from '../../entities/database/column.ts';
 import { STATEMENTS, type Statement, statement } from '../../entities/database/statement.ts';
 import { snake } from '../../entities/database/table.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { asOwner, newDatabase, newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { importEntities, sourcesIn, stringsOf } from '../setup/sources.ts';
 
 await importEntities();
@@ -25,9 +26,9 @@ const TYPES: Record<number, string> = {
   3802: 'jsonb',
 };
 
-const client = new pg.Client({ connectionString: await newDatabaseUrl(afterAll) });
+const client = new pg.Client({ connectionString: await newDatabaseUrl() });
 await client.connect();
-afterAll(() => client.end());
+atEnd(() => client.end());
 
 interface Connection {
   parse(query: { text: string; name: string; types: number[] }): void;

@@ -1,6 +1,6 @@
 /** A customer's VPS in a cluster of three with one dead member. The service uses HTTPS with pinned certificates. */
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
 import { endpointOf } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
 import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
@@ -38,12 +38,6 @@ let deceived: LxcDriver;
 let meters: LxcDriver[];
 const never = new AbortController().signal;
 
-const ends: (() => Promise<unknown>)[] = [];
-const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
-
 beforeAll(async () => {
   cluster = await startCluster();
   const { files, endpoints } = cluster;
@@ -56,7 +50,7 @@ beforeAll(async () => {
     LXC_NETWORK: 'br0',
     POLL_SECONDS: '0.2',
   };
-  world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.78.0.0', onEnd);
+  world = await startWorld(await newDatabaseUrl(), environment, '10.78.0.0');
   runGuide(world.service, 'for host in');
   const read = (file: string) => readFileSync(file, 'utf8');
   const tls = { certificate: read(files.certificate), key: read(files.key), serverCertificate: read(files.server) };

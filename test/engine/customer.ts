@@ -1,4 +1,5 @@
 /** The service beside a real engine, and a customer that logs in to the servers. */
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { graphqlClient, type RestClient, type RunningService, restClient, spawnService } from '../setup/spawn.ts';
 import { runGuide } from './guide.ts';
@@ -14,7 +15,7 @@ export async function startWorld(
   databaseUrl: string,
   environment: Record<string, string>,
   network: string,
-  onEnd: (end: () => Promise<unknown>) => void,
+  onEnd: (end: () => Promise<unknown>) => void = atEnd,
 ): Promise<World> {
   const service = await spawnService({
     DATABASE_URL: databaseUrl,

@@ -6,9 +6,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { serve, sha256 } from '../servers/images/source.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 import {
@@ -39,7 +40,7 @@ beforeAll(() => {
     ip addr add fe80::1/64 dev ${BRIDGE} nodad; ip link set ${BRIDGE} up; ip -6 route replace 2001:db8:79::/56 dev ${BRIDGE}`;
   execFileSync('sh', ['-ec', script]);
 });
-afterAll(() => void execFileSync('sh', ['-c', `ip link del ${BRIDGE}`]));
+atEnd(() => void execFileSync('sh', ['-c', `ip link del ${BRIDGE}`]));
 
 describe('A real Debian on LXD', () => describeDebian(() => startSingleLxd('debian-lxd')));
 describe.skipIf(!INCUS_ROOT)('A real Debian on Incus', () =>
@@ -52,18 +53,13 @@ function describeDebian(start: () => Promise<Lxd>): void {
   let customer: Customer;
   let keys: readonly [UploadedKey, UploadedKey];
   let server: Sold;
-  const ends: (() => unknown)[] = [];
-  const onEnd = (end: () => unknown) => void ends.push(end);
-  afterAll(async () => {
-    for (const end of ends.reverse()) await end();
-  });
 
   beforeAll(async () => {
     lxd = await start();
-    onEnd(() => lxd.stop());
+    atEnd(() => lxd.stop());
     await lxd.call('DELETE', '/1.0/images/aliases/debian-13');
     const environment = { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: BRIDGE };
-    world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.77.0.0', onEnd);
+    world = await startWorld(await newDatabaseUrl(), environment, '10.77.0.0');
     await eventually(async () => (await world.operator('{ engines { seenAt } }')).data.engines[0]?.seenAt);
     await bring('debian-13', DEBIAN_IMAGE);
     customer = await newCustomer(world, 500);
@@ -72,7 +68,7 @@ function describeDebian(start: () => Promise<Lxd>): void {
 
   /** Brings an image from a web server, as the guide says. */
   async function bring(code: string, file: string): Promise<void> {
-    const url = await serve(onEnd, (_, response) => createReadStream(file).pipe(response));
+    const url = await serve(atEnd, (_, response) => createReadStream(file).pipe(response));
     const input = `engine: "lxc", code: "${code}", url: "${url}", sha256: "${sha256(readFileSync(file))}"`;
     const { errors } = await world.operator(`mutation { importImage(input: {${input}}) { state } }`);
     expect(errors).toBeUndefined();

@@ -1,5 +1,5 @@
 /** The lxc driver and a customer's journey on a real Incus. Runs only if INCUS_ROOT names a folder of incus-root.sh. */
-import { afterAll, beforeAll } from 'vitest';
+import { beforeAll } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { type Customer, newCustomer, startWorld, type UploadedKey, uploadKey } from './customer.ts';
 import { describeJourney } from './journey.ts';
@@ -15,15 +15,9 @@ describeLxc('Incus', async () => {
   return incus;
 });
 
-const ends: (() => Promise<unknown>)[] = [];
-const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
-
 beforeAll(async () => {
   const environment = { LXC_ENDPOINTS: `unix:${incus.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' };
-  const world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.79.0.0', onEnd);
+  const world = await startWorld(await newDatabaseUrl(), environment, '10.79.0.0');
   customer = await newCustomer(world, 500);
   keys = [await uploadKey(customer, 'incus'), await uploadKey(customer, 'incus-2')];
 });

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
@@ -25,23 +25,16 @@ let world: World;
 let customer: Customer;
 let keys: readonly [UploadedKey, UploadedKey];
 
-const ends: (() => Promise<unknown>)[] = [];
-const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
-
 beforeAll(async () => {
   lxd = await startSingleLxd('journey');
   world = await startWorld(
-    await newDatabaseUrl(onEnd),
+    await newDatabaseUrl(),
     {
       LXC_ENDPOINTS: `unix:${lxd.socketPath}`,
       LXC_POOL: 'machines',
       LXC_NETWORK: 'machines',
     },
     '10.79.0.0',
-    onEnd,
   );
   customer = await newCustomer(world, 500);
   keys = [await uploadKey(customer, 'customer'), await uploadKey(customer, 'customer-2')];

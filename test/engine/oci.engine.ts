@@ -8,7 +8,8 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 
 const { OCI_IMAGE = '' } = process.env;
@@ -49,7 +50,7 @@ describe('The image for containers', () => {
     writeFileSync(join(folder, 'secrets/metrics-token'), TOKEN);
     container = buildah('from', `oci-archive:${OCI_IMAGE}`);
   });
-  afterAll(async () => {
+  atEnd(async () => {
     service?.kill('SIGKILL');
     if (container) buildah('rm', container);
     rmSync(folder, { recursive: true, force: true });

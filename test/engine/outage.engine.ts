@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
@@ -40,26 +40,21 @@ let world: World;
 let customer: Customer;
 let [key, otherKey]: UploadedKey[] = [];
 
-const ends: (() => Promise<unknown>)[] = [];
-const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
 let engines = 0;
 
 describe.skipIf(!OUTAGE_SECONDS)('An outage', () => {
   // A shop for each outage, because freed addresses rest longer than a short one.
   beforeEach(async () => {
     lxd = await startSingleLxd(`outage-${++engines}`);
-    databaseUrl = await newDatabaseUrl(onEnd);
+    databaseUrl = await newDatabaseUrl();
     const place = { LXC_ENDPOINTS: `unix:${lxd.socketPath}`, LXC_POOL: 'machines', LXC_NETWORK: 'machines' };
-    world = await startWorld(databaseUrl, { ...place, LIMIT_SERVERS: '100' }, '10.79.0.0', onEnd);
+    world = await startWorld(databaseUrl, { ...place, LIMIT_SERVERS: '100' }, '10.79.0.0');
     for (const code of ['vps-1', 'vps-2']) {
       const stock = `setStock(region: "zrh", serviceCode: "${code}", total: 100)`;
       expect((await world.operator(`mutation { ${stock} { total } }`)).errors).toBeUndefined();
     }
     customer = await newCustomer(world, 1000);
     [key, otherKey] = [await uploadKey(customer, 'outage'), await uploadKey(customer, 'outage-2')];
-  });
-  afterEach(async () => {
-    for (const end of ends.splice(0).reverse()) await end();
   });
 
   it.each(Object.entries(OUTAGES))(

@@ -5,7 +5,8 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 import { FOLDER, importImage, type Lxd, startSingleLxd } from './lxd.ts';
@@ -17,7 +18,7 @@ const { DEBIAN_PACKAGE = '', DEBIAN_IMAGE } = process.env;
 
 describe('The Debian package', () => {
   let lxd: Lxd;
-  afterAll(() => lxd?.stop());
+  atEnd(() => lxd?.stop());
 
   const lxc = async (...args: string[]) => {
     const env = { ...process.env, LXD_DIR: lxd.folder, HOME: FOLDER };

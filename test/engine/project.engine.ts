@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createReadStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { DriverError } from '../../provisioning/servers/drivers/driver.ts';
 import type { ImageFile } from '../../provisioning/servers/drivers/image-store.ts';
 import { endpointOf, send } from '../../provisioning/servers/drivers/lxc/endpoint.ts';
@@ -10,6 +10,7 @@ import { LxcDriver } from '../../provisioning/servers/drivers/lxc/lxc.ts';
 import { lxcDriver } from '../../provisioning/servers/drivers/lxc/settings.ts';
 import { download } from '../../provisioning/servers/images/download.ts';
 import { serve, sha256 } from '../servers/images/source.ts';
+import { atEnd } from '../setup/end.ts';
 import { followGuide } from './guide.ts';
 import { FOLDER, type Lxd, startSingleLxd } from './lxd.ts';
 import { newSpec } from './machine.ts';
@@ -17,7 +18,7 @@ import { newSpec } from './machine.ts';
 const PLACE = { pool: 'machines', network: 'machines', nameservers: [] };
 const never = AbortSignal.timeout(600_000);
 let lxd: Lxd;
-afterAll(() => lxd.stop());
+atEnd(() => lxd.stop());
 
 const lxc = (...args: string[]) => execFileSync('lxc', args, { env: { ...process.env, LXD_DIR: lxd.folder } });
 

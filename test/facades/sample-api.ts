@@ -1,14 +1,15 @@
 /** The public server over the sample schema, with documents of its own. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { onTestFinished } from 'vitest';
 import type { Operation } from '../../facades/compile/operation.ts';
 import { readOperations } from '../../facades/compile/read.ts';
 import type { Answered } from '../../facades/compile/run.ts';
 import { type PublicOptions, publicServer } from '../../facades/http/listener.ts';
 import { ApiError, type RequiredScope, type Viewer } from '../../schema/index.ts';
+import { atEnd } from '../setup/end.ts';
 import { schema } from './sample-schema.ts';
 
 export const DOCUMENTS = `
@@ -74,7 +75,7 @@ mutation OrderTwo($input: OrderThingInput!) @http(method: POST, path: "/v1/pairs
 `;
 
 /** Writes documents to a folder, and deletes the folder when the test ends. */
-export function folderOf(documents: Record<string, string>, onEnd: (end: () => void) => void = onTestFinished): string {
+export function folderOf(documents: Record<string, string>, onEnd: (end: () => void) => void = atEnd): string {
   const folder = mkdtempSync(join(tmpdir(), 'freehold-documents-'));
   onEnd(() => rmSync(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(documents)) writeFileSync(join(folder, name), text);
@@ -116,7 +117,7 @@ export const neverEnds = () => ({ checked: Promise.resolve(), forget: () => {} }
 
 /** Opens the public server over the sample schema. It closes when the given hook runs. */
 export async function openSampleApi(
-  onEnd: (end: () => void) => void = onTestFinished,
+  onEnd: (end: () => void) => void = atEnd,
   more: Partial<PublicOptions> = {},
 ): Promise<SampleApi> {
   const operations = readOperations(schema, folderOf({ 'shop.graphql': DOCUMENTS }, onEnd));

@@ -2,11 +2,12 @@
  * Each driver call of each way fails once, with each fault. The cases come from the ways and from the interface of drivers, so
  * the tests notice a missing action.
  */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { RENEWAL_PROCESS } from '../../provisioning/servers/billing/renew.ts';
 import { type Call, type Fault, FaultyDriver } from '../servers/drivers/faulty-driver.ts';
 import { type CustomerShop, finish, newShops, openFaultyShop, traces } from '../setup/customer-shop.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { setOut, WAYS, type Way } from './ways.ts';
 
@@ -43,7 +44,7 @@ const APART: Call[] = ['restore', 'move'];
 /** Whether the journal is certain: it is not if the driver lies, or if the way refuses calls, too. */
 const isExact = ({ refuse }: Way, { kind }: Fault) => !refuse && kind !== 'lie';
 
-const takeShop = newShops(afterAll, openFaultyShop);
+const takeShop = newShops(atEnd, openFaultyShop);
 
 async function openFaulty(way: Way, call: Call, fault: Fault) {
   const shop = await takeShop(way.refuse);

@@ -1,6 +1,6 @@
 /** kill -9 at every step of every way of a server, and the state after a restart. The cases are generated. */
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { verifyBooks } from '../../entities/payments/books.ts';
 import { CHANGING, type ServerStatus } from '../../entities/servers/server.ts';
 import { RENEWAL_PROCESS, renewalProcess } from '../../provisioning/servers/billing/renew.ts';
@@ -9,6 +9,7 @@ import { Engines } from '../../provisioning/servers/engines.ts';
 import { serverProcess } from '../../provisioning/servers/steps/process.ts';
 import { RECONCILE, UNDO } from '../../provisioning/servers/task.ts';
 import { FUNDS_MICROS, finish, newShops, openCustomerShop, type ReusedShop, traces } from '../setup/customer-shop.ts';
+import { atEnd } from '../setup/end.ts';
 import type { OnEnd } from '../setup/spawn.ts';
 import { deathOf, newFolder, runScript } from '../setup/spawn.ts';
 import type { KilledShop } from './killed-worker.ts';
@@ -22,7 +23,7 @@ const momentsOf = ({ via }: Way, step: string): readonly Case['moment'][] =>
 
 const HOLDS: Partial<Record<ServerStatus, [addresses: number, places: number]>> = { FAILED: [0, 0], DELETED: [0, 0] };
 
-const takeShop = newShops(afterAll, openCustomerShop);
+const takeShop = newShops(atEnd, openCustomerShop);
 
 /** A server in a shop that no other case uses, and the moment at which its worker dies. */
 interface Case {

@@ -1,6 +1,7 @@
 /** Orders while answers of the database get lost. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { type Fault, startFaultProxy } from '../setup/fault-proxy.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { restClient } from '../setup/spawn.ts';
@@ -10,8 +11,8 @@ const CLIENTS = 12;
 const PRICE_USD = 6;
 
 let faults: () => Fault = () => 'none';
-const proxy = await startFaultProxy(await newDatabaseUrl(afterAll), () => faults());
-afterAll(() => proxy.close());
+const proxy = await startFaultProxy(await newDatabaseUrl(), () => faults());
+atEnd(() => proxy.close());
 const freehold = await startFreehold({ DATABASE_URL: proxy.url, ROLES: 'api', LIMIT_SERVERS: '100000' });
 const { db, publicUrl, newAccount, operator } = freehold;
 

@@ -1,8 +1,9 @@
 /** The service with a read-only database, as after a failover to a replica. Every facade answers alike. */
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { bearer, oauthRequests, type TestClient } from '../accounts/oauth/requests.ts';
+import { atEnd } from '../setup/end.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { administer } from '../setup/postgres.ts';
 import { callTool } from '../setup/tool.ts';
@@ -31,7 +32,7 @@ beforeAll(async () => {
   unseen = (await newAccount()).accessToken;
   await setWritable(false);
 });
-afterAll(() => setWritable(true));
+atEnd(() => setWritable(true));
 
 const UNAVAILABLE = { code: 'unavailable', status: 503, retryable: true };
 const ADVICE = /Idempotency-Key/;

@@ -1,7 +1,7 @@
 /** After one use of every feature, no table and no output has a secret or the address of a caller. */
 import { readFileSync } from 'node:fs';
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { oauthRequests } from '../accounts/oauth/requests.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
@@ -9,7 +9,7 @@ import { eventually } from '../setup/freehold.ts';
 import { type Answer, restClient, spawnService } from '../setup/spawn.ts';
 import { callTool } from '../setup/tool.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 const service = await spawnService({
   DATABASE_URL: url,
   SIMULATED_PAYMENT_SECONDS: '0.05',

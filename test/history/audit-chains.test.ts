@@ -1,13 +1,14 @@
 /** A chain of the audit log that somebody broke holds up no other one. */
-import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
 import { newId } from '../../entities/ids.ts';
 import { asSuperuser, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { openShop } from '../setup/shop.ts';
 import { VAULT } from '../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 beforeEach(() => truncate(db, 'audit_entry, audit_link, audit_unlinked, audit_signature'));
 

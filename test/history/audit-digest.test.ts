@@ -1,6 +1,6 @@
 /** The digests of the audit log that the service publishes, and the keys that sign them. */
 import { createHash, createPublicKey, generateKeyPairSync, sign as signBy, verify } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
 import {
@@ -14,10 +14,11 @@ import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { asSuperuser, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { openShop } from '../setup/shop.ts';
 import { VAULT } from '../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 beforeEach(() => truncate(db, 'audit_entry, audit_link, audit_unlinked, audit_signature'));
 

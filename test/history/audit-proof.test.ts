@@ -1,5 +1,5 @@
 /** The audit log is append-only, and the proof names every change by force. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
@@ -7,10 +7,11 @@ import { record } from '../../entities/history/record.ts';
 import { idFloor, newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { asOwner, asSuperuser, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { HOUR_MS, openShop } from '../setup/shop.ts';
 import { SECRET_KEY, VAULT } from '../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 const publicKeys = signingKeys(VAULT).map(publicKeyOf);
 const DAY_MS = 24 * HOUR_MS;

@@ -1,6 +1,6 @@
 /** The audit log against a thief who is superuser of the database, but lacks SECRET_KEY. */
 import { generateKeyPairSync, type KeyObject, sign as signBy } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
 import { publicKeyOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
@@ -15,10 +15,11 @@ import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
 import { asSuperuser, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { HOUR_MS, openShop } from '../setup/shop.ts';
 import { VAULT } from '../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 beforeEach(() => truncate(db, 'audit_entry, audit_link, audit_unlinked, audit_signature'));
 

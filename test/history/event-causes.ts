@@ -2,8 +2,9 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { EventType } from '../../entities/history/event.ts';
+import { atEnd } from '../setup/end.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { CASE_CAUSES } from './case-event-causes.ts';
 import {
@@ -205,10 +206,9 @@ export const CAUSES: Partial<Record<EventType, [by: By, cause: () => Promise<str
     async () => {
       const gone = await startReceiver();
       gone.answer = (response) => void response.writeHead(410).end();
-      afterAll(() => gone.close());
+      atEnd(() => gone.close());
       const id = await newWebhook(gone.url);
-      const key = await newSshKey();
-      await owner.rest('DELETE', `/v1/ssh-keys/${key}`);
+      await owner.rest('DELETE', `/v1/ssh-keys/${await newSshKey()}`);
       return id;
     },
     { status: 'disabled', disabled_reason: 'endpoint_gone' },

@@ -1,5 +1,6 @@
 /** A service with an account whose webhook receives all events, a second account, and actions on both. */
-import { afterAll, beforeAll, expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
@@ -8,13 +9,13 @@ export const { newAccount, db, operator, anonymous, dataDir } = await startFreeh
   SIMULATED_PAYMENT_SECONDS: '1',
 });
 export const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 export let owner: TestAccount;
 export let secret: string;
 export let server: string;
 export const other = await startReceiver();
-afterAll(() => other.close());
+atEnd(() => other.close());
 beforeAll(async () => {
   owner = await newAccount();
   secret = (await owner.rest('POST', '/v1/webhooks', { url: receiver.url })).body.secret;

@@ -1,5 +1,5 @@
 /** Recording many changes at once writes the same rows as recording each alone. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { SshKey } from '../../entities/accounts/ssh-key.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { type Actor, SYSTEM } from '../../entities/history/audit.ts';
@@ -11,7 +11,7 @@ import { newDatabase, truncate } from '../setup/database.ts';
 
 let db: Database;
 beforeAll(async () => {
-  db = await newDatabase(afterAll);
+  db = await newDatabase();
 });
 
 const KEY_ACTOR: Actor = { type: 'api_key', id: 'key_1', name: `it's "deploy"`, requestId: 'req_1' };

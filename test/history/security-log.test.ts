@@ -1,8 +1,9 @@
 /** Attacks on an account stand in its audit log and reach its webhooks. A flood makes one entry in ten minutes. */
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mintCredential } from '../../entities/secrets.ts';
 import { oauthRequests } from '../accounts/oauth/requests.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
@@ -11,7 +12,7 @@ const { anonymous, db, newAccount } = await startFreehold({
   LOGIN_FAILURES_MAX: '5',
 });
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 // biome-ignore lint/suspicious/noExplicitAny: each test checks the type of the members that it reads
 type Entry = any;

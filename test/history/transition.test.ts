@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Actor } from '../../entities/history/audit.ts';
 import { AuditEntry, SYSTEM } from '../../entities/history/audit.ts';
 import { Event } from '../../entities/history/event.ts';
@@ -7,7 +7,7 @@ import { newId, newOrderNumber } from '../../entities/ids.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, Server, type ServerStatus } from '../../entities/servers/server.ts';
 import { newDatabase } from '../setup/database.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 
 const CUSTOMER: Actor = { type: 'api_key', id: 'key_1', name: 'deploy', requestId: 'req_1' };
 const { transitions, told } = SERVER_LIFECYCLE;

@@ -134,7 +134,7 @@ describe('The metrics', () => {
   });
 
   it('of a process without its database tell that it is away', async () => {
-    const away = await Database.open(await newDatabaseUrl(onTestFinished), { poolSize: 1 });
+    const away = await Database.open(await newDatabaseUrl(), { poolSize: 1 });
     await away.close();
     const { text } = await new Metrics({ db: away, lanes: [], networks: [] }).page();
     expect(text).toMatch(/^freehold_database_up 0$/m);

@@ -65,7 +65,7 @@ async function startCollector() {
 
 const start = async (environment: Record<string, string>): Promise<RunningService> => {
   const service = await spawnService({
-    ...{ DATABASE_URL: await newDatabaseUrl(onTestFinished), SIMULATED_PAYMENT_SECONDS: '0.1', POLL_SECONDS: '0.1' },
+    ...{ DATABASE_URL: await newDatabaseUrl(), SIMULATED_PAYMENT_SECONDS: '0.1', POLL_SECONDS: '0.1' },
     ...{ SIMULATED_PROVISION_SECONDS: '0.1', ...environment },
   });
   onTestFinished(() => service.kill().catch(() => {}));

@@ -1,5 +1,6 @@
 /** The events of the operator: a list, a subscription and a signed webhook. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { startReceiver, verify } from '../setup/receiver.ts';
 import { listen } from '../setup/subscription.ts';
@@ -8,7 +9,7 @@ const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreeh
   WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
 });
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 const LIST = `query ($limit: PageLimit! = 50, $cursor: Cursor, $type: AuditAction, $since: DateTime) {
   operatorEvents(limit: $limit, cursor: $cursor, type: $type, since: $since) {

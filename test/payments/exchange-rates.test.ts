@@ -1,7 +1,7 @@
 /** Sources of exchange rates, tested with recorded answers of their servers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { agreedRate, freshRates } from '../../entities/payments/coin.ts';
 import { exchangeRatesProcess } from '../../provisioning/payments/exchange-rates/fetch.ts';
 import {
@@ -10,6 +10,7 @@ import {
   valueAt,
 } from '../../provisioning/payments/exchange-rates/source.ts';
 import { newDatabase } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 
 const answers: Record<string, { status?: number; body: unknown; headers?: Record<string, string> }> = {};
 const server = createServer((request, response) => {
@@ -18,7 +19,7 @@ const server = createServer((request, response) => {
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
 });
 await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-afterAll(() => void server.close());
+atEnd(() => void server.close());
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 const KRAKEN: ExchangeRateSource = {
@@ -114,7 +115,7 @@ describe('A source of exchange rates', () => {
 
 describe('Exchange rates', () => {
   it('are stored by source: a failing source keeps its last rate, which is stale after ten minutes', async () => {
-    const db = await newDatabase(afterAll);
+    const db = await newDatabase();
     const faults: unknown[] = [];
     const process = exchangeRatesProcess([KRAKEN, COINBASE, GECKO], (fault) => faults.push(fault));
     const tick = async () => {
@@ -133,7 +134,7 @@ describe('Exchange rates', () => {
   });
 
   it('are as old as their source says: a frozen source goes stale, and so does one behind a cache', async () => {
-    const db = await newDatabase(afterAll);
+    const db = await newDatabase();
     const gecko = { ...GECKO, times: { BTC: '/bitcoin/at', XMR: '/monero/at' } };
     const process = exchangeRatesProcess([KRAKEN, gecko], () => {});
     const tick = async (kraken: Record<string, string>, geckoMinutes: number) => {
@@ -154,7 +155,7 @@ describe('Exchange rates', () => {
   });
 
   it('of a source whose time is far in the future are not kept', async () => {
-    const db = await newDatabase(afterAll);
+    const db = await newDatabase();
     answers['/kraken']!.headers = { date: new Date(Date.now() + 660_000).toUTCString() };
     const { commit } = await exchangeRatesProcess([KRAKEN], () => {}).steps.start!({
       aborted: new AbortController().signal,

@@ -1,8 +1,8 @@
 /** Two sources of exchange rates with answers of the test. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { afterAll } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 
 export interface Rates {
@@ -17,7 +17,7 @@ export async function startRates(usd: Record<string, number>): Promise<Rates> {
   let said = usd;
   const server = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  afterAll(() => {
+  atEnd(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -1,11 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readGateways } from '../../provisioning/payments/gateways.ts';
+import { atEnd } from '../setup/end.ts';
 import { newFolder, removeFolder } from '../setup/spawn.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const file = join(folder, 'payments.json');
 const write = (content: unknown, mode = 0o600) => {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));

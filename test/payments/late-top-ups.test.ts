@@ -1,5 +1,5 @@
 /** Payments for cancelled top-ups, and the effects of a confirmed top-up. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import type { TopUp } from '../../entities/payments/top-up.ts';
 import type { ObservedPayment } from '../../provisioning/payments/drivers/driver.ts';
@@ -7,6 +7,7 @@ import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated
 import type { Context } from '../../resolvers/context.ts';
 import { cancelTopUp, createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
 import { newDatabase, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { contextOf, HOUR_MS, openShop } from '../setup/shop.ts';
 
 /** A chain for which the test makes payments. The test can act between its observation and the record of it. */
@@ -26,7 +27,7 @@ const paid = (confirmations = 99): ObservedPayment[] => [
 ];
 
 const chain = new Chain({ confirmSeconds: 0 });
-const shop = await openShop(afterAll, { db: await newDatabase(afterAll), payments: [chain] });
+const shop = await openShop(atEnd, { db: await newDatabase(), payments: [chain] });
 beforeEach(async () => {
   await truncate(shop.db, 'task');
   Object.assign(chain, { payments: [], looked: async () => {} });

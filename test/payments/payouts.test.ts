@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { newId } from '../../entities/ids.ts';
 import { FIND_PAYABLE_UNITS } from '../../entities/payments/movement.ts';
@@ -16,7 +16,7 @@ import { newDatabaseUrl } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { MACHINE } from '../setup/spawn.ts';
 
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const { db, dataDir, newAccount, operator } = await startFreehold({ DATABASE_URL });
 
 const REQUEST = `mutation ($accountId: ID!, $amountUsd: Usd!, $key: Line!, $address: Line! = "bc1qcustomer", $signature: Line, $coin: CoinCode! = "BTC") {

@@ -1,10 +1,10 @@
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
 import { ADJUSTMENT, available, held, openBalance, type Posting, post } from '../../entities/payments/ledger.ts';
 import { asSuperuser, newDatabase } from '../setup/database.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const account = newId('acct');
 const [free, taken] = [available(account), held(account)];
 const posted = (...postings: Posting[]) => db.transaction((tx) => post(tx, account, ...postings));

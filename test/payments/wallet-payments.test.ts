@@ -1,5 +1,5 @@
 /** Payments that a wallet reports. The worker asks the wallet until they are final, also when another account got the money. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { proveBooks } from '../../entities/payments/books.ts';
 import { READ_GATEWAY } from '../../entities/payments/movement.ts';
@@ -9,9 +9,10 @@ import type { Coin, ObservedPayment } from '../../provisioning/payments/drivers/
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
 import type { Context } from '../../resolvers/context.ts';
 import { createTopUp } from '../../resolvers/payments/billing.ts';
-import { refundInCoin, returnInCoin } from '../../resolvers/payments/payouts.ts';
 import { assign, giveBack, writeOff } from '../../resolvers/payments/payments.ts';
+import { refundInCoin, returnInCoin } from '../../resolvers/payments/payouts.ts';
 import { newDatabase, truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { contextOf, openShop } from '../setup/shop.ts';
 
 /** A wallet with the payments of the test. Its payments need 10 confirmations, and are final with 60. */
@@ -30,7 +31,7 @@ class Wallet extends SimulatedPayments {
 }
 
 const wallet = new Wallet({ confirmSeconds: 0 });
-const shop = await openShop(afterAll, { db: await newDatabase(afterAll), payments: [wallet] });
+const shop = await openShop(atEnd, { db: await newDatabase(), payments: [wallet] });
 const { db } = shop;
 beforeEach(async () => {
   await truncate(db, 'task');

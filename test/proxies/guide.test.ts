@@ -6,15 +6,16 @@ import { type RequestOptions, request } from 'node:https';
 import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 import tls, { type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { AGENTS } from '../facades/mcp/agents.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { freePort, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { listen } from '../setup/subscription.ts';
 import { type Ports, PROXIES, type RunningProxy, settingsOf } from './programs.ts';
 
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const ports: Ports = { api: await freePort(), internal: await freePort() };
 /** Opens accounts, and is behind no proxy. */
 const { newAccount } = await startFreehold({
@@ -35,7 +36,7 @@ async function startProcess(column: 2 | 3) {
     ...{ LOGIN_FAILURES_MAX: '3', LIMIT_SERVERS: '1000' },
     ...{ SIMULATED_PAYMENT_SECONDS: '0', SIMULATED_PROVISION_SECONDS: '0' },
   });
-  afterAll(async () => {
+  atEnd(async () => {
     await service.kill();
     removeFolder(folder);
   });
@@ -43,7 +44,7 @@ async function startProcess(column: 2 | 3) {
 }
 
 const running = await Promise.all(
-  PROXIES.map(async ([name, start]) => ({ name, ...(await start({ ports, onEnd: afterAll })) })),
+  PROXIES.map(async ([name, start]) => ({ name, ...(await start({ ports, onEnd: atEnd })) })),
 );
 
 // The official clients and WebSockets take the certificates and addresses that Node takes.
@@ -52,7 +53,7 @@ beforeAll(() => {
   tls.setDefaultCACertificates([...defaults, ...running.map(({ ca }) => ca)]);
   dns.setDefaultResultOrder('ipv4first');
 });
-afterAll(() => {
+atEnd(() => {
   tls.setDefaultCACertificates(defaults);
   dns.setDefaultResultOrder(order);
 });

@@ -3,12 +3,13 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret, TOTP } from 'otpauth';
-import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { placeCluster } from '../../entities/database/embedded/cluster.ts';
 import { SEALED_COLUMNS } from '../../entities/database/sealed.ts';
 import { KeyMissing, Vault } from '../../entities/secrets.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { startReceiver, verify } from '../setup/receiver.ts';
 import {
@@ -24,16 +25,16 @@ import {
 
 const [A, B] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const [OLD, NEW] = [A.toString('base64'), B.toString('base64')];
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const db = await Database.open(DATABASE_URL, { poolSize: 2 });
-afterAll(() => db.close());
+atEnd(() => db.close());
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 /** Two processes behind fixed ports, of which one at a time restarts. */
 const ports = [String(await freePort()), String(await freePort())];
 const processes: (RunningService | undefined)[] = [];
-afterAll(() => Promise.all(processes.map((one) => one?.kill())));
+atEnd(() => Promise.all(processes.map((one) => one?.kill())));
 async function restart(keys: Record<string, string>): Promise<void> {
   for (const [at, PORT] of ports.entries()) {
     await processes[at]?.stop();

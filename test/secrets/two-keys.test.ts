@@ -1,6 +1,6 @@
 /** Two processes share a database while SECRET_KEY is replaced: each has the key of the other as its previous one. */
 import { createHash } from 'node:crypto';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Vault } from '../../entities/secrets.ts';
 import { IdempotencyKeys } from '../../resolvers/idempotency.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
@@ -10,7 +10,7 @@ import { restClient } from '../setup/spawn.ts';
 const [A, B] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const [OLD, NEW] = [A.toString('base64'), B.toString('base64')];
 const ENVIRONMENT = {
-  DATABASE_URL: await newDatabaseUrl(afterAll),
+  DATABASE_URL: await newDatabaseUrl(),
   REGISTRATIONS_PER_MINUTE: '3',
   REGISTRATION_PROOF_BITS: '1',
 };

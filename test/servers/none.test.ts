@@ -1,6 +1,7 @@
 /** An installation without a kind of servers: nothing is simulated in its place, and no region sells it. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_DRIVER } from '../../provisioning/servers/none.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { openShop } from '../setup/shop.ts';
 
@@ -47,7 +48,7 @@ describe('An installation without VPS of the environment', async () => {
 });
 
 it('The service does not start without the driver of present servers', async () => {
-  const shop = await openShop(afterAll);
+  const shop = await openShop(atEnd);
   await shop.server(await shop.account(0n));
   const without = shop.newProvisioning({ drivers: { VPS: NO_DRIVER, DEDICATED: NO_DRIVER } });
   await expect(without.schedule()).rejects.toThrow('The service has 1 servers of the kind VPS');

@@ -1,16 +1,17 @@
 /** A database for one test file. */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { inject, onTestFinished } from 'vitest';
+import { inject } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
+import { atEnd } from './end.ts';
 import { byRole, withDatabase } from './postgres.ts';
 
 /** The connections that copy and drop databases. The files of a process share them. */
 let administrators: pg.Pool | undefined;
 
-/** Copies the migrated template. The given hook drops the copy: `afterAll` in a file, or the end of a test. */
-export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = onTestFinished): Promise<string> {
+/** Copies the migrated template. The copy is dropped at the end. */
+export async function newDatabaseUrl(onEnd: (end: () => Promise<void>) => void = atEnd): Promise<string> {
   const url = inject('postgresUrl');
   const name = `freehold_test_${randomBytes(6).toString('hex')}`;
   administrators ??= new pg.Pool({ connectionString: url, allowExitOnIdle: true });
@@ -49,7 +50,7 @@ export const truncate = (db: Queryable, tables: string): Promise<void> => asSupe
 
 /** Opens a copy of the migrated template. */
 export async function newDatabase(
-  onEnd: (end: () => Promise<void>) => void = onTestFinished,
+  onEnd: (end: () => Promise<void>) => void = atEnd,
   options?: { poolSize: number },
 ): Promise<Database> {
   const url = await newDatabaseUrl(onEnd);

@@ -1,10 +1,11 @@
 /** The whole service in this process, with its own database. */
-import { afterAll } from 'vitest';
+
 import { readConfig } from '../../config.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { type Service, startService } from '../../main.ts';
 import { newDatabaseUrl } from './database.ts';
+import { atEnd } from './end.ts';
 import { fundAccount } from './shop.ts';
 import { freePort, graphqlClient, newFolder, type RestClient, removeFolder, restClient, UNLIMITED } from './spawn.ts';
 import { SECRET_KEY } from './vault.ts';
@@ -40,9 +41,9 @@ let counter = 0;
 /** Starts the service for a test file and stops it at the end. Simulations are quick. */
 export async function startFreehold(environment: Record<string, string> = {}): Promise<Freehold> {
   const dataDir = newFolder();
-  afterAll(() => removeFolder(dataDir));
+  atEnd(() => removeFolder(dataDir));
   const config = readConfig({
-    DATABASE_URL: await newDatabaseUrl(afterAll),
+    DATABASE_URL: await newDatabaseUrl(),
     DATA_DIR: dataDir,
     SECRET_KEY,
     PORT: String(await freePort()),
@@ -54,7 +55,7 @@ export async function startFreehold(environment: Record<string, string> = {}): P
     ...environment,
   });
   const service = await startService({ ...config, publicUrl: `http://127.0.0.1:${config.port}` });
-  afterAll(() => service.stop());
+  atEnd(() => service.stop());
   const graphqlUrl = `${service.internalUrl}/graphql`;
   const anonymous = restClient(service.publicUrl);
   return {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { reportLines } from './log-lines.ts';
 import { SECRET_KEY } from './vault.ts';
 
-/** Runs its argument at the end of a file (`afterAll`) or of a test (`onTestFinished`). */
+/** Runs its argument at the end of a file (`atEnd`) or of a test (`onTestFinished`). */
 export type OnEnd = (end: () => void | Promise<void>) => void;
 
 export interface RunningService {

@@ -1,15 +1,16 @@
 /** The clock of the database is wrong for a moment. The functions of a schema before PostgreSQL's own ones stand for the clock. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { asOwner, newDatabaseUrl } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { newWorker, start } from './engine.ts';
 
-const url = new URL(await newDatabaseUrl(afterAll));
+const url = new URL(await newDatabaseUrl());
 url.searchParams.set('options', '-c search_path=public,pg_catalog');
 const db = await Database.open(url.href);
-afterAll(() => db.close());
+atEnd(() => db.close());
 await asOwner(
   db,
   `create table public.clock (ahead interval not null);

@@ -1,5 +1,5 @@
 /** The engine of durable work with a process of the test, for tests without waits. */
-import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { beforeAll, beforeEach } from 'vitest';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { type NewTask, signalTask, startTask } from '../../entities/tasks/start.ts';
@@ -21,7 +21,7 @@ export const engine = {} as Engine;
 /** Opens a database for a test file and empties it before each test. */
 export function prepareEngine(): void {
   beforeAll(async () => {
-    engine.db = await newDatabase(afterAll);
+    engine.db = await newDatabase();
     await asSuperuser(engine.db, 'create table effect (what text not null); grant all on effect to public');
   });
   beforeEach(async () => {

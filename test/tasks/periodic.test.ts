@@ -1,12 +1,13 @@
 /** Periodic work: its schedule, the alert of a low balance, and the end of old credentials. The tests move time in the database. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ApiKey, Session } from '../../entities/accounts/credential.ts';
 import { idFloor } from '../../entities/ids.ts';
 import { truncate } from '../setup/database.ts';
+import { atEnd } from '../setup/end.ts';
 import { HOUR_MS, openShop, PRICE } from '../setup/shop.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 beforeEach(() => truncate(shop.db, 'task, server, event, audit_entry'));
 
 const inDays = (days: number) => new Date(Date.now() + days * 24 * HOUR_MS);

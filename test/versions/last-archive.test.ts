@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { emptyDatabase, runCommand } from '../setup/archives.ts';
+import { atEnd } from '../setup/end.ts';
 import { MACHINE, newFolder, removeFolder, spawnService } from '../setup/spawn.ts';
 import { awaited, logIn, plainClient } from './client.ts';
 import { lacking } from './grown.ts';
@@ -23,8 +24,8 @@ it('The archive is that of the last version of the changelog, which package.json
 
 describe(`After an import of the archive of ${last.version}`, async () => {
   const dataDir = newFolder();
-  afterAll(() => removeFolder(dataDir));
-  const { environment } = await emptyDatabase(afterAll);
+  atEnd(() => removeFolder(dataDir));
+  const { environment } = await emptyDatabase(atEnd);
   const imported = await runCommand('import', { ...environment, SECRET_KEY: last.secretKey }, '--moved', ARCHIVE);
   mkdirSync(join(dataDir, 'machines'));
   for (const [name, text] of Object.entries(last.machines)) writeFileSync(join(dataDir, 'machines', name), text);

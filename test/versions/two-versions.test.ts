@@ -6,16 +6,17 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { emptyDatabase } from '../setup/archives.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';
 import { say } from '../setup/say.ts';
 import { MACHINE, MAIN, newFolder, type RunningService, removeFolder, spawnService } from '../setup/spawn.ts';
 import { SECRET_KEY } from '../setup/vault.ts';
 import { awaited, plainClient } from './client.ts';
-import { type Customer, newCustomer, type Seen, work } from './load.ts';
 import { checkOut, commitOf, programOf, readLastVersion } from './last-version.ts';
+import { type Customer, newCustomer, type Seen, work } from './load.ts';
 
 const name = process.env.OLD_COMMIT ?? readLastVersion().commit;
 const commit = commitOf(name);
@@ -40,8 +41,8 @@ const errorsIn = ({ complaints }: { complaints(): string }) =>
 
 describe.skipIf(!commit)('While this version replaces the last version under load', async () => {
   const dataDir = newFolder();
-  afterAll(() => removeFolder(dataDir));
-  const { environment } = await emptyDatabase(afterAll);
+  atEnd(() => removeFolder(dataDir));
+  const { environment } = await emptyDatabase(atEnd);
   const settings = {
     ...{ ...environment, SECRET_KEY, DATA_DIR: dataDir, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
     ...{ SIMULATED_PAYMENT_SECONDS: '0.3', SIMULATED_PROVISION_SECONDS: '0.3' },
@@ -55,7 +56,7 @@ describe.skipIf(!commit)('While this version replaces the last version under loa
     return { ...service, complaints: () => complaints };
   };
   const receiver = await startReceiver();
-  afterAll(() => receiver.close());
+  atEnd(() => receiver.close());
 
   it('no call gets 5xx, no order, money or event is lost or doubled, and neither version logs an error', async () => {
     const program = programOf(checkOut(commit!, onTestFinished));

@@ -1,15 +1,16 @@
 /** A webhook stops with its creator, if that is an OAuth client or a credential with limits. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { oauthRequests } from '../accounts/oauth/requests.ts';
+import { atEnd } from '../setup/end.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { type RestClient, restClient } from '../setup/spawn.ts';
 
 const { anonymous, newAccount, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 const { newClient, tokenOf } = oauthRequests(anonymous);
 const receiver = createServer((_, response) => response.end()).listen(0, '127.0.0.1');
-afterAll(() => void receiver.close());
+atEnd(() => void receiver.close());
 
 const newKey = async (rest: RestClient, more: object) => {
   const { body } = await rest('POST', '/v1/auth/api-keys', { name: 'maker', scope: 'full', ...more });

@@ -1,9 +1,10 @@
 /** Retries, disabled webhooks, and commits in any order. The tests move time by SQL. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { signalTask } from '../../entities/tasks/start.ts';
 import { pauseSeconds, RETRY_SECONDS } from '../../provisioning/webhooks/result.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';
 
@@ -24,7 +25,7 @@ interface Setup {
 
 async function setup(event_filter = 'server.*', to?: Receiver): Promise<Setup> {
   const receiver = to ?? (await startReceiver());
-  afterAll(() => receiver.close().catch(() => {}));
+  atEnd(() => receiver.close().catch(() => {}));
   const account = await newAccount();
   const { body } = await account.rest('POST', '/v1/webhooks', { url: receiver.url, event_filter });
   return { account, to: receiver, id: body.id };
@@ -164,7 +165,7 @@ describe('A webhook', () => {
     const hook = await setup('server.*,webhook.disabled');
     const { to, id, account } = hook;
     const watcher = await startReceiver();
-    afterAll(() => watcher.close());
+    atEnd(() => watcher.close());
     await account.rest('POST', '/v1/webhooks', { url: watcher.url, event_filter: 'webhook.disabled' });
     to.answer = (response) => void response.writeHead(500).end();
     await happen(hook);

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { signedHeaders } from '../../provisioning/webhooks/sign.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { freePort, MACHINE, newFolder, removeFolder } from '../setup/spawn.ts';
 
@@ -24,7 +25,7 @@ const post = (headers: Record<string, string>, text = body) =>
   fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: text }).then(({ status }) => status);
 
 beforeAll(() => eventually(() => post({}).catch(() => undefined)));
-afterAll(async () => {
+atEnd(async () => {
   if (receiver.exitCode === null) await Promise.all([once(receiver, 'exit'), receiver.kill()]);
   removeFolder(folder);
 });

@@ -1,15 +1,16 @@
 /** Simultaneous requests of an account with webhooks. Every wait for a lock has a limit. */
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { refusalsOf } from '../setup/queries.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
 const freehold = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LIMIT_SERVERS: '1000' });
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 async function accountWithWebhook(usd: number): Promise<TestAccount> {
   const account = await freehold.newAccount();

@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cardUrl } from '../../provisioning/agents/card.ts';
 import { call, type Resolve } from '../../provisioning/outbound/call.ts';
 import { AddressRules, hostOf, RefusedUrl } from '../../provisioning/outbound/public-address.ts';
 import { post } from '../../provisioning/webhooks/post.ts';
 import { CONTROLLER } from '../setup/certificates.ts';
+import { atEnd } from '../setup/end.ts';
 import { startFreehold } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 
@@ -28,7 +29,7 @@ beforeAll(async () => {
     traps.push(trap);
   }
 });
-afterAll(() => {
+atEnd(() => {
   for (const trap of traps) trap.close();
   expect(connections).toBe(0);
 });

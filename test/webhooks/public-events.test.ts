@@ -1,5 +1,5 @@
 /** A worker delivers public events to the webhooks of all accounts in batches. No number of webhooks stops the operator. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { insert } from '../../entities/database/table.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
@@ -7,9 +7,10 @@ import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Webhook } from '../../entities/webhooks/webhook.ts';
 import { publicEventProcess, publicEventTask } from '../../provisioning/webhooks/public-events.ts';
+import { atEnd } from '../setup/end.ts';
 import { openShop } from '../setup/shop.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 
 async function newWebhook(accountId: string, eventFilter = ['canary.updated']): Promise<string> {

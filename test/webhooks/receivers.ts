@@ -1,5 +1,6 @@
 /** Webhooks of test accounts, and receivers that end with the test file. */
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import type { TestAccount } from '../setup/freehold.ts';
 import { type Receiver, startReceiver } from '../setup/receiver.ts';
 
@@ -8,7 +9,7 @@ export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILZo0JzYJEHChHBt6zG/B6cG
 
 export async function receiver(): Promise<Receiver> {
   const started = await startReceiver();
-  afterAll(() => started.close());
+  atEnd(() => started.close());
   return started;
 }
 

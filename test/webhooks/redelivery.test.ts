@@ -1,6 +1,7 @@
 /** The events that webhooks can receive, the deliveries of a webhook, and their repetition over REST and MCP. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { TOLD_EVENT_TYPES } from '../../entities/webhooks/events.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
 import { callTool } from '../setup/tool.ts';
@@ -25,7 +26,7 @@ interface Listed {
 async function setUp(status = 204) {
   const receiver = await startReceiver();
   receiver.answer = (response) => void response.writeHead(status).end();
-  afterAll(() => receiver.close());
+  atEnd(() => receiver.close());
   const account = await newAccount();
   const { body } = await account.rest('POST', '/v1/webhooks', { url: receiver.url, event_filter: 'ssh_key.*' });
   await account.rest('POST', '/v1/ssh-keys', { public_key: KEY });

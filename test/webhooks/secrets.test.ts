@@ -1,13 +1,14 @@
 /** A webhook gets another secret while its receiver goes on. */
 import { createHmac } from 'node:crypto';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { type Received, type Receiver, startReceiver, verify } from '../setup/receiver.ts';
 
 const freehold = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 const { db, newAccount } = freehold;
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 
 const signs = (secret: string, received: Received): boolean => {
   try {

@@ -5,10 +5,11 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { call } from '../../provisioning/outbound/call.ts';
 import { AddressRules } from '../../provisioning/outbound/public-address.ts';
 import { CONTROLLER } from '../setup/certificates.ts';
+import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import type { OnEnd } from '../setup/spawn.ts';
 import { KEY, receiver, register } from './receivers.ts';
@@ -22,10 +23,8 @@ let held = 0;
 const tarpit = createServer((socket: Socket) => {
   held++;
   socket.on('error', () => {});
-}).listen(0, '0.0.0.0');
-await once(tarpit, 'listening');
-const { port } = tarpit.address() as AddressInfo;
-afterAll(() => void tarpit.close());
+});
+const port = await listening(atEnd, tarpit, '0.0.0.0');
 
 /** Makes an account with ten tarpits at hosts of its own, and an event for each of them. */
 async function withTarpits(net: number, host = (i: number) => `127.0.${net}.${i + 1}`): Promise<TestAccount> {
@@ -108,9 +107,9 @@ const get = (
     { rules: new AddressRules(['127.0.0.0/8']), resolve: async () => addresses },
   );
 
-/** Starts a server on the costly host until the end of the test. @returns its port */
-async function listening(onEnd: OnEnd, server: Server): Promise<number> {
-  server.listen(0, COSTLY_HOST);
+/** Starts a server, by default on the costly host, until the end. @returns its port */
+async function listening(onEnd: OnEnd, server: Server, host = COSTLY_HOST): Promise<number> {
+  server.listen(0, host);
   await once(server, 'listening');
   onEnd(() => void server.close());
   return (server.address() as AddressInfo).port;
@@ -192,7 +191,7 @@ describe('A costly receiver', () => {
 
 describe('A costly receiver whose certificate counts', () => {
   beforeAll(() => void vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0'));
-  afterAll(() => void vi.unstubAllEnvs());
+  atEnd(() => void vi.unstubAllEnvs());
 
   it.concurrent.for([
     ['http', createHttpServer()],

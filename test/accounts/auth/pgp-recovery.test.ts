@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateKey, PublicKey } from 'openpgp';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
 import { forgedKey, longKey, slowKey, uselessKey } from './crafted-keys.ts';
@@ -13,7 +14,7 @@ const { anonymous, newAccount, db } = await startFreehold({ FEATURES: 'account-u
 const NEW = 'a new heron on the roof';
 
 const home = mkdtempSync(join(tmpdir(), 'gpg-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+atEnd(() => rmSync(home, { recursive: true, force: true }));
 const gpg = (args: string[], input = ''): string =>
   execFileSync('gpg', ['--homedir', home, '--batch', '--quiet', '--pinentry-mode', 'loopback', ...args], {
     input,
@@ -28,7 +29,7 @@ function hasGpg(): boolean {
     return false;
   }
 }
-afterAll(() => {
+atEnd(() => {
   try {
     execFileSync('gpgconf', ['--homedir', home, '--kill', 'all']);
   } catch {

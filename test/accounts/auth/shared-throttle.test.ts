@@ -1,5 +1,5 @@
 /** The throttle of logins with counts that processes share. The tests move the time in the database. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
 import { onBehalfOf } from '../../../entities/caller.ts';
 import { LoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
@@ -8,7 +8,7 @@ import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { codeOf, wrong } from './login-attempts.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const KEY = Buffer.alloc(32, 7);
 const faults: unknown[] = [];
 /** One throttle for each process. They share only the database. */

@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../entities/errors.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { newLoginThrottle } from '../../setup/shop.ts';
 import { codeOf, wrong } from './login-attempts.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 /** Waits for the results of logins, which come after their answers, and moves the clock of all counts. */
 async function pass(seconds: number): Promise<void> {
   await eventually(async () => !(await db.query('select from login_tally where cardinality(under_way) > 0')).length);

@@ -4,12 +4,13 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { consoleAt, visitPath } from '../../facades/console/open-page.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../../payments/drivers/evm/anvil.ts';
 import { rateSources } from '../../payments/drivers/gateway-world.ts';
 import { secretFileIn } from '../../payments/payments-file.ts';
 import { serve, sha256 } from '../../servers/images/source.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasChromium } from '../../setup/programs/chromium.ts';
 import {
@@ -29,9 +30,6 @@ const XPUB = mnemonicToAccount('legal winner thank year wave sausage worth usefu
 }).getHdKey().publicExtendedKey;
 const IMAGE = join(FOLDER, 'tiny.tar.gz');
 
-const ends: (() => unknown)[] = [];
-const onEnd = (end: () => unknown): void => void ends.push(end);
-
 describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the console alone', () => {
   let lxd: Lxd;
   let anvil: Anvil;
@@ -43,22 +41,19 @@ describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the
   let orderNumber: string;
   const key = () => newKey('console');
 
-  afterAll(async () => {
-    for (const end of ends.reverse()) await end();
-  });
   beforeAll(async () => {
     lxd = await startSingleLxd('console', []);
-    onEnd(() => lxd.stop());
-    imageUrl = await serve(onEnd, (_, response) => createReadStream(IMAGE).pipe(response));
+    atEnd(() => lxd.stop());
+    imageUrl = await serve(atEnd, (_, response) => createReadStream(IMAGE).pipe(response));
     anvil = await startAnvil({ blockSeconds: 1 });
-    onEnd(() => anvil.stop());
+    atEnd(() => anvil.stop());
     const folder = newFolder();
-    onEnd(() => removeFolder(folder));
+    atEnd(() => removeFolder(folder));
     service = await startCompany(folder, anvil.url);
-    onEnd(() => service.stop());
-    const { start, stop, open } = consoleAt(new URL(service.graphql).origin, onEnd);
+    atEnd(() => service.stop());
+    const { start, stop, open } = consoleAt(new URL(service.graphql).origin);
     await start();
-    onEnd(stop);
+    atEnd(stop);
     page = await open(service.operatorToken);
   });
 
@@ -207,7 +202,7 @@ describe.skipIf(NO_ANVIL || !hasChromium)('The operator of a new company, in the
 async function startCompany(folder: string, chainUrl: string): Promise<RunningService> {
   const token = { code: 'USDC-BASE', name: 'USD Coin', contract: USDC, decimals: 6, pegged: true };
   const gateway = { driver: 'evm', network: 'base', chainId: 8453, urls: [chainUrl], xpub: XPUB, tokens: [token] };
-  const ratesUrl = await serve(onEnd, (_, response) => response.end(JSON.stringify({ 'USDC-BASE': 1 })));
+  const ratesUrl = await serve(atEnd, (_, response) => response.end(JSON.stringify({ 'USDC-BASE': 1 })));
   const payments = {
     gateways: [{ ...gateway, confirmations: 2, pollSeconds: 0.1 }],
     rates: rateSources(ratesUrl, ['USDC-BASE']),

@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -55,7 +56,7 @@ describe.skipIf(reason).each(['ipmi', 'redfish'] as const)('A dedicated server o
     });
     keyId = key.body.id;
   }, TEST_MS);
-  afterAll(async () => {
+  atEnd(async () => {
     await machine?.end();
     removeFolder(folder);
   });

@@ -1,5 +1,5 @@
 /** A customer's virtual machine in a cluster, which the operator moves. It runs only if VM_IMAGE names an image (image.sh). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { type Cluster, operatorOf, startCluster } from '../cluster.ts';
@@ -23,18 +23,12 @@ let customer: Customer;
 let key: UploadedKey;
 let server: Sold;
 
-const ends: (() => Promise<unknown>)[] = [];
-const onEnd = (end: () => Promise<unknown>) => void ends.push(end);
-afterAll(async () => {
-  for (const end of ends.reverse()) await end();
-});
-
 beforeAll(async () => {
   cluster = await startCluster(withinEmulation);
   const [first] = cluster.members;
   await withImage(first!);
   const environment = { LXC_ENDPOINTS: `unix:${first!.socketPath}`, LXC_POOL: 'local', LXC_NETWORK: 'br0' };
-  world = await startWorld(await newDatabaseUrl(onEnd), environment, '10.78.0.0', onEnd);
+  world = await startWorld(await newDatabaseUrl(), environment, '10.78.0.0');
   runGuide(world.service, 'for host in');
   await offerVirtual(world);
   customer = await newCustomer(world, 100);

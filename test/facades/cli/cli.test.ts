@@ -3,14 +3,15 @@ import { execFile, spawn } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
 const { publicUrl, newAccount, operator } = await startFreehold();
 const home = newFolder();
-afterAll(() => removeFolder(home));
+atEnd(() => removeFolder(home));
 const PROGRAM = join(import.meta.dirname, '../../../facades/cli/src/main.ts');
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKkm4o3AUy9jM9UwkKx6CTVn0hlpPpAZYSbY9mNu7SYv me';
 

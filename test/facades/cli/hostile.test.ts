@@ -5,12 +5,13 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../facades/cli/src/main.ts');
 const home = newFolder();
-afterAll(() => removeFolder(home));
+atEnd(() => removeFolder(home));
 const PROOF = join(home, 'ran');
 const SERVER = {
   order_number: 'SRV-7K2M9X4QHT',
@@ -34,7 +35,7 @@ async function hostileService(location?: string): Promise<{ url: string; seen: S
     response.writeHead(location ? 307 : 200, headers).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  afterAll(() => void service.close());
+  atEnd(() => void service.close());
   return { url: `http://127.0.0.1:${(service.address() as AddressInfo).port}`, seen };
 }
 

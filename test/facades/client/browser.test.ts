@@ -4,18 +4,19 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Freehold } from '../../../facades/client/src/index.ts';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { installed } from './install.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { say } from '../../setup/say.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
+import { installed } from './install.ts';
 
 if (!hasChromium) say('skipped: the SDK in a browser, because there is no chromium (Debian: chromium)');
 const { publicUrl, newAccount } = await startFreehold();
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 
 /** The page of the guide. */
 const GUIDE = readFileSync(join(import.meta.dirname, '../../../docs/use/sdk.md'), 'utf8');
@@ -42,7 +43,7 @@ describe.runIf(hasChromium)('The SDK in a browser', () => {
     // The name of the host differs, so the origin does.
     await page.goto(`http://localhost:${(server.address() as AddressInfo).port}/`);
   });
-  afterAll(async () => {
+  atEnd(async () => {
     await browser.close();
     server.close();
   });

@@ -7,11 +7,12 @@ import { x402Client } from '@x402/core/client';
 import { encodePaymentSignatureHeader } from '@x402/core/http';
 import { registerExactEvmScheme } from '@x402/evm/exact/client';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { pythonOf } from '../../../facades/client/python.ts';
 import { readDocument } from '../../../facades/client/typescript.ts';
 import { wheelOf } from '../../../facades/downloads/wheel.ts';
 import { newPayer } from '../../payments/x402/clients.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { between } from './proxy.ts';
@@ -23,7 +24,7 @@ if (!PYTHON) console.log('Skipped: the Python SDK needs python3, 3.10 or newer.'
 
 const { publicUrl, newAccount } = await startFreehold();
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const { name, wheel } = wheelOf(HOME);
 writeFileSync(join(folder, name), wheel);
 

@@ -1,11 +1,11 @@
 /** The public answers come from memory, and no act of the operator is missed. */
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { administer } from '../../setup/postgres.ts';
 import { queriesOf } from '../../setup/queries.ts';
 
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const { publicUrl, db, operator, newAccount } = await startFreehold({
   DATABASE_URL,
   ROLES: 'api',

@@ -1,16 +1,17 @@
 /** Callers share an answer, and no caller waits for the turn of another. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { forAllCallers, onBehalfOfStranger } from '../../../entities/caller.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { runner } from '../../../facades/compile/run.ts';
 import { ApiError, schema } from '../../../schema/index.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 
-const db = await newDatabase(afterAll, { poolSize: 8 });
-const shop = await openShop(afterAll, { db });
+const db = await newDatabase(atEnd, { poolSize: 8 });
+const shop = await openShop(atEnd, { db });
 const directory = readOperations(schema).find(
   ({ http }) => http?.path === '/v1/agents/directory' && http.sharedSeconds,
 )!;

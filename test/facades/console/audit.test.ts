@@ -1,7 +1,8 @@
 /** The audit log of the console begins without plain requests, and finds the acts of an operator. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt } from './open-page.ts';
 
 const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -14,7 +15,7 @@ describe.runIf(hasChromium)('The audit log of the console', () => {
     await operator('mutation { addOperator(input: { name: "ann", role: SUPPORT }) { token } }');
     await operator('mutation ($id: ID!) { suspendAccount(id: $id, reason: "spam") { id } }', { id });
   });
-  afterAll(stop);
+  atEnd(stop);
 
   it('begins without plain requests, and shows them when the operator asks', async () => {
     const page = await openPage(operatorToken, 'audit');

@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
-import { hasChromium } from '../../setup/programs/chromium.ts';
-import { consoleAt } from './open-page.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { say } from '../../setup/say.ts';
+import { consoleAt } from './open-page.ts';
 
 const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const ORIGIN = new URL(graphqlUrl).origin;
@@ -63,7 +64,7 @@ async function startWay() {
 
 describe.runIf(hasChromium)('The console', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('refuses a wrong token in the words of the service', async () => {
     const page = await open('svc_op_wrong');

@@ -1,8 +1,9 @@
 /** The filters above a list of the console follow the keys. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt, stopClock, visitPath } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operatorToken } = await startFreehold();
@@ -28,7 +29,7 @@ const searchesOf = (page: Page): string[] => {
 
 describe.runIf(hasChromium)('A filter of the console', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('applies when the keys rest, with one request and without an entry in the history', async () => {
     const { email } = await newAccount();

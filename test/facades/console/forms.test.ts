@@ -1,8 +1,9 @@
 /** The forms of the console act on the row that the operator sees, and once. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt, logIn, visitPath } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -46,7 +47,7 @@ async function unanswered() {
 
 describe.runIf(hasChromium)('A form of the console', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('changes the row that the operator chose, and no other row of the same tier', async () => {
     const before = (await stockOf()).filter(({ serviceCode }) => serviceCode === 'vps-1');

@@ -1,9 +1,10 @@
 /** The lists of the console show what strangers wrote, and what the service answers by mistake. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
+import { startFreehold } from '../../setup/freehold.ts';
 import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt, visitPath } from './open-page.ts';
-import { startFreehold } from '../../setup/freehold.ts';
 
 const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
 const { start, stop, open, openPage } = consoleAt(new URL(graphqlUrl).origin);
@@ -20,7 +21,7 @@ const alterAnswers = (page: Page, alter: (answer: any) => void): Promise<unknown
 
 describe.runIf(hasChromium)('A list of the console', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it.each(['2026-11-28T10:00:00 my server', '2026-11-28T10:00:00.000Z', '9999-99-99T99:99:99Z'])(
     'shows the subject %s of a stranger as the stranger wrote it',

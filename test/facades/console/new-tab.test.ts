@@ -1,8 +1,9 @@
 /** A tab that the operator opens from a link of the console has the login of the console. Another tab has none. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { totpCode } from '../../setup/totp.ts';
 import { consoleAt, installClock } from './open-page.ts';
 
@@ -35,7 +36,7 @@ const loginOf = (page: Page) => page.getByRole('button', { name: 'Use a token' }
 
 describe.runIf(hasChromium)('A tab', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it.each([
     ['Ctrl and a click', { modifiers: ['Control'] }],

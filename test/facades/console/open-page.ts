@@ -1,12 +1,10 @@
 /** The console in a real browser (Debian's chromium), as an operator opens it. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 
-/**
- * Returns the ways to the console of a service. `start` launches the browser, and `stop` ends it.
- * @param onEnd takes the end of each page. Default: it comes with the end of the test.
- */
-export function consoleAt(own: string, onEnd: (end: () => Promise<void>) => unknown = onTestFinished) {
+/** Returns the ways to the console of a service. `start` launches the browser, and `stop` ends it. */
+export function consoleAt(own: string) {
   let browser: Browser;
   /** A page whose test has ended, without its data. */
   let idle: Page | undefined;
@@ -45,7 +43,7 @@ export function consoleAt(own: string, onEnd: (end: () => Promise<void>) => unkn
     page.on('pageerror', ({ message }) => faults.push(message));
     page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
     page.on('request', (request) => request.url().startsWith(origin) || faults.push(request.url()));
-    onEnd(async () => {
+    atEnd(async () => {
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await leave(page, Object.keys(options).length === 0 && origin === own);
       expect(faults.filter((fault) => !/status of 4|WebSocket|ERR_(CONNECTION|EMPTY|SOCKET)/.test(fault))).toEqual([]);

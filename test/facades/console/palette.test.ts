@@ -1,9 +1,10 @@
 /** The palette of the console finds things: accounts and servers. */
 import axe from 'axe-core';
 import type { BrowserContextOptions, Page, Request, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt, stopClock } from './open-page.ts';
 
 const { anonymous, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -40,7 +41,7 @@ const activeOf = (page: Page): Promise<string | undefined> =>
 
 describe.runIf(hasChromium)('The palette of the console', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('opens the account whose email the operator begins', async () => {
     const { body } = await register('ada@lovelace.example');

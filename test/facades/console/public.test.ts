@@ -1,7 +1,8 @@
 /** The pages of the console about publications. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt } from './open-page.ts';
 
 const { anonymous, graphqlUrl, operatorToken } = await startFreehold();
@@ -9,7 +10,7 @@ const { start, stop, openPage } = consoleAt(new URL(graphqlUrl).origin);
 
 describe.runIf(hasChromium)('An operator', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('reports an incident of the parts that there are, and ends it', async () => {
     const page = await openPage(operatorToken, 'incidents');

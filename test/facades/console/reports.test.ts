@@ -1,11 +1,12 @@
 /** The reports of the console: their plots, and their rows as CSV. */
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { csvOf } from '../../../facades/console/src/list/download.ts';
 import { groupsOf } from '../../../facades/console/src/list/groups.ts';
 import { PAGES } from '../../../facades/console/src/pages/index.ts';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { consoleAt } from './open-page.ts';
 
 const { graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -46,7 +47,7 @@ describe.runIf(hasChromium)('A report of the console', () => {
       'mutation ($number: ID!) { removeServer(orderNumber: $number, reason: "x", refund: true) { refundedUsd } }';
     await operator(REMOVE, { number: body.order_number });
   });
-  afterAll(stop);
+  atEnd(stop);
 
   it.each(['sales', 'income', 'daily-totals'])('plots its rows above them: %s', async (path) => {
     const page = await openPage(operatorToken, path);

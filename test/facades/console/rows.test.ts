@@ -1,10 +1,11 @@
 /** A long list of the console stays fresh without reading all of it again. */
 import type { Page, Request, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { newId, newOrderNumber } from '../../../entities/ids.ts';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { consoleAt, logIn, visitPath, takeSockets } from './open-page.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
+import { consoleAt, logIn, takeSockets, visitPath } from './open-page.ts';
 
 const { db, graphqlUrl, newAccount, operatorToken } = await startFreehold();
 const { start, stop, visit, openPage } = consoleAt(new URL(graphqlUrl).origin);
@@ -60,7 +61,7 @@ describe.runIf(hasChromium)('A long list of the console', () => {
     ({ id: accountId } = await newAccount());
     await sell(NUMBERS, 'web');
   });
-  afterAll(stop);
+  atEnd(stop);
 
   it('reads the part again that the window shows, and another one when the operator scrolls to it', async () => {
     const page = await openAll();

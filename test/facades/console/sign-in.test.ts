@@ -2,9 +2,10 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { encode } from 'uqr';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { totpCode } from '../../setup/totp.ts';
 import { consoleAt } from './open-page.ts';
 
@@ -25,7 +26,7 @@ const squaresIn = (data: boolean[][]): string[] =>
 
 describe.runIf(hasChromium)('A person', () => {
   beforeAll(start);
-  afterAll(stop);
+  atEnd(stop);
 
   it('opens the console by an invitation, ends the session, and signs in with a code', async () => {
     const INVITE = 'mutation { inviteOperator(input: { name: "Ana Lee", role: OWNER }) { code operator { id } } }';

@@ -1,7 +1,8 @@
 /** The first page of the console in a real browser (Debian's chromium). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { say } from '../../setup/say.ts';
 import { consoleAt, logIn, takeSockets } from './open-page.ts';
 
@@ -37,7 +38,7 @@ describe.runIf(hasChromium)('The first page', () => {
     await account.rest('POST', '/v1/servers', { service_code: 'vps-1', hostname: 'first' });
     await account.rest('POST', '/v1/account/messages', { subject: 'A second address', body: 'May we have one?' });
   });
-  afterAll(stop);
+  atEnd(stop);
 
   it('shows the figures and the orders while a silent gateway holds up the matters', async () => {
     const { page } = await openFirst('openMatters');

@@ -1,8 +1,9 @@
 /** Sends bad bodies to every endpoint. Each answer is an error of the catalogue, never 5xx, and the service writes nothing. */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { mintCredential } from '../../../entities/secrets.ts';
+import { atEnd } from '../../setup/end.ts';
 import { ALL_ENDPOINTS } from '../../setup/endpoints.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 
@@ -57,7 +58,7 @@ beforeAll(async () => {
   account = await newAccount();
   before = await rowCounts();
 });
-afterAll(async () => {
+atEnd(async () => {
   expect(await rowCounts()).toEqual(before);
   expect((await account.rest('GET', '/v1/account')).status).toBe(200);
 });

@@ -3,11 +3,12 @@
  * 5xx, and the service writes nothing.
  */
 import { getNamedType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../../entities/errors.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
 import { openapi } from '../../../facades/openapi/document.ts';
 import { schema } from '../../../schema/index.ts';
+import { atEnd } from '../../setup/end.ts';
 import { ALL_ENDPOINTS } from '../../setup/endpoints.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import type { Document } from '../../setup/openapi.ts';
@@ -64,7 +65,7 @@ beforeAll(async () => {
   account = await newAccount();
   before = await rowCounts();
 });
-afterAll(async () => {
+atEnd(async () => {
   expect(await rowCounts()).toEqual(before);
   expect((await account.rest('GET', '/v1/account')).status).toBe(200);
 });

@@ -1,6 +1,7 @@
 /** Sends bad input. Each answer is 400 or 422 of the catalogue, never 5xx, and the service writes nothing. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../../entities/errors.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { checkedFetch } from '../../setup/openapi.ts';
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
   account = await newAccount();
   before = await rowCounts();
 });
-afterAll(async () => {
+atEnd(async () => {
   expect(await rowCounts()).toEqual(before);
 });
 

@@ -6,8 +6,9 @@ import { createServer } from 'node:http';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listenAt } from '../../../facades/http/circuits.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { call, INITIALIZE, rpc } from '../mcp/raw-client.ts';
@@ -205,7 +206,7 @@ describe('The connections of circuits', () => {
 
   it('also come to a socket, which replaces that of a killed process and no other file', async () => {
     const folder = newFolder();
-    afterAll(() => removeFolder(folder));
+    atEnd(() => removeFolder(folder));
     const path = join(folder, 'onion.sock');
     const dies = `require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
     expect(spawnSync(process.execPath, ['-e', dies, path]).signal).toBe('SIGKILL');

@@ -4,9 +4,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { validateManifest } from '@anthropic-ai/mcpb/node';
 import { unzipSync } from 'fflate';
-import { afterAll, describe, expect, it } from 'vitest';
-import { publicServer } from '../../../facades/http/listener.ts';
+import { describe, expect, it } from 'vitest';
 import { buildPackages } from '../../../facades/downloads/build.ts';
+import { publicServer } from '../../../facades/http/listener.ts';
+import { atEnd } from '../../setup/end.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { neverEnds } from '../sample-api.ts';
 
@@ -14,7 +15,7 @@ const publicUrl = 'https://freehold.example.org';
 const folder = newFolder();
 const built = join(folder, 'built');
 const checksums = buildPackages(built, publicUrl);
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 
 const NAMES = [
   'freehold-mcp-0.2.0.tgz',
@@ -38,7 +39,7 @@ async function serve(downloads: string): Promise<string> {
     onCredentialEnd: neverEnds,
     downloads,
   });
-  afterAll(() => app.close());
+  atEnd(() => app.close());
   return app.listen({ port: 0, host: '127.0.0.1' });
 }
 

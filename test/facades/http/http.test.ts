@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openSampleApi } from '../sample-api.ts';
 import { slow } from '../sample-schema.ts';
 
-const { app, errors, answers } = await openSampleApi(afterAll);
+const { app, errors, answers } = await openSampleApi();
 await app.listen({ port: 0, host: '127.0.0.1' });
 const { port } = app.server.address() as AddressInfo;
 const url = `http://127.0.0.1:${port}`;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../../entities/database/request-transaction.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
@@ -7,7 +7,7 @@ import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 const freehold = await startFreehold({ DATABASE_URL: url });
 const { db, anonymous, newAccount } = freehold;
 const second = await startFreehold({ DATABASE_URL: url, ROLES: 'api' });

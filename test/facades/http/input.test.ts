@@ -1,7 +1,7 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openSampleApi } from '../sample-api.ts';
 
-const { app, errors: logged } = await openSampleApi(afterAll);
+const { app, errors: logged } = await openSampleApi();
 const SECRET = 'hunter2';
 
 async function post(payload: string | Buffer, headers: Record<string, string> = {}, url = '/v1/echo') {

@@ -1,7 +1,7 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openSampleApi } from '../sample-api.ts';
 
-const { app } = await openSampleApi(afterAll);
+const { app } = await openSampleApi();
 
 async function call(method: string, url: string, body?: unknown, headers: Record<string, string> = {}) {
   const response = await app.inject({

@@ -2,8 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../config.ts';
+import { atEnd } from '../../setup/end.ts';
 import { say } from '../../setup/say.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
@@ -24,7 +25,7 @@ describe('The lines for Tor', () => {
 
   it.skipIf(reason)('are valid, and an unknown form of circuits is not', () => {
     const folder = newFolder();
-    afterAll(() => removeFolder(folder));
+    atEnd(() => removeFolder(folder));
     const verify = (lines: string) => {
       const file = join(folder, 'torrc');
       // The user of the tests need not own the folder of the page.

@@ -56,11 +56,10 @@ describe('Of a client the service keeps', () => {
   });
 });
 
-describe('The service', () => {
-  const ready = startFreehold();
+const { publicUrl, newAccount } = await startFreehold();
 
+describe('The service', () => {
   it('connects a client with large icons', async () => {
-    const { publicUrl } = await ready;
     const client = new Client({ name: 'test', version: '1', icons: ICONS });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${publicUrl}/mcp`)));
     expect((await client.callTool({ name: 'list_coins' })).isError).toBeFalsy();
@@ -68,7 +67,6 @@ describe('The service', () => {
   });
 
   it('refuses a request of more than 1,000 values, and names the limit', async () => {
-    const { publicUrl } = await ready;
     const { send } = rawClient(`${publicUrl}/mcp`, '');
     const without = ['authorization'];
     const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`name-${i}`, 1]));
@@ -86,7 +84,6 @@ describe('The service', () => {
   });
 
   it('publishes the largest entry of the directory', async () => {
-    const { publicUrl, newAccount } = await ready;
     const { accessToken } = await newAccount();
     const { send } = rawClient(`${publicUrl}/mcp`, accessToken);
     const list = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i));
@@ -117,7 +114,6 @@ describe('The service', () => {
   });
 
   it('refuses a message with a long id', async () => {
-    const { publicUrl } = await ready;
     const { send } = rawClient(`${publicUrl}/mcp`, '');
     const ping = async (id: string) =>
       (await send({ body: rpc('ping', {}, id), without: ['authorization'] })).messages[0];

@@ -2,10 +2,10 @@ import type { AddressInfo } from 'node:net';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSampleApi } from '../sample-api.ts';
 
-const { app, errors } = await openSampleApi(afterAll);
+const { app, errors } = await openSampleApi();
 await app.listen({ port: 0, host: '127.0.0.1' });
 const url = new URL(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/mcp`);
 const AGENT = { name: 'test', version: '1' };

@@ -1,11 +1,11 @@
 /** Each message counts for the rate limits, by its credential or network, before the service does any work for it. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { call, envelope, INITIALIZE, modern, notification, rawClient, rpc, type Send } from './raw-client.ts';
 
 const QUOTA = 12;
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 /** Makes the accounts, without a limit of registrations. */
 const generous = await startFreehold({ DATABASE_URL: url });
 const freehold = await startFreehold({

@@ -30,11 +30,10 @@ function rawClient(url: string, credential?: string) {
   return { initialize, list, end, post };
 }
 
-describe('A session', () => {
-  const started = startFreehold();
+const { publicUrl, newAccount, db } = await startFreehold();
 
+describe('A session', () => {
   it('belongs to its credential: with another, with none, or under a forged id, it does not exist', async () => {
-    const { publicUrl, newAccount } = await started;
     const url = `${publicUrl}/mcp`;
     const [mine, theirs] = [await newAccount(), await newAccount()];
     const session = await rawClient(url, mine.accessToken).initialize();
@@ -57,7 +56,6 @@ describe('A session', () => {
   });
 
   it('ends when the client ends it, without the other sessions of the client', async () => {
-    const { publicUrl, newAccount } = await started;
     const client = rawClient(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const [one, two] = [await client.initialize(), await client.initialize()];
     expect(await client.end(one)).toBe(200);
@@ -66,7 +64,6 @@ describe('A session', () => {
   });
 
   it('survives its eviction by many newer sessions of the client', async () => {
-    const { publicUrl, newAccount } = await started;
     const client = rawClient(`${publicUrl}/mcp`, (await newAccount()).accessToken);
     const first = await client.initialize();
     for (let i = 0; i < 60; i++) await client.initialize();
@@ -74,7 +71,6 @@ describe('A session', () => {
   });
 
   it('opens its stream at once, before there is any update', async () => {
-    const { publicUrl, newAccount } = await started;
     const { accessToken } = await newAccount();
     const session = await rawClient(`${publicUrl}/mcp`, accessToken).initialize();
     const over = new AbortController();
@@ -87,7 +83,6 @@ describe('A session', () => {
   });
 
   it('answers open calls when its credential ends', async () => {
-    const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'full' });
     const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
@@ -102,7 +97,6 @@ describe('A session', () => {
   });
 
   it('answers a call if its account is suspended or resumed while it reopens', async () => {
-    const { publicUrl, newAccount, db } = await started;
     const account = await newAccount();
     const { body: key } = await account.rest('POST', '/v1/auth/api-keys', { name: 'mine', scope: 'read' });
     const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
@@ -118,7 +112,6 @@ describe('A session', () => {
   });
 
   it('is refused once its credential is revoked', async () => {
-    const { publicUrl, newAccount } = await started;
     const { rest } = await newAccount();
     const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'k', scope: 'read' });
     const client = rawClient(`${publicUrl}/mcp`, key.plaintext);
@@ -157,7 +150,7 @@ it('A stopping service opens no stream for a request that is still arriving', as
 
 it('Connected clients go on after a kill and a restart of the service', async () => {
   const environment = {
-    DATABASE_URL: await newDatabaseUrl(onTestFinished),
+    DATABASE_URL: await newDatabaseUrl(),
     DATA_DIR: newFolder(),
     PORT: String(await freePort()),
     INTERNAL_PORT: String(await freePort()),

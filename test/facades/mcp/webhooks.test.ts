@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 
@@ -7,7 +8,7 @@ const { newAccount, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '12
 
 it('An agent registers, tests, lists and deletes a webhook', async () => {
   const receiver = await startReceiver();
-  afterAll(() => receiver.close());
+  atEnd(() => receiver.close());
   const { accessToken } = await newAccount();
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(`${publicUrl}/mcp`)));

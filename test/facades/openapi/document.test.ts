@@ -1,17 +1,18 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { publicServer } from '../../../facades/http/listener.ts';
 import { ERRORS } from '../../../schema/index.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { neverEnds, openSampleApi } from '../sample-api.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document of which the test knows the form
 type Document = any;
 
-const shop = await openSampleApi(afterAll);
-const db = await newDatabase(afterAll);
+const shop = await openSampleApi();
+const db = await newDatabase();
 const service = await publicServer({
   authenticate: async () => null,
   contextOf: (caller) => ({ ...caller, db, stopping: new AbortController().signal }) as never,
@@ -21,7 +22,7 @@ const service = await publicServer({
   mcpSecrets: [Buffer.alloc(32)],
   onCredentialEnd: neverEnds,
 });
-afterAll(() => service.close());
+atEnd(() => service.close());
 
 const documentOf = async (app: FastifyInstance): Promise<Document> => (await app.inject('/v1/openapi.json')).json();
 const shopDocument = await documentOf(shop.app);

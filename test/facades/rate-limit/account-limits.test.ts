@@ -1,5 +1,5 @@
 /** A thief uses up the calls of an account, and its owner still ends the thief's credential. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { oauthRequests } from '../../accounts/oauth/requests.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
@@ -7,7 +7,7 @@ import { fundAccount } from '../../setup/shop.ts';
 import { restClient } from '../../setup/spawn.ts';
 import { callTool } from '../../setup/tool.ts';
 
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 /** Makes the accounts. */
 const generous = await startFreehold({ DATABASE_URL: url, RATE_LIMIT_STORE: 'memory' });
 const { publicUrl, anonymous } = await startFreehold({

@@ -1,10 +1,10 @@
 /** The network address of a caller. All processes take it from trusted proxies, and from no other peer. */
 import { request } from 'node:http';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
 
-const shared = { DATABASE_URL: await newDatabaseUrl(afterAll), SECRET_KEY: Buffer.alloc(32, 9).toString('base64') };
+const shared = { DATABASE_URL: await newDatabaseUrl(), SECRET_KEY: Buffer.alloc(32, 9).toString('base64') };
 const behind = { ...shared, TRUSTED_PROXY_CIDRS: '127.0.0.1/32,10.0.0.0/8', ROLES: 'api' };
 /** Two processes of one installation behind a proxy, and a third with a lower limit. */
 const [first, second] = [await startFreehold(behind), await startFreehold(behind)];

@@ -1,6 +1,7 @@
 import { parseList } from 'structured-headers';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
 import { hasRedis, startRedis } from '../../setup/programs/redis.ts';
@@ -10,7 +11,7 @@ const QUOTAS = {
   ...{ RATE_LIMIT_KEY_PER_MINUTE: '12', RATE_LIMIT_KEY_PER_HOUR: '40', RATE_LIMIT_PUBLIC_PER_MINUTE: '30' },
   ...{ RATE_LIMIT_ACCOUNT_PER_MINUTE: '30', RATE_LIMIT_ACCOUNT_PER_HOUR: '200' },
 };
-const url = await newDatabaseUrl(afterAll);
+const url = await newDatabaseUrl();
 /** Makes the accounts, without a limit of registrations. */
 const generous = await startFreehold({ DATABASE_URL: url });
 /** Trusts X-Forwarded-For, so that tests can call from many addresses. */
@@ -256,7 +257,7 @@ describe('Several processes', () => {
 
 describe.runIf(hasRedis)('Several processes with Redis', () => {
   it('count together, and each alone while Redis is down', async () => {
-    const redis = await startRedis(afterAll);
+    const redis = await startRedis(atEnd);
     const environment = { DATABASE_URL: url, REDIS_URL: redis.url, ROLES: 'api', ...QUOTAS };
     const both = [await startFreehold(environment), await startFreehold(environment)];
     const shared = async () => {
@@ -282,7 +283,7 @@ describe('One process', () => {
   it('needs no statement of the database to check a cached credential', async () => {
     const proxy = await startFaultProxy(url);
     const alone = await startFreehold({ DATABASE_URL: proxy.url, RATE_LIMIT_STORE: 'memory', ROLES: 'api' });
-    afterAll(() => proxy.close());
+    atEnd(() => proxy.close());
     const rest = restClient(alone.publicUrl, await newKey());
     // The check of the credential comes first, and the refusal reads nothing.
     const refused = () => rest('GET', '/v1/servers?limit=0');

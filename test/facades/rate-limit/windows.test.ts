@@ -1,7 +1,7 @@
 /** The windows of the rate limits: in memory with a clock of the test, in PostgreSQL and in Redis. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { networkOf, siteOf } from '../../../entities/networks.ts';
 import { type Taken, takeRateLimits } from '../../../entities/rate-limit.ts';
@@ -10,6 +10,7 @@ import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { RedisRateLimits } from '../../../facades/rate-limit/redis.ts';
 import { type RateLimitStore, waitOf } from '../../../facades/rate-limit/window.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { hasRedis, type RunningRedis, startRedis } from '../../setup/programs/redis.ts';
 import { viewer } from '../sample-api.ts';
@@ -162,17 +163,17 @@ describe('A call with two names', () => {
 
   it('does so in PostgreSQL', async () => {
     await earlyInTheMinute();
-    await countsTogether(inDatabase(await newDatabase(afterAll)));
+    await countsTogether(inDatabase(await newDatabase()));
   });
 
   it.runIf(hasRedis)('does so in Redis', async () => {
     await earlyInTheMinute();
-    await countsTogether(await connectedTo(await startRedis(afterAll)));
+    await countsTogether(await connectedTo(await startRedis(atEnd)));
   });
 
   it('never exceeds either limit in PostgreSQL when sixty calls come at once', async () => {
     await earlyInTheMinute();
-    const store = inDatabase(await newDatabase(afterAll));
+    const store = inDatabase(await newDatabase());
     const calls = Array.from({ length: 60 }, (_, i) => store.take(by(`key_${i % 3}`)));
     const taken = await Promise.all(calls);
     expect(taken.filter((all) => all.every(({ allowed }) => allowed)).length).toBeLessThanOrEqual(10);
@@ -193,7 +194,7 @@ it('A Redis that answers nonsense counts no call', async () => {
     });
   }).listen(0, '127.0.0.1');
   await once(odd, 'listening');
-  afterAll(() => void odd.close());
+  atEnd(() => void odd.close());
   const store = await connectedTo({ url: `redis://127.0.0.1:${(odd.address() as AddressInfo).port}` });
   await expect(takeOne(store, 'key_1', 120, 3000)).rejects.toThrow('does not answer as the script does');
 });
@@ -201,7 +202,7 @@ it('A Redis that answers nonsense counts no call', async () => {
 /** A store with a long timeout, because a busy machine delays answers. A timeout would count in memory. */
 async function connectedTo({ url }: Pick<RunningRedis, 'url'>): Promise<RedisRateLimits> {
   const store = new RedisRateLimits(url, 10_000);
-  afterAll(() => store.close());
+  atEnd(() => store.close());
   await store.ready();
   return store;
 }
@@ -231,7 +232,7 @@ const inDatabase = (db: Database): RateLimitStore => ({ take: (quotas) => takeRa
 
 describe('The window in PostgreSQL', () => {
   countsExactly(async () => {
-    const db = await newDatabase(afterAll);
+    const db = await newDatabase();
     const store = inDatabase(db);
     return [store, store];
   });
@@ -255,7 +256,7 @@ describe('The window in PostgreSQL', () => {
 describe.runIf(hasRedis)('The window in Redis', () => {
   let redis: RunningRedis;
   beforeAll(async () => {
-    redis = await startRedis(afterAll);
+    redis = await startRedis(atEnd);
   });
   countsExactly(async () => [await connectedTo(redis), await connectedTo(redis)]);
 

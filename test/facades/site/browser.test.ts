@@ -1,9 +1,10 @@
 /** The site in a real browser (Debian's chromium), without JavaScript. */
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { hasChromium } from '../../setup/programs/chromium.ts';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { hasChromium } from '../../setup/programs/chromium.ts';
 import { say } from '../../setup/say.ts';
 
 const { publicUrl } = await startFreehold({ SITE_COLOR: '#ffe95c' });
@@ -21,7 +22,7 @@ describe.runIf(hasChromium)('The site in a browser', () => {
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   });
-  afterAll(() => browser.close());
+  atEnd(() => browser.close());
 
   /** Opens a page. The test fails for an error of it, and for a request to another host. */
   async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {

@@ -1,5 +1,5 @@
 /** The limits of visitors, and their pages while the database is away. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { startFreehold } from '../../setup/freehold.ts';
@@ -45,7 +45,7 @@ describe('A visitor', () => {
   });
 
   it('reads the documentation while the database is away, and a page says what is wrong elsewhere', async () => {
-    const proxy = await startFaultProxy(await newDatabaseUrl(afterAll));
+    const proxy = await startFaultProxy(await newDatabaseUrl());
     const { publicUrl } = await startFreehold({ ROLES: 'api', DATABASE_URL: proxy.url });
     await proxy.close();
     expect((await visit(`${publicUrl}/docs/quickstart`)).status).toBe(200);

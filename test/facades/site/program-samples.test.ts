@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { USAGES } from '../../../facades/cli/src/operations.ts';
 import { newProgram } from '../../../facades/cli/src/program.ts';
 import { readOperations } from '../../../facades/compile/read.ts';
@@ -10,6 +10,7 @@ import { openapi } from '../../../facades/openapi/document.ts';
 import { type Endpoint, inputOf, isForm, referenceOf } from '../../../facades/site/document.ts';
 import { samplesOf } from '../../../facades/site/samples/samples.ts';
 import { schema } from '../../../schema/index.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -32,10 +33,10 @@ type Run = (samples: readonly Sample[], setting: { folder: string; token: string
 
 /** Runs all samples of a language with an account of their own. Returns what is wrong with each. */
 async function faultsOf(title: string, run: Run): Promise<string[]> {
-  const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
-  const proxy = await startSampleProxy(freehold.publicUrl, afterAll);
+  const { accessToken, fill } = await newSampleAccount(freehold, atEnd);
+  const proxy = await startSampleProxy(freehold.publicUrl, atEnd);
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   const endpoints = ordered.filter((endpoint) => !isForm(endpoint));
   const samples = endpoints.map((endpoint, at) => {
     const made = samplesOf(endpoint, proxy.urlOf(at), DOWNLOADABLE).find((one) => one.title === title);

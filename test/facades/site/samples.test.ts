@@ -1,7 +1,8 @@
 /** Every sample of the reference in curl does its operation, and so does every call of a tool. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { ALLOWS_RECEIVER, inOrder, newSampleAccount, REFUSED } from './sample-account.ts';
 import { visit } from './visits.ts';
@@ -40,7 +41,7 @@ async function samplesOf() {
 
 describe('A sample of the reference', () => {
   it('in curl does every operation that is available', async () => {
-    const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
+    const { accessToken, fill } = await newSampleAccount(freehold, atEnd);
     const samples = (await samplesOf()).flatMap(({ name, curl }) => (curl ? [{ name, curl: fill(curl, name) }] : []));
     expect(samples.length).toBeGreaterThan(55);
     const { body: client } = await anonymous('POST', '/v1/oauth/register', { client_name: 'sample', scope: 'servers' });
@@ -61,7 +62,7 @@ describe('A sample of the reference', () => {
   });
 
   it('in MCP does every operation that has a tool', async () => {
-    const { accessToken, fill } = await newSampleAccount(freehold, afterAll);
+    const { accessToken, fill } = await newSampleAccount(freehold, atEnd);
     const headers = {
       authorization: `Bearer ${accessToken}`,
       'content-type': 'application/json',

@@ -1,11 +1,12 @@
 /** A shop that follows a chain of the test. */
-import { afterAll, beforeEach } from 'vitest';
+import { beforeEach } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import type { TopUp } from '../../../entities/payments/top-up.ts';
 import { chainSyncName } from '../../../provisioning/payments/chains/sync.ts';
 import type { ChainReader } from '../../../provisioning/payments/drivers/driver.ts';
 import type { Context } from '../../../resolvers/context.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
+import { atEnd } from '../../setup/end.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 import { Chain, ChainDriver } from './chain.ts';
 
@@ -16,7 +17,7 @@ export const HALF = 50_000_000n;
 export async function openSyncedShop(readerOf: (chain: Chain) => ChainReader = (chain) => chain) {
   const chain = new Chain();
   const driver = new ChainDriver(readerOf(chain));
-  const shop = await openShop(afterAll, { payments: [driver] });
+  const shop = await openShop(atEnd, { payments: [driver] });
   /** Looks at the chain twice, as it takes to believe that blocks were removed, and runs all work that follows. */
   const sync = async (worker = shop.provisioning.newWorker()) => {
     await shop.provisioning.schedule();

@@ -3,14 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
+import { atEnd } from '../../setup/end.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { USDC } from './evm/anvil.ts';
 import { rateSources } from './gateway-world.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const RATES = rateSources('http://127.0.0.1:9', ['ETH', 'A', 'B', 'USDC', 'BTC', 'LTC', 'DOGE']);
 const open = (...gateways: object[]) => {
   const file = join(folder, 'payments.json');

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { signalTask } from '../../../entities/tasks/start.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
@@ -45,18 +46,18 @@ export async function openGatewayWorld(
   const said = { ...usd };
   const exchange = createServer((_request, response) => response.end(JSON.stringify(said))).listen(0, '127.0.0.1');
   await once(exchange, 'listening');
-  afterAll(() => exchange.close().closeAllConnections());
+  atEnd(() => exchange.close().closeAllConnections());
   const exchangeUrl = `http://127.0.0.1:${(exchange.address() as { port: number }).port}`;
   const folder = newFolder();
   const paymentsFile = join(folder, 'payments.json');
   writeFileSync(paymentsFile, JSON.stringify({ gateways, rates: rateSources(exchangeUrl, Object.keys(usd)) }), {
     mode: 0o600,
   });
-  const databaseUrl = await newDatabaseUrl(afterAll);
+  const databaseUrl = await newDatabaseUrl();
   const freehold = await startFreehold({
     ...{ DATABASE_URL: databaseUrl, PAYMENTS_FILE: paymentsFile, ALLOW_SIMULATED: 'true' },
   });
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   const { db } = freehold;
   const read = async ({ rest }: TestAccount, { order_number }: TopUpBody) =>
     (await rest('GET', `/v1/billing/topups/${order_number}`)).body as TopUpBody;

@@ -1,11 +1,12 @@
 /** The shares of the places in the lane of payments. A gateway without answers takes its own share only. */
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startTask } from '../../../entities/tasks/start.ts';
 import type { Coin, ObservedPayment } from '../../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
 import { PAYMENT_LANE, x402Task } from '../../../provisioning/payments/task.ts';
 import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
@@ -40,9 +41,9 @@ class UnpaidWallet extends Gateway {
 }
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const wallet = new SilentWallet('XMR');
-const shop = await openShop(afterAll, { payments: [wallet, new Gateway('LTC')], x402: new SimulatedX402({ folder }) });
+const shop = await openShop(atEnd, { payments: [wallet, new Gateway('LTC')], x402: new SimulatedX402({ folder }) });
 const open = async (crypto: string) => {
   const context = contextOf(shop, await shop.account(0n));
   return { context, ...(await createTopUp(context, { amountUsd: 160_000_000n, crypto })) };

@@ -1,5 +1,5 @@
 /** The proof of the books finds each row that contradicts the ledger. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { newId, newOrderNumber } from '../../../entities/ids.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
@@ -10,7 +10,7 @@ import { asSuperuser, newDatabase, truncate } from '../../setup/database.ts';
 
 let db: Database;
 beforeAll(async () => {
-  db = await newDatabase(afterAll);
+  db = await newDatabase();
 });
 
 const account = newId('acct');

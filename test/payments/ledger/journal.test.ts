@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { idFloor, newId } from '../../../entities/ids.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { asOwner, asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
@@ -10,7 +10,7 @@ import { startFreehold } from '../../setup/freehold.ts';
 import { say } from '../../setup/say.ts';
 import { MACHINE } from '../../setup/spawn.ts';
 
-const DATABASE_URL = await newDatabaseUrl(afterAll);
+const DATABASE_URL = await newDatabaseUrl();
 const { db, dataDir, newAccount, operator } = await startFreehold({ DATABASE_URL });
 const account = await newAccount();
 await account.topUp(100);

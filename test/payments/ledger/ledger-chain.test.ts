@@ -1,15 +1,16 @@
 /** The ledger is a hash chain, and the proof names every way to tamper with it. */
-import { afterAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { proveAudit } from '../../../entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from '../../../entities/history/audit-signature.ts';
 import { readSignedText } from '../../../entities/history/audit-text.ts';
 import { idFloor, newId } from '../../../entities/ids.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { asSuperuser, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { openShop } from '../../setup/shop.ts';
 import { VAULT } from '../../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 let account = '';
 beforeEach(async () => {

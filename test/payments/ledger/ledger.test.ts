@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../entities/errors.ts';
 import { newId } from '../../../entities/ids.ts';
 import { verifyBooks } from '../../../entities/payments/books.ts';
@@ -17,7 +17,7 @@ import {
 import { asOwner, asSuperuser, newDatabase } from '../../setup/database.ts';
 
 const GATEWAY = gateway('bitcoin');
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 
 const newKey = () => newId('xfr');
 const topUp = (account: string, amountMicros: bigint, externalKey = newKey()): Posting => ({

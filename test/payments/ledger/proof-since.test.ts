@@ -1,23 +1,24 @@
 /** The proof since the last whole proof finds much, and leaves some faults to the whole one. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { proveAudit, proveAuditSince } from '../../../entities/history/audit-proof.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../../entities/history/audit.ts';
 import { FIT_ENTRIES } from '../../../entities/history/audit-link.ts';
+import { proveAudit, proveAuditSince } from '../../../entities/history/audit-proof.ts';
 import { publicKeyOf, signingKeys } from '../../../entities/history/audit-signature.ts';
 import { record } from '../../../entities/history/record.ts';
 import { proveBooks } from '../../../entities/payments/books.ts';
-import { proveBooksSince } from '../../../entities/payments/proof/since.ts';
 import { ADJUSTMENT, available, post } from '../../../entities/payments/ledger.ts';
 import { FIT_TRANSFERS } from '../../../entities/payments/ledger-chain.ts';
 import { findMark, keepMark, type Mark, markOf } from '../../../entities/payments/proof/mark.ts';
+import { proveBooksSince } from '../../../entities/payments/proof/since.ts';
 import { Vault } from '../../../entities/secrets.ts';
 import { booksProcess } from '../../../provisioning/payments/books-proof.ts';
 import { asSuperuser, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { openShop } from '../../setup/shop.ts';
 import { VAULT } from '../../setup/vault.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 const { db } = shop;
 const publicKeys = signingKeys(VAULT).map(publicKeyOf);
 let account = '';

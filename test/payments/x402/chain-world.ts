@@ -1,7 +1,7 @@
 /** The service with x402 payments on a private chain: replicas that share a database, and payers with coins. */
 import type { LocalAccount } from 'viem';
-import { afterAll } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { type Freehold, startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { type Anvil, startAnvil, TOKEN_ABI, USDC } from '../drivers/evm/anvil.ts';
@@ -26,7 +26,7 @@ export interface X402World extends Freehold {
 /** Writes a payments file that is deleted after the test file. */
 export function paymentsFile(rpcUrl: string, settings?: object): string {
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   return paymentsFileIn(folder, rpcUrl, settings);
 }
 
@@ -35,11 +35,11 @@ export async function openX402World(
   settings: (anvil: Anvil) => Promise<object> = async () => ({}),
 ): Promise<X402World> {
   const anvil = await startAnvil();
-  afterAll(() => anvil.stop());
+  atEnd(() => anvil.stop());
   const rpc = await startRpcProxy(anvil.url);
-  afterAll(() => rpc.stop());
+  atEnd(() => rpc.stop());
   const environment = {
-    DATABASE_URL: await newDatabaseUrl(afterAll),
+    DATABASE_URL: await newDatabaseUrl(),
     PAYMENTS_FILE: paymentsFile(rpc.url, await settings(anvil)),
     SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     ALLOW_SIMULATED: 'true',

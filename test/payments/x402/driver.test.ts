@@ -2,11 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeAbiParameters, encodeEventTopics, type Hex, type LocalAccount, type Log, pad, parseAbi } from 'viem';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fateIn } from '../../../provisioning/payments/drivers/x402/chain.ts';
 import type { Exclusive, SettleOptions } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { EvmX402 } from '../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
+import { atEnd } from '../../setup/end.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from '../drivers/evm/anvil.ts';
 import { startRpcProxy } from '../drivers/evm/rpc-proxy.ts';
 import { PAY_TO } from '../payments-file.ts';
@@ -35,7 +36,7 @@ async function contractWallet(anvil: Anvil, owner: LocalAccount): Promise<Signer
 
 describe.skipIf(NO_ANVIL)('The x402 driver', async () => {
   const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
-  afterAll(() => anvil?.stop());
+  atEnd(() => anvil?.stop());
   const settled = async (driver: EvmX402, payer?: Signer) => {
     const payment = await signedPayment(driver, payer);
     await anvil.mint(payment.payer.address, AMOUNT);

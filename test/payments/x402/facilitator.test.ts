@@ -1,5 +1,6 @@
 /** Settlement by an external facilitator over HTTP. The service trusts only the chain. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { NO_ANVIL } from '../drivers/evm/anvil.ts';
 import { openX402World, type X402World } from './chain-world.ts';
@@ -16,7 +17,7 @@ describe.skipIf(NO_ANVIL)('With an external facilitator', async () => {
         facilitator = await startFacilitator(anvil);
         return { facilitatorUrl: facilitator.url, facilitatorHeaders: { 'x-api-key': 'secret' }, settleSeconds: 15 };
       });
-  afterAll(() => facilitator?.stop());
+  atEnd(() => facilitator?.stop());
   beforeEach(() => {
     facilitator.mood = 'honest';
   });

@@ -1,11 +1,12 @@
 /** The payee of x402, which the service checks when it starts. */
 import { HDKey } from '@scure/bip32';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
 import { readGateways } from '../../../provisioning/payments/gateways.ts';
 import { Payments } from '../../../provisioning/payments/index.ts';
 import { newDatabaseUrl } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
@@ -35,8 +36,8 @@ const EVM = {
 describe('The payee of x402', () => {
   let db!: Database;
   beforeAll(async () => {
-    db = await Database.open(await newDatabaseUrl(afterAll));
-    afterAll(() => db.close());
+    db = await Database.open(await newDatabaseUrl());
+    atEnd(() => db.close());
   });
   /** The payments of a service with an EVM gateway and this payee. */
   function paymentsTo(payTo: string): Payments {

@@ -4,11 +4,11 @@ import { truncateSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { newDatabase } from '../../setup/database.ts';
 import { openRoom, writeSums } from './room.ts';
 
-const room = await openRoom(await newDatabase(afterAll), [], afterAll);
+const room = await openRoom(await newDatabase(), []);
 const { port } = new URL(room.url);
 
 async function open(localAddress = '127.0.0.1'): Promise<Socket> {

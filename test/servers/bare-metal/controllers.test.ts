@@ -1,5 +1,5 @@
 /** Controllers: the users and cipher suites of IPMI, and the number of them that a look asks at once. */
-import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { Controller } from '../../../provisioning/servers/drivers/bmc/controller.ts';
 import { IpmiController, parsedUsers } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
@@ -11,12 +11,7 @@ import { VAULT } from '../../setup/vault.ts';
 import { missing, newIpmiRack } from './ipmi-rack.ts';
 import { NEVER, newRack } from './room.ts';
 
-const db = await newDatabase(afterAll);
-const ends: (() => Promise<void>)[] = [];
-const onEnd = (end: () => Promise<void>) => void ends.push(end);
-afterAll(async () => {
-  for (const end of ends) await end();
-});
+const db = await newDatabase();
 
 describe('A look at 500 hosts', () => {
   it('asks 16 controllers at once, although some of them hang', async () => {
@@ -91,7 +86,7 @@ describe.skipIf(missing())('A controller with IPMI', () => {
   it('works with suite 3 if it refuses suite 17, and loses only its new users', async () => {
     const model = await newRack('box-1', 1);
     await model.disconnect();
-    const rack = await newIpmiRack(model, onEnd);
+    const rack = await newIpmiRack(model);
     const controller = new IpmiController(rack.box);
     expect(await controller.power(NEVER)).toBe('off');
     const known = await usersOf(controller, NEVER);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../entities/database/database.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { DISKS, NEVER, newRack, openRoom, type Rack, specOf } from './room.ts';
@@ -6,7 +6,6 @@ import { DISKS, NEVER, newRack, openRoom, type Rack, specOf } from './room.ts';
 let db: Database;
 let racks: Rack[];
 let room: Awaited<ReturnType<typeof openRoom>>;
-const ends: (() => Promise<void>)[] = [];
 let orders = 0;
 const nextOrder = () => `SRV-BMC${String(++orders).padStart(7, '0')}`;
 const stateOf = async (order: string) =>
@@ -18,12 +17,9 @@ const stateOf = async (order: string) =>
   )[0];
 
 beforeAll(async () => {
-  db = await newDatabase(afterAll);
+  db = await newDatabase();
   racks = [await newRack('box-1', 1), await newRack('box-2', 2)];
-  room = await openRoom(db, racks, (end) => void ends.push(end));
-});
-afterAll(async () => {
-  for (const end of ends) await end();
+  room = await openRoom(db, racks);
 });
 beforeEach(async () => {
   await db.query('delete from deployment');

@@ -2,11 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 const SCRIPT = readFileSync('provisioning/servers/netboot/installer/disks.sh', 'utf8')
   .replaceAll('/sys/', `${folder}/sys/`)
   .replaceAll(/\/dev\/(?!null)/g, `${folder}/dev/`);

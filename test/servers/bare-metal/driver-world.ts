@@ -7,6 +7,7 @@ import { newOrderNumber } from '../../../entities/ids.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { MachineKey, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { freePort } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
@@ -83,13 +84,8 @@ class PlayedHost {
 }
 
 /** Prepares the bmc driver over these hosts for the contract tests. */
-export async function bmcWorld(
-  name: string,
-  db: Database,
-  racks: Rack[],
-  onEnd: (end: () => Promise<void>) => void,
-): Promise<DriverUnderTest> {
-  const room = await openRoom(db, racks, onEnd);
+export async function bmcWorld(name: string, db: Database, racks: Rack[]): Promise<DriverUnderTest> {
+  const room = await openRoom(db, racks);
   const boxes = racks.map((rack) => new PlayedHost(rack, room));
   const store = new Deployments(db, VAULT);
   let over = false;
@@ -99,7 +95,7 @@ export async function bmcWorld(
       await new Promise((resume) => setTimeout(resume, MOMENT_MS));
     }
   });
-  onEnd(async () => {
+  atEnd(async () => {
     over = true;
     await Promise.all(played);
   });

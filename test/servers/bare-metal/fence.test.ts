@@ -1,5 +1,5 @@
 /** One of two workers hangs, and continues when the host has the machine of another order. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import { controllerOf } from '../../../provisioning/servers/drivers/bmc/power.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
@@ -10,9 +10,9 @@ import { VAULT } from '../../setup/vault.ts';
 import { codeOf } from '../drivers/contract.ts';
 import { NEVER, newRack, openRoom, specOf } from './room.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const rack = await newRack('box-1', 1);
-const room = await openRoom(db, [rack], (end) => afterAll(end));
+const room = await openRoom(db, [rack]);
 const machine = room.machine(rack);
 const { driver } = room;
 beforeEach(async () => {

@@ -1,9 +1,10 @@
 /** The service with bare-metal hosts, for two test files. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { Vault } from '../../../entities/secrets.ts';
 import { bareMetalHostsOf } from '../../../provisioning/servers/netboot/hosts.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import { DISKS, writeSums } from './room.ts';
@@ -21,7 +22,7 @@ export const BOX = {
 /** Starts one for each test file. Files may share a process, and the first would stop it for the second. */
 export async function openHostWorld() {
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img']) writeFileSync(join(folder, name), `it is ${name}`);
   writeSums(folder);
   const port = await freePort();

@@ -3,13 +3,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { missingPackages } from '../../engine/metal/files.ts';
 import { PASSWORD, startIpmi, USER } from '../../engine/metal/machine.ts';
+import { atEnd } from '../../setup/end.ts';
 import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
 import type { Rack } from './room.ts';
 
 /** Why the simulator cannot run here; undefined if it can. */
 export const missing = (): string | undefined => missingPackages({ ipmi_sim: 'openipmi', ipmitool: 'ipmitool' });
 
-export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>) => void): Promise<Rack> {
+export async function newIpmiRack(model: Rack): Promise<Rack> {
   const folder = newFolder();
   const port = await freePort();
   const read = (name: string) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : '');
@@ -22,7 +23,7 @@ export async function newIpmiRack(model: Rack, onEnd: (end: () => Promise<void>)
     controller = await startIpmi(folder, port);
   };
   await connect();
-  onEnd(async () => {
+  atEnd(async () => {
     await disconnect();
     removeFolder(folder);
   });

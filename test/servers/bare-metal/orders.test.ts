@@ -22,7 +22,7 @@ async function openHall(onEnd: OnEnd, others: Rack[] = []) {
   const shop = await openCustomerShop(onEnd, { fundsMicros: FUNDS });
   const { db } = shop;
   const rack = await newRack('box-1', 1);
-  const room = await openRoom(db, [rack, ...others], (end) => onEnd(end));
+  const room = await openRoom(db, [rack, ...others], onEnd);
   const provisioning = shop.newProvisioning({ drivers: bothKinds(room.driver), proofSeconds: undefined });
   const context = { ...shop.context, provisioning };
   const order = { serviceCode: 'ded-1', region: 'ams', os: 'debian-13', labels: {}, autoRenew: true };

@@ -1,7 +1,8 @@
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { RedfishController } from '../../../provisioning/servers/drivers/bmc/redfish.ts';
 import { startRedfish } from '../../engine/metal/redfish.ts';
 import { CONTROLLER, OTHER_CERTIFICATE } from '../../setup/certificates.ts';
+import { atEnd } from '../../setup/end.ts';
 import { freePort } from '../../setup/spawn.ts';
 import { newRack } from './room.ts';
 
@@ -13,7 +14,7 @@ const chassis = (...what: string[]) => {
   return 'power:1';
 };
 const controller = await startRedfish({ port, user: 'u', password: 'p', chassis, tls: CONTROLLER });
-afterAll(() => Promise.all([controller.stop(), disconnect()]));
+atEnd(() => Promise.all([controller.stop(), disconnect()]));
 
 const powerWith = (certificate: string | undefined) => {
   const bmc = { ...box.bmc, address: `https://127.0.0.1:${port}`, ...(certificate && { certificate }) };

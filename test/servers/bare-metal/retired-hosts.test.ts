@@ -1,5 +1,6 @@
 /** Hosts from one customer to the next: on sale at once, and never sold again unwiped. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { codeOf, fieldOf, openHostWorld } from './host-world.ts';
 import { machineOf, newRack, type Rack } from './room.ts';
@@ -8,7 +9,7 @@ const { account, act, add, audited, db, operator, override, port, update } = awa
 
 describe('A bare-metal host', () => {
   const racks: Rack[] = [];
-  afterAll(async () => {
+  atEnd(async () => {
     for (const rack of racks) await rack.disconnect();
   });
   /** Adds a host with a controller to the running service. */

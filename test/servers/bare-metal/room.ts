@@ -6,16 +6,17 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../../entities/database/database.ts';
+import { netbootListener } from '../../../facades/netboot/listener.ts';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { BareMetalHost } from '../../../provisioning/servers/drivers/bmc/host.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
-import { netbootListener } from '../../../facades/netboot/listener.ts';
 import { netbootAnswers } from '../../../provisioning/servers/netboot/answers.ts';
 import { Netboot } from '../../../provisioning/servers/netboot/boot.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { signatureOf } from '../../../provisioning/servers/netboot/tokens.ts';
 import { startRedfish, type TestUser } from '../../engine/metal/redfish.ts';
-import { freePort, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { atEnd } from '../../setup/end.ts';
+import { freePort, newFolder, type OnEnd, removeFolder } from '../../setup/spawn.ts';
 import { VAULT } from '../../setup/vault.ts';
 
 export interface Rack {
@@ -209,7 +210,7 @@ export const specOf = (order: string, more: Partial<MachineSpec> = {}): MachineS
 });
 
 /** The listener and the driver of one process over a database. */
-export async function openRoom(db: Database, racks: Rack[], onEnd: (end: () => Promise<void>) => void) {
+export async function openRoom(db: Database, racks: Rack[], onEnd: OnEnd = atEnd) {
   const folder = newFolder();
   mkdirSync(join(folder, 'deeper'));
   for (const name of ['vmlinuz', 'initrd.img', 'debian-13.img.gz']) writeFileSync(join(folder, name), `it is ${name}`);

@@ -1,14 +1,14 @@
 /** A stranger in the boot network gets no secret, because a controller brings it to its machine. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { JOB_BYTES_MAX } from '../../../provisioning/servers/netboot/job.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { DISKS, NEVER, newRack, openRoom, specOf, writeSums } from './room.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const rack = await newRack('box-1', 1, { boot: 'MEDIUM' });
-const room = await openRoom(db, [rack], (end) => void afterAll(end));
+const room = await openRoom(db, [rack]);
 const { driver } = room;
 const machine = room.machine(rack);
 const spec = specOf('SRV-STRANGER01', { rootPassword: 'hush-hush' });
@@ -112,7 +112,7 @@ describe('A machine whose controller has virtual media', () => {
   it('gets no order if the controller has no virtual media, with the reason', async () => {
     const bare = await newRack('box-2', 2);
     const other = { ...bare, box: { ...bare.box, boot: 'MEDIUM' as const } };
-    const elsewhere = await openRoom(db, [other], (end) => void afterAll(end));
+    const elsewhere = await openRoom(db, [other]);
     await expect(elsewhere.driver.create(spec, NEVER)).rejects.toThrow(
       /box-2 has no virtual media.*bootNetworkIsolated/,
     );

@@ -1,14 +1,14 @@
 /** A wipe lasts until every disk of the host is verified. A silent wiper is started again, and new users of a controller go. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../../setup/database.ts';
 import { VAULT } from '../../setup/vault.ts';
 import { DISKS, NEVER, newRack, openRoom, specOf } from './room.ts';
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const rack = await newRack('box-1', 1);
-const room = await openRoom(db, [rack], (end) => void afterAll(end));
+const room = await openRoom(db, [rack]);
 const { driver } = room;
 const machine = room.machine(rack);
 let orders = 0;

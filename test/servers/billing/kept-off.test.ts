@@ -1,10 +1,11 @@
 /** An engine refuses to turn the server of a suspended account off. */
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { suspendAccount } from '../../../resolvers/accounts/account.ts';
+import { atEnd } from '../../setup/end.ts';
 import { contextOf, openShop } from '../../setup/shop.ts';
 
 it('The service tries again after an hour, and not in each round of renewals', async () => {
-  const shop = await openShop(afterAll, { refused: ['power'], refusedAs: 'rejected' });
+  const shop = await openShop(atEnd, { refused: ['power'], refusedAs: 'rejected' });
   const account = await shop.account(0n);
   const server = await shop.server(account, { paidUntil: new Date(Date.now() + 86_400_000) });
   const failures = async () => (await shop.events(server)).filter((type) => type === 'server.action_failed').length;

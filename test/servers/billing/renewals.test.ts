@@ -1,17 +1,18 @@
 /** Renewal and suspension of servers whose paid time has ended. The tests move time in the database. */
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
 import type { Server, ServerStatus } from '../../../entities/servers/server.ts';
 import { suspendAccount } from '../../../resolvers/accounts/account.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { contextOf, HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 
 const MONTH_MS = 730 * HOUR_MS;
-const shop = await openShop(afterAll, { db: await newDatabase(afterAll) });
+const shop = await openShop(atEnd, { db: await newDatabase() });
 beforeEach(() => truncate(shop.db, 'task, server, event, audit_entry'));
 
 const tick = () => shop.tick('renewals');

@@ -1,13 +1,14 @@
 /** The price of a tier reaches its present servers after a notice, at a renewal. */
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { repriceServers, withdrawReprice } from '../../../resolvers/catalog/reprice.ts';
 import { setPrice } from '../../../resolvers/catalog/tiers.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
 import { finish, openCustomerShop } from '../../setup/customer-shop.ts';
+import { atEnd } from '../../setup/end.ts';
 
-const shop = await openCustomerShop(afterAll, { fundsMicros: 1_000_000_000n });
+const shop = await openCustomerShop(atEnd, { fundsMicros: 1_000_000_000n });
 const { db, accountId } = shop;
 const operator = {
   ...shop.context,
@@ -156,7 +157,7 @@ it('A server that resizes to the tier takes the announced price', async () => {
 
 /** Another shop, and the acts of its operator. */
 async function openAnother() {
-  const another = await openCustomerShop(afterAll, { fundsMicros: 100_000_000n });
+  const another = await openCustomerShop(atEnd, { fundsMicros: 100_000_000n });
   const its = { ...another.context, viewer: operator.viewer };
   return {
     ...another,
@@ -225,7 +226,7 @@ it('The operator cannot take a promised lower price back, and the server pays it
 });
 
 it('A price that an account cannot pay suspends the server, as the old one would', async () => {
-  const poor = await openCustomerShop(afterAll, { fundsMicros: 13_000_000n });
+  const poor = await openCustomerShop(atEnd, { fundsMicros: 13_000_000n });
   const { server } = await orderServer(poor.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });
   await finish(poor, server.orderNumber, 'RUNNING');
   await poor.db.query(
@@ -239,7 +240,7 @@ it('A price that an account cannot pay suspends the server, as the old one would
 });
 
 it('A price starts for the rebuilding servers alone whose account pays it', async () => {
-  const poor = await openCustomerShop(afterAll, { fundsMicros: 20_000_000n });
+  const poor = await openCustomerShop(atEnd, { fundsMicros: 20_000_000n });
   const orders: string[] = [];
   for (let i = 0; i < 2; i++) {
     const { server } = await orderServer(poor.context, { serviceCode: 'vps-1', os: 'debian-13', autoRenew: true });

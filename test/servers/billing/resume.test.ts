@@ -1,12 +1,13 @@
 /** Suspended servers that resume, and the suspension of their account. */
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { serverTask } from '../../../provisioning/servers/task.ts';
 import { resumeAccount, suspendAccount } from '../../../resolvers/accounts/account.ts';
+import { atEnd } from '../../setup/end.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
 import { contextOf, openShop, PRICE } from '../../setup/shop.ts';
 
-const shop = await openShop(afterAll);
+const shop = await openShop(atEnd);
 
 it('A server resumes no more when the operator suspends its account, which gets the month back', async () => {
   const account = await shop.account(PRICE);

@@ -2,7 +2,7 @@
  * The contract of every hardware driver. `describeDriver` tests one driver against it. The caller provides the
  * surroundings, such as a view into machines or an absent engine.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type {
   DriverError,
   HardwareDriver,
@@ -12,6 +12,7 @@ import type {
   Observation,
   PowerChange,
 } from '../../../provisioning/servers/drivers/driver.ts';
+import { atEnd } from '../../setup/end.ts';
 import { keyOf, never, patient, until } from './patience.ts';
 
 export interface DriverUnderTest {
@@ -71,9 +72,9 @@ function machineKeeps(world: DriverUnderTest): void {
     driver = newDriver();
     spec = newSpec();
   });
-  afterAll(async () => {
+  atEnd(async () => {
     await destroy(driver, spec);
-  }, patience);
+  });
 
   it('is absent before its creation', { timeout: patience }, async () => {
     expect(await observe()).toMatchObject({ ...keyOf(spec), phase: 'absent', proven: false });

@@ -1,17 +1,17 @@
 /** The contract of drivers for the simulated driver, also behind an unreliable network. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { newOrderNumber } from '../../../entities/ids.ts';
 import type { HardwareDriver, MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
+import { atEnd } from '../../setup/end.ts';
 import { newFolder, removeFolder } from '../../setup/spawn.ts';
 import { type DriverUnderTest, describeDriver } from './contract.ts';
 import { FaultyDriver } from './faulty-driver.ts';
 import { describeMoves } from './moves.ts';
 
 const folder = newFolder();
-afterAll(() => removeFolder(folder));
+atEnd(() => removeFolder(folder));
 
 let machines = 0;
 const newSpec = (): MachineSpec => ({

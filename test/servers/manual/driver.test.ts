@@ -1,17 +1,18 @@
 /** The contract of drivers for hand-made machines, with a simulated operator that works through the queue. */
-import { afterAll } from 'vitest';
+
 import { newOrderNumber } from '../../../entities/ids.ts';
 import type { MachineSpec } from '../../../provisioning/servers/drivers/driver.ts';
 import { ManualDriver } from '../../../provisioning/servers/drivers/manual.ts';
 import { ManualJobs } from '../../../provisioning/servers/manual-jobs.ts';
 import { newDatabase } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { VAULT } from '../../setup/vault.ts';
 import { specOf } from '../bare-metal/room.ts';
 import { describeDriver } from '../drivers/contract.ts';
 import { Operator } from './operator.ts';
 
 const ends: (() => Promise<void>)[] = [];
-afterAll(async () => {
+atEnd(async () => {
   for (const end of ends.reverse()) await end();
 });
 const db = await newDatabase((end) => void ends.push(end));

@@ -1,14 +1,15 @@
 /** An open case of abuse can limit the network of a machine. The machine keeps running. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { closeCase, takeMeasure } from '../../../resolvers/accounts/cases.ts';
 import { updateServer } from '../../../resolvers/servers/update.ts';
-import { newDatabase, truncate } from '../../setup/database.ts';
 import { openCase } from '../../setup/customer-shop.ts';
+import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { contextOf } from '../../setup/shop.ts';
 import { openMeteredShop, TB, TIER_TB } from './meter-shop.ts';
 
-const db = await newDatabase(afterAll);
-const shop = await openMeteredShop(afterAll, { db });
+const db = await newDatabase();
+const shop = await openMeteredShop(atEnd, { db });
 const { driver, metered, reads } = shop;
 let accountId: string;
 let order: string;

@@ -1,13 +1,14 @@
 /** The counters of machines: their sums over restarts, other machines, outages and months, and the samples of them. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { COUNT_READINGS } from '../../../entities/servers/metering/meter.ts';
 import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { openMeteredShop } from './meter-shop.ts';
 
-const db = await newDatabase(afterAll);
-const shop = await openMeteredShop(afterAll, { db });
+const db = await newDatabase();
+const shop = await openMeteredShop(atEnd, { db });
 const { driver, metered, reads, used } = shop;
 const accountId = await shop.account(0n);
 beforeEach(() => truncate(db, 'server, task, finding, meter, meter_sample, event'));
@@ -82,7 +83,7 @@ describe('The traffic of a server', () => {
     await reads(order, { sentBytes: 2_000 });
     driver.before = () => {};
     expect(await used(order)).toBe(1_000);
-    const next = await openMeteredShop(afterAll, { db, folder: shop.folder });
+    const next = await openMeteredShop(atEnd, { db, folder: shop.folder });
     await next.reads(order, { sentBytes: 3_000 });
     expect(await used(order)).toBe(3_000);
   });

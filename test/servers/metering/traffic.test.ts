@@ -1,15 +1,16 @@
 /** Traffic above the tier: the warnings, the slow machines, and the paid TB. */
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FIND_DUE_TRAFFIC } from '../../../entities/servers/metering/traffic.ts';
 import { chargeTraffic } from '../../../provisioning/servers/metering/traffic.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';
 import { deathOf, runScript } from '../../setup/spawn.ts';
 import { openMeteredShop, setTier, TB, TIER_TB } from './meter-shop.ts';
 
-const db = await newDatabase(afterAll);
-const shop = await openMeteredShop(afterAll, { db });
+const db = await newDatabase();
+const shop = await openMeteredShop(atEnd, { db });
 const { driver, metered, reads, events } = shop;
 const PRICE_TB = 3_000_000n;
 beforeEach(async () => {

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, expect, inject, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
+import { atEnd } from '../../setup/end.ts';
 import { administer, withDatabase } from '../../setup/postgres.ts';
 
 const FOLDER = 'entities/database/migrations';
@@ -16,7 +17,7 @@ const name = `freehold_test_${randomBytes(6).toString('hex')}`;
 await administer(url, `create database ${name}`);
 const client = new pg.Client({ connectionString: withDatabase(url, name) });
 await client.connect();
-afterAll(async () => {
+atEnd(async () => {
   await client.end();
   await administer(url, `drop database ${name} with (force)`);
 });

@@ -1,12 +1,13 @@
 /** The settings of engines, by GraphQL. No worker reaches these engines. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { CONTROLLER, OTHER_CERTIFICATE } from '../../setup/certificates.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 
 const { db, newAccount, operator } = await startFreehold();
 // Otherwise VPS are simulated, and a real engine is refused.
 beforeAll(() => db.query('update engine set simulated = false'));
-afterAll(() => db.query('update engine set simulated = true'));
+atEnd(() => db.query('update engine set simulated = true'));
 
 const FIELDS = 'name kinds region state endpoints project pool network serverCertificateSha256 seenAt images';
 const ADD = `mutation ($input: AddEngineInput!) { addEngine(input: $input) { ${FIELDS} } }`;

@@ -1,11 +1,12 @@
 /** The health of drivers, and the status page without workers. */
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import type { X402Driver, X402Health } from '../../../provisioning/payments/drivers/x402/driver.ts';
 import { SimulatedDriver } from '../../../provisioning/servers/drivers/simulated.ts';
 import { driverHealthProcess } from '../../../provisioning/servers/reconcile/driver-health.ts';
 import { actOfOperator, newDatabase } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
 import { openShop } from '../../setup/shop.ts';
 
@@ -21,7 +22,7 @@ it('a driver that answers false, or fails, is out only in that region', async ()
     reachable = async () => false;
   }
   const driver = (folder: string) => new PartlyReached({ folder, bootSeconds: 0 });
-  const shop = await openShop(afterAll, { driver, payments: [new Payments({ confirmSeconds: 0 })] });
+  const shop = await openShop(atEnd, { driver, payments: [new Payments({ confirmSeconds: 0 })] });
   await shop.tick('driver-health');
   expect(await shop.db.query('select component, status from health order by 1')).toEqual([
     { component: 'machines-ams', status: 'operational' },
@@ -33,7 +34,7 @@ it('a driver that answers false, or fails, is out only in that region', async ()
 });
 
 it('an engine with an open circuit breaker is partly out, even if it answers', async () => {
-  const shop = await openShop(afterAll);
+  const shop = await openShop(atEnd);
   await shop.db.query(`insert into brake (driver, reason) values ('simulated', 'test')`);
   await shop.tick('driver-health');
   const found = await shop.db.query<{ status: string }>(
@@ -43,7 +44,7 @@ it('an engine with an open circuit breaker is partly out, even if it answers', a
 });
 
 it('a region with an offline host is partly out', async () => {
-  const shop = await openShop(afterAll);
+  const shop = await openShop(atEnd);
   await shop.db.query(
     `insert into host (name, region_code, kind, driver, state, vcpus, memory_mb, disk_gb)
       select state, region, 'VPS', 'simulated', state, 1, 1, 1 from (values ('OFFLINE', 'zrh'), ('DRAINING', 'ams')) given (state, region)`,
@@ -55,7 +56,7 @@ it('a region with an offline host is partly out', async () => {
 });
 
 it('the operator gets one warning while payments by x402 are at risk', async () => {
-  const db = await newDatabase(afterAll);
+  const db = await newDatabase();
   let health: X402Health = { reachable: true };
   const x402 = { health: async () => health } as unknown as X402Driver;
   const { steps } = driverHealthProcess(db, { engines: { all: async () => [] }, payments: [], x402 });
@@ -90,7 +91,7 @@ it('the status page reports a missing worker, at once if none ever ran, otherwis
     return [body.indicator, body.components.find(({ id }: { id: string }) => id === 'workers').status];
   };
   expect(await workers()).toEqual(['major', 'major_outage']);
-  const { provisioning } = await openShop(afterAll, { db });
+  const { provisioning } = await openShop(atEnd, { db });
   await provisioning.schedule();
   expect(await workers()).toEqual(['none', 'operational']);
   await db.query(`update task set run_at = now() - interval '70 seconds' where subject = 'cron:driver-health'`);

@@ -1,5 +1,5 @@
 /** The observer of machines that differ from their servers, and the circuit breaker. The tests wait for no clock. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreaker, Finding } from '../../../entities/servers/finding.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import {
@@ -14,6 +14,7 @@ import { confirmMissing } from '../../../provisioning/servers/reconcile/missing.
 import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observe.ts';
 import { destroyTask } from '../../../provisioning/servers/task.ts';
 import { asSuperuser, newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { reportsOf } from '../../setup/lock-order.ts';
 import { openShop, type Shop } from '../../setup/shop.ts';
 
@@ -41,14 +42,14 @@ class LyingDriver extends SimulatedDriver {
   }
 }
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const { signal } = new AbortController();
 let driver: LyingDriver;
 let shop: Shop<LyingDriver>;
 let accountId: string;
 beforeEach(async () => {
   await truncate(db, 'server, task, finding, brake, host, placement');
-  shop = await openShop(afterAll, { db, driver: (folder) => new LyingDriver({ folder, bootSeconds: 0 }) });
+  shop = await openShop(atEnd, { db, driver: (folder) => new LyingDriver({ folder, bootSeconds: 0 }) });
   driver = shop.driver;
   accountId = await shop.account(100_000_000n);
 });

@@ -1,5 +1,5 @@
 /** The observer mends a few differences. It removes machines that were given up, and others go off again. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../../entities/ids.ts';
 import { Finding } from '../../../entities/servers/finding.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
@@ -10,8 +10,9 @@ import { OBSERVER_PROCESS } from '../../../provisioning/servers/reconcile/observ
 import { serverTask } from '../../../provisioning/servers/task.ts';
 import { suspendAccount } from '../../../resolvers/accounts/account.ts';
 import { takeMeasure } from '../../../resolvers/accounts/cases.ts';
-import { newDatabase, truncate } from '../../setup/database.ts';
 import { openCase } from '../../setup/customer-shop.ts';
+import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { contextOf, HOUR_MS, openShop, type Shop } from '../../setup/shop.ts';
 
 /** Cannot reach the machines of some orders, such as those with a broken BMC. */
@@ -23,14 +24,14 @@ class RemoteDriver extends SimulatedDriver {
   }
 }
 
-const db = await newDatabase(afterAll);
+const db = await newDatabase();
 const { signal } = new AbortController();
 let driver: RemoteDriver;
 let shop: Shop<RemoteDriver>;
 let accountId: string;
 beforeEach(async () => {
   await truncate(db, 'server, task, finding, brake, abuse_case');
-  shop = await openShop(afterAll, { db, driver: (folder) => new RemoteDriver({ folder, bootSeconds: 0 }) });
+  shop = await openShop(atEnd, { db, driver: (folder) => new RemoteDriver({ folder, bootSeconds: 0 }) });
   driver = shop.driver;
   accountId = await shop.account(100_000_000n);
 });

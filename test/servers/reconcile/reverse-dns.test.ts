@@ -1,17 +1,18 @@
 /** Reverse DNS: the worker sends each change until the operator's DNS has accepted it. The tests wait for no clock. */
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { FIND_CHANGED_NAMES } from '../../../entities/servers/reverse-dns.ts';
 import { REVERSE_DNS_PROCESS } from '../../../provisioning/servers/reconcile/reverse-dns.ts';
 import { newWebhookSecret } from '../../../provisioning/webhooks/sign.ts';
 import { asOwner, newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { startReceiver, verify } from '../../setup/receiver.ts';
 import { openShop } from '../../setup/shop.ts';
 
 const receiver = await startReceiver();
-afterAll(() => receiver.close());
+atEnd(() => receiver.close());
 const secret = newWebhookSecret();
-const shop = await openShop(afterAll, { reverseDns: { url: receiver.url, secret } });
+const shop = await openShop(atEnd, { reverseDns: { url: receiver.url, secret } });
 const { db, provisioning } = shop;
 const worker = provisioning.newWorker();
 /** Lets the names rest that have failed. */

@@ -1,11 +1,12 @@
 /** The machine of a server that is suspended and resumed, with interruptions. */
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Server } from '../../../entities/servers/server.ts';
 import { DriverError } from '../../../provisioning/servers/drivers/driver.ts';
 import { newDatabase, truncate } from '../../setup/database.ts';
+import { atEnd } from '../../setup/end.ts';
 import { HOUR_MS, openShop, PRICE } from '../../setup/shop.ts';
 
-const shop = await openShop(afterAll, { db: await newDatabase(afterAll), refusedAs: 'unreachable' });
+const shop = await openShop(atEnd, { db: await newDatabase(), refusedAs: 'unreachable' });
 const { driver } = shop;
 beforeEach(async () => {
   driver.refused = [];

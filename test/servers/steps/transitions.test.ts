@@ -1,5 +1,5 @@
 /** All transitions of the contract's table, and no others, made by requests and the steps of the worker. */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { verifyBooks } from '../../../entities/payments/books.ts';
 import { SERVER_LIFECYCLE, SERVER_STATUSES, type ServerStatus } from '../../../entities/servers/server.ts';
 import { resumeAffordable } from '../../../provisioning/servers/billing/resume.ts';
@@ -11,6 +11,7 @@ import { deleteServer } from '../../../resolvers/servers/delete.ts';
 import { orderServer } from '../../../resolvers/servers/order.ts';
 import { type ServerUpdate, updateServer } from '../../../resolvers/servers/update.ts';
 import { openCase, openCustomerShop } from '../../setup/customer-shop.ts';
+import { atEnd } from '../../setup/end.ts';
 import { LIMITS } from '../../setup/shop.ts';
 import type { RefusedCall, Trouble } from '../drivers/refusing-driver.ts';
 
@@ -34,7 +35,7 @@ for (const [from, to] of Object.entries(TABLE)) if (!/^DELET/.test(from)) to.pus
 const pairsOf = (table: Readonly<Record<ServerStatus, readonly ServerStatus[]>>) =>
   SERVER_STATUSES.flatMap((from) => table[from].map((to) => `${from} to ${to}`)).sort();
 
-const shop = await openCustomerShop(afterAll, { fundsMicros: 10n ** 10n });
+const shop = await openCustomerShop(atEnd, { fundsMicros: 10n ** 10n });
 const context: Context = { ...shop.context, limits: { ...LIMITS, servers: 1000 } };
 
 type Act = (orderNumber: string) => Promise<unknown>;

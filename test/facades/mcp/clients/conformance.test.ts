@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { atEnd } from '../../../setup/end.ts';
 import { startFreehold } from '../../../setup/freehold.ts';
 import { newFolder, removeFolder } from '../../../setup/spawn.ts';
 import { run } from './commands.ts';
@@ -39,7 +40,7 @@ const RECOMMENDED = ['server-sse-priming-event', 'server-sse-retry-field'];
 
 describe('The endpoint with the fixtures of the suite', async () => {
   const fixtures = await openFixtures();
-  afterAll(() => fixtures.close());
+  atEnd(() => fixtures.close());
 
   it.each(REVISIONS.map((revision, i) => [revision, LEAST[i]!] as const))(
     'conforms to %s in at least %i checks',

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabaseUrl } from '../../../setup/database.ts';
 import { eventually, startFreehold } from '../../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder, restClient, spawnService } from '../../../setup/spawn.ts';
@@ -160,7 +160,7 @@ describe.each(STDIO_AGENTS)('The official client %s at %s', (_, __, connect) => 
 const RESTARTED = [STDIO_AGENTS[1]!, STDIO_AGENTS[3]!];
 describe.each(RESTARTED)('Through a restart, the official client %s at %s', (_, version, connect) => {
   it('gets an error for an uncertain request, and goes on once the endpoint is back', async () => {
-    const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(afterAll), String(await freePort())];
+    const [DATA_DIR, DATABASE_URL, PORT] = [newFolder(), await newDatabaseUrl(), String(await freePort())];
     onTestFinished(() => removeFolder(DATA_DIR));
     const simulated = { SIMULATED_PAYMENT_SECONDS: '0.05', SIMULATED_PROVISION_SECONDS: '600', POLL_SECONDS: '0.02' };
     const environment = { DATA_DIR, DATABASE_URL, PORT, ...simulated };

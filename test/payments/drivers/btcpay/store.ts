@@ -1,8 +1,9 @@
 /** The service with a stand-in for BTCPay, and a customer. Only calls of BTCPay trigger a check of invoices. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect } from 'vitest';
+import { beforeEach, expect } from 'vitest';
 import { newDatabaseUrl } from '../../../setup/database.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../../../setup/freehold.ts';
 import { freePort, newFolder, removeFolder } from '../../../setup/spawn.ts';
 import { SECRET_KEY } from '../../../setup/vault.ts';
@@ -19,12 +20,12 @@ export async function openStore() {
   const gateway = { driver: 'btcpay', url: btcpay.url, store: STORE, api_key: API_KEY, webhook_secret: WEBHOOK_SECRET };
   writeFileSync(file, JSON.stringify({ gateways: [gateway], rates: rates.sources }));
   chmodSync(file, 0o600);
-  afterAll(async () => {
+  atEnd(async () => {
     await btcpay.stop();
     removeFolder(folder);
   });
   const environment = {
-    DATABASE_URL: await newDatabaseUrl(afterAll),
+    DATABASE_URL: await newDatabaseUrl(),
     DATA_DIR: folder,
     SECRET_KEY,
     PORT: String(await freePort()),
@@ -47,7 +48,7 @@ export async function openStore() {
     if (usd !== RATE_USD) await worth(RATE_USD);
     account = await freehold.newAccount();
   });
-  afterAll(() => expect(btcpay.problems).toEqual([]));
+  atEnd(() => expect(btcpay.problems).toEqual([]));
 
   const order = (crypto = 'BTC') => account.rest('POST', '/v1/billing/topups', { amount_usd: 50, crypto });
   const read = async (number: string) => (await account.rest('GET', `/v1/billing/topups/${number}`)).body;

@@ -1,7 +1,8 @@
 /** Top-ups on a real EVM chain through the whole service, which credits every payment once at the right value. */
 import { type Hex, parseEther } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually, type TestAccount } from '../../../setup/freehold.ts';
 import { spawnService } from '../../../setup/spawn.ts';
 import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
@@ -27,7 +28,7 @@ describe.skipIf(NO_ANVIL)('On an EVM chain', () => {
     anvil = await startAnvil({ tokens: [USDT, UNKNOWN] });
     const wrong = await startAnvil({ chainId: 1 });
     gate = await openGate(anvil.url);
-    afterAll(() => Promise.all([anvil.stop(), wrong.stop(), gate.stop()]));
+    atEnd(() => Promise.all([anvil.stop(), wrong.stop(), gate.stop()]));
     for (const token of [USDC, USDT, UNKNOWN]) await anvil.mint(anvil.account(0).address, 1_000_000n * DOLLAR, token);
     const token = { decimals: 6, pegged: true };
     const gateways = [

@@ -1,7 +1,8 @@
 /** Nodes of one EVM chain that disagree, as public nodes do. The service takes nothing back on the word of a node that lags. */
 import type { Hex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually, type TestAccount } from '../../../setup/freehold.ts';
 import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
@@ -22,7 +23,7 @@ describe.skipIf(NO_ANVIL)('With nodes that disagree', () => {
   beforeAll(async () => {
     anvil = await startAnvil();
     [one, other] = [await openView(anvil.url), await openView(anvil.url)];
-    afterAll(() => Promise.all([anvil.stop(), one.stop(), other.stop()]));
+    atEnd(() => Promise.all([anvil.stop(), one.stop(), other.stop()]));
     await anvil.mint(anvil.account(0).address, 1_000_000n * DOLLAR);
     await anvil.control.mine({ blocks: 20 });
     const gateway = {
@@ -85,7 +86,7 @@ describe.skipIf(NO_ANVIL)('With nodes that disagree', () => {
     const head = await anvil.client.getBlockNumber();
     await fork.control.mine({ blocks: Number(head) + 100 });
     const lying = await openView(fork.url);
-    afterAll(() => Promise.all([fork.stop(), lying.stop()]));
+    atEnd(() => Promise.all([fork.stop(), lying.stop()]));
     other.isBusy = true;
     const problem = async () =>
       (await world.db.query<{ problem: string | null }>('select problem from chain'))[0]!.problem;

@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { encodeAbiParameters, type Hex, parseGwei } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually, type TestAccount } from '../../../setup/freehold.ts';
 import { MACHINE } from '../../../setup/spawn.ts';
 import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
@@ -24,7 +25,7 @@ describe.skipIf(NO_ANVIL)('On EVM chains', () => {
 
   beforeAll(async () => {
     [anvil, other] = await Promise.all([startAnvil(), startAnvil({ chainId: 137 })]);
-    afterAll(() => Promise.all([anvil.stop(), other.stop()]));
+    atEnd(() => Promise.all([anvil.stop(), other.stop()]));
     await anvil.control.setCode({ address: FICKLE, bytecode: FICKLE_CODE });
     await anvil.mint(FICKLE, 1_000_000n * DOLLAR);
     await other.mint(other.account(0).address, 1_000n * DOLLAR);

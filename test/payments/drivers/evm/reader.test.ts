@@ -4,9 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Hex, parseEther } from 'viem';
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type EvmChain, EvmReader } from '../../../../provisioning/payments/drivers/evm/reader.ts';
 import { Nodes } from '../../../../provisioning/payments/drivers/nodes.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { finderOf } from '../../chains/chain.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 import { type Gate, openGate } from './gate.ts';
@@ -20,7 +21,7 @@ describe.skipIf(NO_ANVIL)('An EVM chain', () => {
   beforeAll(async () => {
     anvil = await startAnvil();
     gate = await openGate(anvil.url);
-    afterAll(() => Promise.all([anvil.stop(), gate.stop()]));
+    atEnd(() => Promise.all([anvil.stop(), gate.stop()]));
     await anvil.mint(anvil.account(0).address, 1_000_000n);
   });
   const readerOf = (settings: Partial<EvmChain> = {}) =>

@@ -1,8 +1,9 @@
 /** The receipts of many payments in one block, from nodes that limit their calls. */
 import { type Hex, toHex } from 'viem';
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAddress } from 'viem/accounts';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EvmReader } from '../../../../provisioning/payments/drivers/evm/reader.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { finderOf } from '../../chains/chain.ts';
 import { openGatewayWorld } from '../gateway-world.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
@@ -25,7 +26,7 @@ describe.skipIf(NO_ANVIL)('A block with many payments', () => {
   beforeAll(async () => {
     anvil = await startAnvil();
     node = await openLimitedNode(anvil.url);
-    afterAll(() => Promise.all([anvil.stop(), node.stop()]));
+    atEnd(() => Promise.all([anvil.stop(), node.stop()]));
     await anvil.mint(anvil.account(0).address, 1_000_000_000n);
   });
   beforeEach(() => {
@@ -65,7 +66,7 @@ describe.skipIf(NO_ANVIL)('A block with many payments', () => {
 
   it('delays no other payment although the node limits its calls', async () => {
     const limited = await openLimitedNode(anvil.url);
-    afterAll(() => limited.stop());
+    atEnd(() => limited.stop());
     const token = { code: 'USDC-BASE', name: 'USD Coin', contract: USDC, decimals: 6, pegged: true };
     const gateway = {
       ...{ driver: 'evm', network: 'base', chainId: 8453, urls: [limited.url], xpub: XPUB, confirmations: 2 },
@@ -77,7 +78,7 @@ describe.skipIf(NO_ANVIL)('A block with many payments', () => {
     const topUp = await world.open(customer, 50, 'USDC-BASE');
     limited.left = 100;
     const refill = setInterval(() => Object.assign(limited, { left: Math.min(100, limited.left + 10) }), 500);
-    afterAll(() => clearInterval(refill));
+    atEnd(() => clearInterval(refill));
     const pay = () => anvil.transfer(0, topUp.wallet_address as Hex, 50_000_000n);
     await mineDust(dusty.wallet_address as Hex, DUST, pay);
     await anvil.control.mine({ blocks: 2 });

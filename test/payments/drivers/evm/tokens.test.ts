@@ -1,10 +1,11 @@
 /** The tokens of a chain must have the decimals that the operator says, and keep their code. */
 import type { Hex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { look } from '../../../../provisioning/payments/chains/look.ts';
 import { EVM } from '../../../../provisioning/payments/drivers/evm/evm.ts';
 import { newDatabase } from '../../../setup/database.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 
 const TOKEN: Hex = '0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2';
@@ -17,7 +18,7 @@ describe.skipIf(NO_ANVIL)('A token', () => {
   let anvil: Anvil;
   beforeAll(async () => {
     anvil = await startAnvil({ tokens: [TOKEN] });
-    afterAll(() => anvil.stop());
+    atEnd(() => anvil.stop());
   });
 
   /** A driver as a start of the service makes it. */

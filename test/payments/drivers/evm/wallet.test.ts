@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Hex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { payoutSentence } from '../../../../entities/payments/payout.ts';
+import { atEnd } from '../../../setup/end.ts';
 import type { TestAccount } from '../../../setup/freehold.ts';
 import { MACHINE } from '../../../setup/spawn.ts';
 import { type GatewayWorld, openGatewayWorld } from '../gateway-world.ts';
@@ -22,7 +23,7 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
 
   beforeAll(async () => {
     anvil = await startAnvil();
-    afterAll(() => anvil.stop());
+    atEnd(() => anvil.stop());
     await anvil.mint(anvil.account(0).address, 1_000_000_000n);
     const token = { code: 'USDC-BASE', name: 'USD Coin', contract: USDC, decimals: 6, pegged: true };
     const gateway = { driver: 'evm', network: 'base', chainId: 8453, urls: [anvil.url], xpub: XPUB, tokens: [token] };

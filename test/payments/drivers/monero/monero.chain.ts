@@ -1,7 +1,8 @@
 /** Monero on a real chain: each payment is credited once, through reorganisations and failures of the wallet. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually, startFreehold } from '../../../setup/freehold.ts';
 import { say } from '../../../setup/say.ts';
 import { newFolder, removeFolder } from '../../../setup/spawn.ts';
@@ -15,7 +16,7 @@ if (!version) say('Skipped: tests over Monero, because it is not installed (apt-
 async function open() {
   const chain = await startRegtest();
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  atEnd(() => removeFolder(folder));
   const file = join(folder, 'payments.json');
   const gateway = { driver: 'monero', address: chain.address, confirmations: 3 };
   const ends = { wallet: { url: chain.walletUrl, login: WALLET_LOGIN }, daemon: { url: chain.daemonUrl } };

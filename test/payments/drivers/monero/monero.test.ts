@@ -1,14 +1,15 @@
 /** The Monero driver with a faulty wallet. monero.chain.ts tests it with a real wallet. */
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { OpenInvoice, PaymentDriver } from '../../../../provisioning/payments/drivers/driver.ts';
 import { monero } from '../../../../provisioning/payments/drivers/monero/monero.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { ADDRESS, WalletRpc } from './wallet-rpc.ts';
 
 const LOGIN = 'user:pass:word';
 let rpc: WalletRpc;
 let driver: PaymentDriver;
 const stops: (() => Promise<void>)[] = [];
-afterAll(() => Promise.all(stops.map((stop) => stop())));
+atEnd(() => Promise.all(stops.map((stop) => stop())));
 const start = async (login?: string, given = login) => {
   const started = await new WalletRpc(login).start();
   stops.push(() => started.stop());

@@ -1,9 +1,9 @@
 /** A private Monero network of one node: a daemon, a wallet that pays, and a view-only wallet (Debian's monero). */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll } from 'vitest';
 import type { JsonRpc } from '../../../../provisioning/payments/drivers/json-rpc.ts';
 import { moneroRpc } from '../../../../provisioning/payments/drivers/monero/rpc.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { eventually } from '../../../setup/freehold.ts';
 import { freePort, MACHINE, newFolder, removeFolder } from '../../../setup/spawn.ts';
 
@@ -63,7 +63,7 @@ export async function startRegtest(): Promise<Regtest> {
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  afterAll(async () => {
+  atEnd(async () => {
     await Promise.all(children.map(end));
     removeFolder(folder);
   });

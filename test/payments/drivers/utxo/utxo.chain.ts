@@ -1,8 +1,9 @@
 /** Top-ups on a real chain of the Bitcoin family, through the whole service. */
 import { HDKey } from '@scure/bip32';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CHAINS } from '../../../../provisioning/payments/drivers/utxo/chains.ts';
 import { UtxoReader } from '../../../../provisioning/payments/drivers/utxo/reader.ts';
+import { atEnd } from '../../../setup/end.ts';
 import type { TestAccount } from '../../../setup/freehold.ts';
 import { finderOf } from '../../chains/chain.ts';
 import { type GatewayWorld, openGatewayWorld, type TopUpBody } from '../gateway-world.ts';
@@ -26,7 +27,7 @@ describe.skipIf(NO_LITECOIND)('On a chain of the Bitcoin family', () => {
 
   beforeAll(async () => {
     node = await startLitecoind();
-    afterAll(() => node.stop());
+    atEnd(() => node.stop());
     const { url, cookieFile } = node;
     const gateways = [
       {

@@ -1,9 +1,10 @@
 /** Payments by x402 over nodes that get no new blocks, or do not answer. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EvmX402 } from '../../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../../provisioning/payments/gateways.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { paymentsFile } from '../../x402/chain-world.ts';
 import { AMOUNT, signedPayment } from '../../x402/signed-payment.ts';
 import { type Anvil, NO_ANVIL, startAnvil } from '../evm/anvil.ts';
@@ -14,7 +15,7 @@ const MINUTE_MS = 60_000;
 describe.skipIf(NO_ANVIL)('When the preferred node has stopped', async () => {
   const start = async (begin?: Date) => {
     const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil(begin ? { begin } : {});
-    afterAll(() => anvil?.stop());
+    atEnd(() => anvil?.stop());
     return anvil;
   };
   const live = await start();
@@ -56,7 +57,7 @@ describe.skipIf(NO_ANVIL)('When the preferred node has stopped', async () => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    afterAll(() => {
+    atEnd(() => {
       for (const socket of sockets) socket.destroy();
       silent.close();
     });

@@ -9,10 +9,11 @@ import {
   size,
   toHex,
 } from 'viem';
-import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Exclusive } from '../../../../provisioning/payments/drivers/x402/driver.ts';
 import type { EvmX402 } from '../../../../provisioning/payments/drivers/x402/evm.ts';
 import { readGateways } from '../../../../provisioning/payments/gateways.ts';
+import { atEnd } from '../../../setup/end.ts';
 import { type Anvil, NO_ANVIL, startAnvil } from '../../drivers/evm/anvil.ts';
 import { startRpcProxy } from '../../drivers/evm/rpc-proxy.ts';
 import { PAY_TO } from '../../payments-file.ts';
@@ -62,7 +63,7 @@ function futureWallet(owner: LocalAccount, factory: Hex = FACTORY, signer: Local
 
 describe.skipIf(NO_ANVIL)('A contract wallet before its deployment', async () => {
   const anvil = NO_ANVIL ? (undefined as unknown as Anvil) : await startAnvil();
-  afterAll(() => anvil?.stop());
+  atEnd(() => anvil?.stop());
   let driver!: EvmX402;
   const driverAt = (url: string) =>
     readGateways(paymentsFile(url, { walletFactories: [FACTORY.toLowerCase()] })).x402 as EvmX402;
