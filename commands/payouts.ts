@@ -83,7 +83,8 @@ async function settle(db: Database, paymentsFile: string | undefined): Promise<n
   const drivers = paymentsFile ? readGateways(paymentsFile).payments : [];
   const signal = AbortSignal.timeout(600_000);
   const asked = await finishShown(db, drivers, ACTOR, signal);
-  for (const { payout, shown } of asked) console.log(`${shown.padEnd(7)} ${lineOf(payout)}`);
+  for (const { payout, shown, fault } of asked)
+    console.log(`${shown.padEnd(7)} ${lineOf(payout)}${fault ? `. ${fault}` : ''}`);
   const replaced = await askReplaced(db, drivers, signal);
   for (const one of replaced) console.log(lineOfReplaced(one));
   if (asked.some(({ shown }) => shown === 'UNKNOWN'))

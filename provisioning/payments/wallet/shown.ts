@@ -53,25 +53,25 @@ export const isSameTxId = (one: string, other: string): boolean => one.toLowerCa
  */
 export type Shown = 'FINAL' | 'WAITING' | 'WRONG' | 'UNKNOWN' | 'SILENT';
 
-/** Asks the chains for the sent payouts, and finishes those that are final. */
+/** Asks the chains for the sent payouts, and finishes those that are final. SILENT ones have a sentence with the fault. */
 export async function finishShown(
   db: Database,
   drivers: readonly PaymentDriver[],
   actor: Actor,
   signal: AbortSignal,
-): Promise<{ payout: Payout; shown: Shown }[]> {
+): Promise<{ payout: Payout; shown: Shown; fault?: string }[]> {
   const asked = [];
   for (const payout of await LIST_BROADCAST.all(db)) {
-    const seen = await see(drivers, payout, payout.txId!, signal).catch(() => undefined);
+    const seen = await see(drivers, payout, payout.txId!, signal).catch((fault: Error) => fault);
     const shown = shownOf(seen, BigInt(payout.unitsTogether));
     if (shown === 'FINAL') await db.transaction((tx) => finishPayout(tx, payout.id, actor));
-    asked.push({ payout, shown });
+    asked.push({ payout, shown, ...(seen instanceof Error && { fault: seen.message }) });
   }
   return asked;
 }
 
-function shownOf(seen: Seen | undefined, unitsTogether: bigint): Shown {
-  if (!seen) return 'SILENT';
+function shownOf(seen: Seen | Error, unitsTogether: bigint): Shown {
+  if (seen instanceof Error) return 'SILENT';
   if (seen.state === 'UNKNOWN') return 'UNKNOWN';
   if (seen.state !== 'MINED' || !seen.isFinal) return 'WAITING';
   return seen.units === unitsTogether ? 'FINAL' : 'WRONG';
@@ -93,23 +93,26 @@ export async function askReplaced(
   db: Queryable,
   drivers: readonly PaymentDriver[],
   signal: AbortSignal,
-): Promise<{ payout: Payout; txId: string; replaced: Replaced; isMined: boolean }[]> {
+): Promise<{ payout: Payout; txId: string; replaced: Replaced; isMined: boolean; fault?: string }[]> {
   const asked = [];
   for (const payout of await LIST_REPLACED.all(db)) {
     const { replacedTxId: txId, unitsTogether } = payout;
-    const seen = await see(drivers, payout, txId, signal).catch(() => undefined);
-    const replaced: Replaced = !seen
-      ? 'SILENT'
-      : paysAlso(seen, payout, BigInt(unitsTogether))
-        ? 'TWICE'
-        : seen.state !== 'MINED'
-          ? seen.state
-          : seen.units > 0n
-            ? 'GONE'
-            : 'UNKNOWN';
-    asked.push({ payout, txId, replaced, isMined: seen?.state === 'MINED' });
+    const seen = await see(drivers, payout, txId, signal).catch((fault: Error) => fault);
+    const replaced = replacedOf(seen, payout, BigInt(unitsTogether));
+    const isFault = seen instanceof Error;
+    asked.push({
+      ...{ payout, txId, replaced, isMined: !isFault && seen.state === 'MINED' },
+      ...(isFault && { fault: seen.message }),
+    });
   }
   return asked;
+}
+
+function replacedOf(seen: Seen | Error, payout: Pick<Payout, 'units'>, unitsTogether: bigint): Replaced {
+  if (seen instanceof Error) return 'SILENT';
+  if (paysAlso(seen, payout, unitsTogether)) return 'TWICE';
+  if (seen.state !== 'MINED') return seen.state;
+  return seen.units > 0n ? 'GONE' : 'UNKNOWN';
 }
 
 const MEANING: Record<Replaced, string> = {
@@ -126,7 +129,7 @@ const MEANING_OF_MINED =
   'If the first one has paid, send no second one, and import the first one again by --replace.';
 /** One line for the operator about a replaced transaction. */
 export function lineOfReplaced(asked: Awaited<ReturnType<typeof askReplaced>>[number]): string {
-  const { payout, txId, replaced, isMined } = asked;
-  const meaning = replaced === 'UNKNOWN' && isMined ? MEANING_OF_MINED : MEANING[replaced];
+  const { payout, txId, replaced, isMined, fault = '' } = asked;
+  const meaning = replaced === 'UNKNOWN' && isMined ? MEANING_OF_MINED : `${MEANING[replaced]} ${fault}`.trimEnd();
   return `${replaced.padEnd(7)} ${payout.id}: ${payout.txId} replaced ${txId}. ${meaning}`;
 }

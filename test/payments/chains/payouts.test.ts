@@ -207,6 +207,10 @@ describe('A second transaction of a payout', () => {
     chain.heightOf = heightOf;
     await replace([id], chain.pay('silent', TEN).txId);
     expect([await settle(id), await replacedOf(id)]).toEqual([['FINAL'], ['GONE']]);
+    chain.heightOf = () => Promise.reject(new Error('The node is off.'));
+    const line = (await askReplaced(db, [driver], signal)).map(lineOfReplaced).find((one) => one.includes(id));
+    expect(line).toMatch(/^SILENT .* No node answered about the first one\. The node is off\.$/);
+    chain.heightOf = heightOf;
   });
 
   it('is named when the chain pays by the first one after all', async () => {

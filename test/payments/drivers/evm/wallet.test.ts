@@ -1,6 +1,6 @@
 /** The wallet of the operator on a real EVM chain: payouts, sweeps and npm run reconcile. */
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Hex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { payoutSentence } from '../../../../entities/payments/payout.ts';
 import { atEnd } from '../../../setup/end.ts';
 import type { TestAccount } from '../../../setup/freehold.ts';
-import { MACHINE } from '../../../setup/spawn.ts';
+import { freePort, MACHINE } from '../../../setup/spawn.ts';
 import { type GatewayWorld, openGatewayWorld } from '../gateway-world.ts';
 import { type Anvil, NO_ANVIL, startAnvil, USDC } from './anvil.ts';
 
@@ -37,11 +37,18 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
     await anvil.control.setBalance({ address: deposit, value: 10n ** 18n });
   });
 
-  const command = (name: string, ...given: string[]) =>
+  const command = (name: string, ...given: string[]) => commandWith({}, name, ...given);
+  const commandWith = (environment: Record<string, string>, name: string, ...given: string[]) =>
     new Promise<{ code: number; output: string }>((done) => {
       const file = join(import.meta.dirname, '..', '..', '..', '..', 'commands', `${name}.ts`);
       const { databaseUrl, paymentsFile, dataDir } = world;
-      const env = { ...MACHINE, DATABASE_URL: databaseUrl, PAYMENTS_FILE: paymentsFile, DATA_DIR: dataDir };
+      const env = {
+        ...MACHINE,
+        DATABASE_URL: databaseUrl,
+        PAYMENTS_FILE: paymentsFile,
+        DATA_DIR: dataDir,
+        ...environment,
+      };
       execFile(process.execPath, [file, ...given], { env }, (error, stdout, stderr) =>
         done({ code: error ? Number(error.code) : 0, output: stdout + stderr }),
       );
@@ -162,5 +169,30 @@ describe.skipIf(NO_ANVIL)('The wallet of the operator', () => {
       code: 3,
       output: expect.stringMatching(/^SURPLUS .*: a difference of 1\./),
     });
+  });
+
+  it('tells why no node answered about a payout', async () => {
+    const { id } = await mutate(
+      `($accountId: ID!, $address: Line!) {
+        requestPayout(accountId: $accountId, coin: "USDC-BASE", amountUsd: 1, key: "silent", address: $address, reason: "x") { id } }`,
+      { accountId: account.id, address: anvil.account(5).address },
+    );
+    await command('payouts', 'export');
+    const file = join(world.dataDir, 'silent.txt');
+    writeFileSync(file, `${id} ${await send(anvil.account(5).address, 1_000_000n)}\n`);
+    await command('payouts', 'import', file);
+    await anvil.control.mine({ blocks: 150 });
+    const paymentsFile = join(world.dataDir, 'unreachable.json');
+    writeFileSync(
+      paymentsFile,
+      readFileSync(world.paymentsFile, 'utf8').replace(anvil.url, `http://127.0.0.1:${await freePort()}`),
+      {
+        mode: 0o600,
+      },
+    );
+    const settled = await commandWith({ PAYMENTS_FILE: paymentsFile }, 'payouts', 'settle');
+    expect(settled.code).toBe(2);
+    expect(settled.output).toMatch(new RegExp(`^SILENT  ${id} .*\\. The node is unreachable: .*ECONNREFUSED`, 'm'));
+    expect(await command('payouts', 'settle')).toMatchObject({ code: 0, output: expect.stringMatching(/^FINAL/) });
   });
 });
