@@ -61,7 +61,7 @@ try {
   await anvil.mint(PAYER, 10_000_000n);
   const postgres = await startEmbeddedPostgres(folder);
   stops.push(() => removeFolder(postgres.folder), postgres.stop);
-  const db = await Database.open(postgres.url);
+  const db = await Database.open(postgres.url, { ownerUrl: postgres.ownerUrl });
   stops.push(() => db.close());
   await db.query(`insert into coin_rate (coin, source, rate_micros, observed_at)
     select 'USDC-BASE', source, 1000000, now() + interval '1 day' from unnest(array['one', 'two']) as source`);
@@ -77,7 +77,7 @@ try {
   stops.push(service.stop);
   const registration = { email: 'v1@example.org', password: 'a password of version 1' };
   const { body } = await restClient(service.url)('POST', '/v1/auth/register', registration);
-  const child = spawn('node', ['pay.js', `${service.url}/v1/servers`, body.tokens.access_token, KEY], {
+  const child = spawn(process.execPath, ['pay.js', `${service.url}/v1/servers`, body.tokens.access_token, KEY], {
     cwd: folder,
     stdio: 'inherit',
   });
