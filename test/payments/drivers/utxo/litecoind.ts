@@ -21,7 +21,7 @@ const RPC_AUTH = 'c0ffee$0c4c1a87fa16ce0cb0be6571825c8de06d966c5b59347cbec784334
 
 export type Litecoind = Awaited<ReturnType<typeof startLitecoind>>;
 
-const OF_WALLET = new Set(['getnewaddress', 'sendtoaddress', 'bumpfee']);
+const OF_WALLET = new Set(['getnewaddress', 'sendtoaddress', 'sendmany', 'bumpfee']);
 
 /** Starts litecoind, by default with an index of transactions. Mines 101 blocks, so that the wallet has coins to spend. */
 export async function startLitecoind({ hasIndex = true } = {}) {
