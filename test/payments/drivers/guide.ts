@@ -2,8 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
-import { MACHINE, newFolder, removeFolder } from '../../setup/spawn.ts';
+import { MACHINE, newFolder, type OnEnd, removeFolder } from '../../setup/spawn.ts';
 
 const APP = join(import.meta.dirname, '..', '..', '..');
 /** The words from which the keys of the tests are made. */
@@ -16,11 +15,11 @@ export interface Guide {
 }
 
 /** @param programs scripts by the name of the program that they replace */
-export function openGuide(page: string, programs: Record<string, string> = {}): Guide {
+export function openGuide(page: string, onEnd: OnEnd, programs: Record<string, string> = {}): Guide {
   const text = readFileSync(join(APP, 'docs/operate/payments', page), 'utf8');
   const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
   const folder = newFolder();
-  afterAll(() => removeFolder(folder));
+  onEnd(() => removeFolder(folder));
   symlinkSync(join(APP, 'node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, 'words'), `${WORDS}\n`);
   mkdirSync(join(folder, 'bin'));

@@ -1,6 +1,6 @@
 /** Collecting USD Coin, as docs/operate/payments/evm.md prints it. */
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openGuide, WORDS } from '../guide.ts';
 import { type Anvil, NO_ANVIL, startAnvil } from './anvil.ts';
 
@@ -13,11 +13,11 @@ describe.skipIf(NO_ANVIL)('The guide to collecting USD Coin', () => {
   let anvil: Anvil;
   beforeAll(async () => {
     anvil = await startAnvil();
-    afterAll(() => anvil.stop());
+    return () => anvil.stop();
   });
 
   it('moves the coins of all numbers, once, also when the operator sends again', async () => {
-    const { type, read } = openGuide('evm.md');
+    const { type, read } = openGuide('evm.md', onTestFinished);
     const safe = anvil.account(7).address;
     const url = { 'http://127.0.0.1:8545': anvil.url };
     const list = () => type('> coins.txt', { ...url, 'xpub6D5eC…': XPUB, 'next=100': 'next=31' });

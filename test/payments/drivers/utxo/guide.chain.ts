@@ -1,9 +1,9 @@
 /** Collecting coins of Bitcoin's family, as docs/operate/payments/bitcoin-family.md prints it. */
 import { createHmac } from 'node:crypto';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { CHAINS } from '../../../../provisioning/payments/drivers/utxo/chains.ts';
-import { type Guide, openGuide, WORDS } from '../guide.ts';
+import { openGuide, WORDS } from '../guide.ts';
 import { type Litecoind, NO_LITECOIND, startLitecoind } from './litecoind.ts';
 
 // The types of viem know the paths of Ethereum alone.
@@ -15,22 +15,24 @@ const COINS = 1_500;
 
 describe.skipIf(NO_LITECOIND)("The guide to collecting coins of Bitcoin's family", () => {
   let node: Litecoind;
-  let guide: Guide;
   beforeAll(async () => {
     node = await startLitecoind();
-    afterAll(() => node.stop());
+    return () => node.stop();
+  });
+  const open = () => {
     const login = `-regtest -rpcport=${new URL(node.url).port} -rpcuser=till -rpcpassword=secret`;
     const program = `#!/bin/sh\nexec /usr/bin/litecoin-cli ${login} "$@"\n`;
-    guide = openGuide('bitcoin-family.md', { 'litecoin-cli': program });
-  });
+    return openGuide('bitcoin-family.md', onTestFinished, { 'litecoin-cli': program });
+  };
 
   it('prints a password, and the line by which a node knows it', () => {
-    const [line, password] = guide.type('rpcauth=').split('\n');
+    const [line, password] = open().type('rpcauth=').split('\n');
     const [, salt, hash] = /^rpcauth=freehold:([0-9a-f]{32})\$([0-9a-f]{64})$/.exec(line!)!;
     expect(createHmac('sha256', salt!).update(password!).digest('hex')).toBe(hash);
   });
 
   it('moves thousands of coins of all numbers, in several transactions', async () => {
+    const guide = open();
     const key = guide.type('0x043587cf', { 'xpub6DTPd…': ACCOUNT.publicExtendedKey }).trim();
     expect(key).toMatch(/^tpub/);
     const amounts = Object.fromEntries(Array.from({ length: COINS }, (_, number) => [deposit(number), 0.01]));
