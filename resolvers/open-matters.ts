@@ -10,6 +10,7 @@ import { LAST_BACKUP, LIST_UNDECIDED_PAYMENTS } from '../entities/open-matters.t
 import { LIST_OPEN_PROPOSALS } from '../entities/proposal.ts';
 import { HAS_REAL_ENGINE } from '../entities/servers/engine.ts';
 import { type FindingKind, LIST_STOPPED_ENGINES } from '../entities/servers/finding.ts';
+import { LIST_OFFLINE_HOSTS } from '../entities/servers/host.ts';
 import { LIST_MANUAL_JOBS } from '../entities/servers/manual-job.ts';
 import { LATEST_CANARY } from '../entities/transparency/transparency.ts';
 import { listCases } from './accounts/cases.ts';
@@ -29,6 +30,7 @@ export const MATTER_KINDS = [
   'CASE',
   'FINDING',
   'GATEWAY',
+  'HOST',
   'MANUAL_JOB',
   'MESSAGE',
   'PAYMENT_HELD',
@@ -112,6 +114,12 @@ const gateways: Source = async (context) =>
         ? { severity: 'WARNING', nextStep: `Solve this problem of the gateway: ${warning}` }
         : { severity: 'CRITICAL', nextStep: 'Bring the gateway back, because it does not answer.' }),
     }));
+
+const hosts: Source = async ({ db }, limit) =>
+  (await LIST_OFFLINE_HOSTS.all(db, [limit])).map(({ name, trouble, troubleAt }) => ({
+    ...{ kind: 'HOST', subject: name, since: troubleAt, severity: 'WARNING' },
+    nextStep: `Bring the host back, correct it by updateHost, or drain it by drainHost. ${trouble ?? ''}`.trim(),
+  }));
 
 /** The operator hears of a canary so many days before it expires. */
 const CANARY_MS = 7 * 24 * 3_600_000;
@@ -216,6 +224,7 @@ const SOURCES = [
   payments,
   proposals,
   gateways,
+  hosts,
   canary,
   backup,
   capacity,

@@ -4,7 +4,7 @@ import { builder, enumType, objectType } from './builder.ts';
 
 const MatterKind = enumType(
   'MatterKind',
-  'Backup: the last one is old, or there was none. Brake: an open circuit breaker. Canary: it expires soon, has expired, or was never published (`none`). Capacity: a tier is nearly sold out. Case: a complaint about a server is open. Gateway: it does not answer, or has a warning. Message: a customer waits for an answer, or accounts that never paid do (one matter, `unpaid`). Proposal: a large sum waits for another operator. Task: it is dead, or its last attempt failed.',
+  'Backup: the last one is old, or there was none. Brake: an open circuit breaker. Canary: it expires soon, has expired, or was never published (`none`). Capacity: a tier is nearly sold out. Case: a complaint about a server is open. Gateway: it does not answer, or has a warning. Host: its engine reports it offline. Message: a customer waits for an answer, or accounts that never paid do (one matter, `unpaid`). Proposal: a large sum waits for another operator. Task: it is dead, or its last attempt failed.',
   MATTER_KINDS,
 );
 const Severity = enumType(

@@ -67,6 +67,9 @@ export const Host = entity('host', {
    * (`declareWiped`), so the driver compares them before the next machine. Null: there is nothing to compare.
    */
   bmcUsers: nullable({ ...column.textArray(), default: undefined }),
+  /** Why its engine reports it offline, and since when; null while it does not. */
+  trouble: nullable(column.text()),
+  troubleAt: nullable(column.timestamp()),
   /** Grows with each change of its settings by an operator. */
   revision: defaulting(column.int(), 1),
   createdAt: column.now(),
@@ -151,6 +154,17 @@ export type SoldHost = Row<typeof SOLD>;
 /** The hosts of the engine $1, as the operator sells them. */
 export const FIND_HOSTS_OF_ENGINE = statement(SOLD)`
   select name, kind, state, vcpus, memory_mb, disk_gb from host where driver = $1 order by name`;
+/**
+ * Notes why the hosts of the engine $1 are offline, as it told. $2 the names and reasons as JSON; null: the host is online. A host
+ * that it does not mention keeps its reason.
+ */
+export const NOTE_HOST_TROUBLES = statement({})`
+  update host set trouble = told.trouble, trouble_at = case when told.trouble is not null then coalesce(trouble_at, now()) end
+  from jsonb_to_recordset($2::jsonb) as told(name text, trouble text)
+  where host.driver = $1 and host.name = told.name and host.trouble is distinct from told.trouble`;
+/** The hosts that are offline, those of the longest time first, at most $1. */
+export const LIST_OFFLINE_HOSTS = statement({ name, trouble: Host.columns.trouble, troubleAt: Host.columns.troubleAt })`
+  select name, trouble, trouble_at from host where state = 'OFFLINE' order by trouble_at, name limit $1::int`;
 /** The regions with a host that its engine reports offline. */
 export const FIND_OFFLINE_REGIONS = statement({ regionCode: column.text() })`
   select distinct region_code from host where state = 'OFFLINE'`;

@@ -73,6 +73,11 @@ const HostType = objectType<Host>('Host', 'A host, its capacity, and the part th
   kind: t.expose('kind', { type: ServerKind }),
   engine: t.exposeString('driver'),
   state: t.expose('state', { type: HostState }),
+  trouble: t.exposeString('trouble', {
+    nullable: true,
+    description: 'Why its engine reports it offline. Null: it does not.',
+  }),
+  troubleAt: t.expose('troubleAt', { type: 'DateTime', nullable: true, description: 'When it went offline.' }),
   vcpus: t.exposeInt('vcpus'),
   memoryMb: t.exposeInt('memoryMb'),
   diskGb: t.exposeInt('diskGb'),

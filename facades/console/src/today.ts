@@ -27,6 +27,7 @@ const PAGE_OF: Record<string, (subject: string) => string> = {
   CAPACITY: () => 'stock',
   FINDING: () => 'findings',
   GATEWAY: (subject) => `gateways?row=${subject}`,
+  HOST: (subject) => `hosts?row=${subject}`,
   MANUAL_JOB: (subject) => `jobs?row=${subject}`,
   MESSAGE: (subject) => `messages?unread=true&${subject === 'unpaid' ? 'paid=false' : `row=${subject}`}`,
   PAYMENT_HELD: (subject) => `payments?row=${subject}`,

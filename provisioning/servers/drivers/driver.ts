@@ -145,6 +145,8 @@ export interface HostReport {
   name: string;
   /** An offline host gets no machines, such as one that the operator has evacuated. */
   state: 'online' | 'offline';
+  /** A sentence that says why it is offline. */
+  trouble?: string;
   size: MachineSize;
   /** Whole GB in which a rebuild makes the new disk before it deletes the old one. Undefined: unknown, or no rebuild needs it. */
   diskFreeGb?: number;

@@ -1,14 +1,29 @@
 /** Compares hosts with the reports of their engine. */
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { SYSTEM } from '../../../entities/history/audit.ts';
-import { FIND_HOSTS_OF_ENGINE, type HostState, moveHost, type SoldHost } from '../../../entities/servers/host.ts';
+import {
+  FIND_HOSTS_OF_ENGINE,
+  type HostState,
+  moveHost,
+  NOTE_HOST_TROUBLES,
+  type SoldHost,
+} from '../../../entities/servers/host.ts';
 import type { HostReport, Observation } from '../drivers/driver.ts';
-import type { Found } from './findings.ts';
+import { type Found, storable } from './findings.ts';
 
 const STATES: Record<HostReport['state'], HostState> = { online: 'ACTIVE', offline: 'OFFLINE' };
+const NO_REASON = 'The engine reports the host offline, and says no more.';
 
-/** Syncs the states of hosts. Hosts that the operator drains or evacuates, and those without a report, stay as they are. */
+/**
+ * Syncs the states of hosts, and notes why they are offline. Hosts that the operator drains or evacuates, and those without a
+ * report, keep their state.
+ */
 export async function syncHostStates(tx: Transaction, engine: string, reports: HostReport[]): Promise<void> {
+  const told = reports.map(({ name, state, trouble = NO_REASON }) => ({
+    name: storable(name),
+    trouble: state === 'online' ? null : storable(trouble),
+  }));
+  await NOTE_HOST_TROUBLES.all(tx, [engine, JSON.stringify(told)]);
   const hosts = await FIND_HOSTS_OF_ENGINE.all(tx, [engine]);
   for (const { name, state } of hosts) {
     const reported = reports.find((report) => report.name === name)?.state;

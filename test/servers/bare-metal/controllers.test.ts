@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BmcDriver } from '../../../provisioning/servers/drivers/bmc/bmc.ts';
 import type { Controller } from '../../../provisioning/servers/drivers/bmc/controller.ts';
 import { IpmiController, parsedUsers } from '../../../provisioning/servers/drivers/bmc/ipmi.ts';
-import { turnOff } from '../../../provisioning/servers/drivers/bmc/power.ts';
+import { controllerOf, turnOff } from '../../../provisioning/servers/drivers/bmc/power.ts';
 import { disableNewUsers, usersOf } from '../../../provisioning/servers/drivers/bmc/users.ts';
 import { Deployments } from '../../../provisioning/servers/netboot/deployments.ts';
 import { newDatabase } from '../../setup/database.ts';
@@ -37,6 +37,32 @@ describe('A look at 500 hosts', () => {
     const hosts = await driver.capacity(NEVER);
     expect(hosts.map(({ name }) => name)).toEqual(Array.from({ length: 500 }, (_, index) => `box-${index}`));
     expect([asked.size, most]).toEqual([500, 16]);
+  });
+});
+
+describe('A host whose controller the driver cannot use', () => {
+  it('is offline, with the reason', async () => {
+    const { box, disconnect } = await newRack('box-1', 1);
+    const { bmc } = box;
+    const strange = { ...box, name: 'strange', bmc: { ...bmc, password: 'no' } };
+    const hung = { ...box, name: 'hung' };
+    const driver = new BmcDriver({
+      inventory: async () => [box, strange, { ...box, name: 'old', boot: 'MEDIUM' }, hung],
+      store: new Deployments(db, VAULT),
+      controller: (host) =>
+        host === hung
+          ? ({ power: () => Promise.reject(new Error('aborted')) } as unknown as Controller)
+          : controllerOf(host),
+    });
+    const troubles = async () => (await driver.capacity(NEVER)).map(({ state, trouble }) => trouble ?? state);
+    expect(await troubles()).toEqual([
+      'online',
+      'The controller of strange answered 401 to GET /redfish/v1/Systems.',
+      expect.stringMatching(/^The controller of old has no virtual media. Isolate its boot network/),
+      'The controller of hung did not answer in time.',
+    ]);
+    await disconnect();
+    expect((await troubles())[0]).toMatch(/^The controller of box-1 is unreachable: ECONN/);
   });
 });
 
@@ -98,5 +124,18 @@ describe.skipIf(missing())('A controller with IPMI', () => {
     expect(await usersOf(controller, NEVER)).toEqual(['2:ADMIN:ADMINISTRATOR']);
     await disableNewUsers(controller, null, NEVER);
     expect(await controller.power(NEVER)).toBe('off');
+  });
+
+  it('says which part of its access is wrong', async () => {
+    const model = await newRack('box-2', 2);
+    await model.disconnect();
+    const { box } = await newIpmiRack(model);
+    const powerWith = (bmc: object) => new IpmiController({ ...box, bmc: { ...box.bmc, ...bmc } }).power(NEVER);
+    for (const [bmc, message] of [
+      [{ password: 'another' }, 'The controller of box-2 refuses the password.'],
+      [{ user: 'nobody' }, 'The controller of box-2 does not know the user.'],
+      [{ address: 'nowhere.invalid' }, 'The name of the controller of box-2 has no address.'],
+    ] as const)
+      await expect(powerWith(bmc)).rejects.toMatchObject({ code: 'unreachable', message });
   });
 });

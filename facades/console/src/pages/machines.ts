@@ -29,7 +29,7 @@ export const MACHINES: readonly Page[] = [
   },
   {
     ...{ path: 'hosts', group: 'Machines', title: 'Hosts', list: 'hosts', key: 'name', filters: ['region'] },
-    fields: `name engine kind region state machines vcpus claimedVcpus vcpuOvercommit memoryMb claimedMemoryMb diskGb
+    fields: `name engine kind region state trouble troubleAt machines vcpus claimedVcpus vcpuOvercommit memoryMb claimedMemoryMb diskGb
       claimedDiskGb disks mac firmware serviceCode bootNetworkIsolated revision`,
     columns: [
       { field: 'state', title: 'State', as: 'state' },
@@ -39,11 +39,12 @@ export const MACHINES: readonly Page[] = [
       { field: 'claimedVcpus', title: 'vCPUs sold', as: 'number', wide: true },
       { field: 'claimedMemoryMb', title: 'MB sold', as: 'number', wide: true },
       { field: 'memoryMb', title: 'of MB', as: 'number', wide: true },
+      { field: 'trouble', title: 'Trouble', wide: true },
     ],
     actions: [{ mutation: 'addHost', label: 'Add a host', suggest: { name: 'engines { members { name } }' } }],
     rowActions: [
       { mutation: 'updateHost', label: 'Change', of: asSeen },
-      { mutation: 'drainHost', label: 'Drain', of: byName, when: is('state', 'ACTIVE') },
+      { mutation: 'drainHost', label: 'Drain', of: byName, when: not('state', 'DRAINING') },
       { mutation: 'activateHost', label: 'Activate', of: byName, when: not('state', 'ACTIVE') },
       { mutation: 'evacuateHost', label: 'Evacuate', of: byName, destroys: true, when: is('kind', 'VPS') },
       { mutation: 'declareWiped', label: 'Declare wiped', of: byName, destroys: true, when: is('kind', 'DEDICATED') },

@@ -59,8 +59,9 @@ export class BmcDriver implements HardwareDriver {
 
   async capacity(signal: AbortSignal): Promise<HostReport[]> {
     return eachOf(await this.#inventory(), LOOKS_MAX, async (host) => {
-      const state = (await this.#answers(host, signal)) ? ('online' as const) : ('offline' as const);
-      return { name: host.name, state, size: host.size };
+      const trouble = await this.#troubleOf(host, signal);
+      const { name, size } = host;
+      return trouble === undefined ? { name, state: 'online', size } : { name, state: 'offline', trouble, size };
     });
   }
 
@@ -142,7 +143,7 @@ export class BmcDriver implements HardwareDriver {
   async reachable(region: string, signal: AbortSignal): Promise<boolean> {
     const hosts = (await this.#inventory()).filter((host) => host.region === region).slice(0, ASKED);
     if (!hosts.length) return true;
-    return (await Promise.all(hosts.map((host) => this.#answers(host, signal)))).some(Boolean);
+    return (await Promise.all(hosts.map((host) => this.#troubleOf(host, signal)))).includes(undefined);
   }
 
   async #wipe(found: HostDeployment, signal: AbortSignal): Promise<Observation> {
@@ -242,10 +243,12 @@ export class BmcDriver implements HardwareDriver {
     return (await this.#controllerOf(found)).power(signal);
   }
 
-  #answers(host: BareMetalHost, signal: AbortSignal): Promise<boolean> {
+  /** Why the driver cannot use the controller of a host; undefined if it can. */
+  #troubleOf(host: BareMetalHost, signal: AbortSignal): Promise<string | undefined> {
     return this.#requireController(host, signal).then(
-      () => true,
-      () => false,
+      () => undefined,
+      (error: unknown) =>
+        error instanceof DriverError ? error.message : `The controller of ${host.name} did not answer in time.`,
     );
   }
 }

@@ -1,5 +1,5 @@
 /** IPMI 2.0 over the network (RMCP+), spoken by `ipmitool`. */
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { DriverError, ENVIRONMENT, type Power } from '../driver.ts';
 import type { BmcUser, Controller, Device } from './controller.ts';
 import type { BareMetalHost } from './host.ts';
@@ -25,7 +25,8 @@ export class IpmiController implements Controller {
   }
 
   async power(signal: AbortSignal): Promise<Power> {
-    const said = await this.#call(['chassis', 'power', 'status'], signal);
+    // Only a verbose answer tells a wrong password from silence.
+    const said = await this.#call(['-v', 'chassis', 'power', 'status'], signal);
     const [, state] = /Chassis Power is (on|off)/i.exec(said) ?? [];
     if (!state) throw new DriverError('unreachable', `The controller of ${this.#host.name} did not report its power.`);
     return state.toLowerCase() as Power;
@@ -98,7 +99,7 @@ export class IpmiController implements Controller {
         (error, stdout, stderr) => {
           if (!error) resolve(stdout);
           else if (signal.aborted) reject(signal.reason);
-          else reject(failureOf(name, what.join(' '), error as NodeJS.ErrnoException, stderr));
+          else reject(failureOf(name, what.filter((word) => !word.startsWith('-')).join(' '), error, stderr));
         },
       );
     });
@@ -125,11 +126,19 @@ export function parsedUsers(list: string, { name: host, bmc }: Pick<BareMetalHos
 class SuiteRefused extends DriverError {}
 const REFUSED_SUITE = (name: string) => `The controller of ${name} refuses the cipher suite.`;
 
+/** The faults of a session that the operator mends, by the words of ipmitool. */
+const SESSION_FAULTS: [RegExp, (name: string) => string][] = [
+  [/unauthorized name/i, (name) => `The controller of ${name} does not know the user.`],
+  [/HMAC is invalid/i, (name) => `The controller of ${name} refuses the password.`],
+  [/Address lookup for .* failed/i, (name) => `The name of the controller of ${name} has no address.`],
+];
+
 /** Distinguishes a command that the controller refuses from an unreachable controller. */
-function failureOf(name: string, what: string, error: NodeJS.ErrnoException, stderr: string): DriverError {
+function failureOf(name: string, what: string, error: ExecFileException, stderr: string): DriverError {
   if (error.code === 'ENOENT') return new DriverError('unreachable', 'ipmitool is not installed.');
   if (/Error in open session response/i.test(stderr)) return new SuiteRefused('unreachable', REFUSED_SUITE(name));
   if (/(Set (Chassis|Boot|User)|Get User) .* failed|Command not supported|Invalid command/i.test(stderr))
     return new DriverError('failed', `The controller of ${name} refused: ${what}.`);
-  return new DriverError('unreachable', `The controller of ${name} is unreachable: ${what}.`);
+  const fault = SESSION_FAULTS.find(([words]) => words.test(stderr))?.[1];
+  return new DriverError('unreachable', fault?.(name) ?? `The controller of ${name} is unreachable: ${what}.`);
 }

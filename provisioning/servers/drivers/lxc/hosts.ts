@@ -21,7 +21,8 @@ export async function hostsOf(
     members.map(async ({ server_name: name, status }) => {
       const told = status === 'Online' ? await sizeOf(client, pool, name, signal).catch(() => null) : null;
       signal.throwIfAborted();
-      if (!told) return { name, state: 'offline', size: { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
+      const trouble = `The engine calls ${name} ${status}, and does not tell its size.`;
+      if (!told) return { name, state: 'offline', trouble, size: { vcpus: 0, memoryMb: 0, diskGb: 0 } } as const;
       return { name, state: 'online', ...told } as const;
     }),
   );
