@@ -78,9 +78,12 @@ async function begin(tx: Transaction, context: Context, name: string): Promise<E
 
 /** Locks the engine before its images. @throws ApiError not_found; validation_failed if it has no images */
 async function lockEngine(tx: Transaction, name: string): Promise<void> {
-  const { product, connection } = found(await lock(tx, Engine, { name }), 'There is no such engine.');
-  if (!product && !connection)
-    throw invalid('engine', 'The engine has no images of its own, or no look has reached it yet.');
+  const { product, connection, seenAt, trouble } = found(await lock(tx, Engine, { name }), 'There is no such engine.');
+  if (product || connection) return;
+  if (trouble)
+    throw invalid('engine', `No worker has read the images of ${name} yet, because the last look failed: ${trouble}`);
+  const none = `The engine ${name} has no images of its own.`;
+  throw invalid('engine', seenAt ? none : `No worker has looked at ${name} yet. Try again in a minute.`);
 }
 
 const lockImage = async (tx: Transaction, key: ImageKey): Promise<EngineImage> =>

@@ -128,6 +128,21 @@ describe('An import', () => {
   });
 });
 
+it('An import says why its engine cannot take it, and when to try again', async () => {
+  const shop = await open();
+  await shop.db.query(`insert into engine (name, kinds, needs_hosts, simulated) values ('new', '{VPS}', false, false)`);
+  const refusal = () =>
+    shop.import({ engine: 'new' }).then(
+      () => undefined,
+      ({ message }: Error) => message,
+    );
+  expect(await refusal()).toBe('No worker has looked at new yet. Try again in a minute.');
+  await shop.db.query(`update engine set trouble = 'It burns.', trouble_at = now() where name = 'new'`);
+  expect(await refusal()).toMatch(/because the last look failed: It burns\.$/);
+  await shop.db.query(`update engine set trouble = null, trouble_at = null, seen_at = now() where name = 'new'`);
+  expect(await refusal()).toBe('The engine new has no images of its own.');
+});
+
 describe('A refresh', () => {
   it('keeps the image before on sale until the new one is there', async () => {
     const shop = await open();
