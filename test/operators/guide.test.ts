@@ -10,7 +10,9 @@ const { operator } = await startFreehold();
 
 const PAGES = readdirSync('docs/operate').filter((name) => name.endsWith('.md'));
 const read = (page: string) => readFileSync(join('docs/operate', page), 'utf8');
-const documentsOf = (text: string) => [...text.matchAll(/^operator '([^']+)'/gm)].map(([, document]) => document!);
+/** In quotes, or on standard input. */
+const DOCUMENT = /^operator '([^']+)'|^graphql <<'?EOF'?\n([\s\S]*?)^EOF$/gm;
+const documentsOf = (text: string) => [...text.matchAll(DOCUMENT)].map(([, quoted, typed]) => (quoted ?? typed)!);
 /** The commands of these pages that need no id of the reader. */
 const runnable = ['accounts.md', 'catalog.md', 'running.md'].flatMap((page) =>
   [...read(page).matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) => documentsOf(block!)),
