@@ -30,7 +30,7 @@ describe('The certificate of the guide', () => {
     exported = followGuide('lxc project create', lxd.folder);
     driver = newDriver();
   });
-  const file = (name: string) => join(FOLDER, exported[name]!);
+  const file = (name: string) => exported[name]!;
   /** A driver that has read nothing yet. */
   const newDriver = () =>
     lxcDriver({
