@@ -3,7 +3,7 @@
  * one address. They share limits, and strangers can lock customers out. If Tor connects from the address of a proxy, strangers
  * claim any address. Addresses stay in memory and are in no warning.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isCircuit, isOnionHost, networkCheck } from '../../schema/index.ts';
 
 /** The requests of a single private address after which it counts as a proxy. */
@@ -18,7 +18,7 @@ const isPrivate = networkCheck([
 const FORWARDED =
   'Requests carry X-Forwarded-For or Forwarded, but TRUSTED_PROXY_CIDRS does not name their sender. If your proxy sends them, all callers count as one address. Name the proxy there.';
 const ONION =
-  'A trusted proxy brings requests for an onion service. If Tor connects there, its visitors can claim any address by X-Forwarded-For. Point Tor at ONION_LISTENER.';
+  'Requests for an onion service come from an address in TRUSTED_PROXY_CIDRS, and without X-Forwarded-For. If Tor sends them, its visitors can claim any address by that header. Point Tor at ONION_LISTENER.';
 const EVERYONE =
   'TRUSTED_PROXY_CIDRS trusts every address, so all callers can claim any address by X-Forwarded-For. Name only your proxies.';
 const SINGLE =
@@ -56,14 +56,15 @@ export class ProxyWatch {
     if (this.#warning === FORWARDED || this.#warning === ONION) return;
     const peer = socket.remoteAddress ?? '';
     if (isCircuit(peer)) return;
-    if (this.#trusts(peer)) this.#seeTrusted(headers.host);
+    if (this.#trusts(peer)) this.#seeTrusted(headers);
     else if (headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined) this.#warn(FORWARDED);
     else if (this.#isPublic && this.#peer !== null && !this.#warning) this.#count(peer);
   }
 
-  #seeTrusted(host = ''): void {
+  #seeTrusted({ host = '', 'x-forwarded-for': forwarded }: IncomingHttpHeaders): void {
     this.#peer = null;
-    if (isOnionHost(host)) this.#warn(ONION);
+    // A stranger can name any host to a proxy. A proxy adds the header, and Tor does not.
+    if (isOnionHost(host) && forwarded === undefined) this.#warn(ONION);
   }
 
   #count(peer: string): void {

@@ -63,6 +63,11 @@ describe('The service does not warn', () => {
   it.each([
     ['of a trusted proxy', 'https://freehold.example', many('10.0.0.1', { 'x-forwarded-for': '198.51.100.7' })],
     ['of a public peer', 'https://freehold.example', many('198.51.100.7')],
+    [
+      'of a host that a stranger names to a trusted proxy',
+      'https://freehold.example',
+      many('10.0.0.1', { host: `${'a'.repeat(56)}.onion`, 'x-forwarded-for': '198.51.100.7' }),
+    ],
     ['of several private peers', 'https://freehold.example', [{ peer: '10.0.0.2' }, ...many('127.0.0.1')]],
     ['on the machine of a developer', 'http://localhost:3000', many('127.0.0.1')],
     ['as an onion service', `http://${'a'.repeat(56)}.onion`, many('127.0.0.1')],
