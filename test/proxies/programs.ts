@@ -2,12 +2,12 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { LOCALHOST } from '../setup/certificates.ts';
 import { eventually } from '../setup/freehold.ts';
 import { say } from '../setup/say.ts';
 import { freePort, newFolder, type OnEnd, removeFolder } from '../setup/spawn.ts';
+import { socketsAround } from './sockets.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/operate/proxies.md'), 'utf8');
 /** The blocks of a language, in the order of the page: the whole file, then the additions. */
@@ -50,6 +50,8 @@ export interface StartOptions {
   onEnd: OnEnd;
   /** The address of a balancer that speaks the PROXY protocol. */
   balancer?: string;
+  /** The network namespace that the program runs in. */
+  namespace?: string;
 }
 
 /** A folder, the ports of the proxy, and a way to put them into the printed text. */
@@ -57,15 +59,13 @@ async function place({ ports, onEnd }: StartOptions) {
   const folder = newFolder();
   onEnd(() => removeFolder(folder));
   const [tls, plain, operators] = [await freePort(), await freePort(), await freePort()];
-  const [innerTls, innerPlain] = [await freePort(), await freePort()];
   const fill = (text: string, own: Record<string, string> = {}) =>
     Object.entries({
       ...{ '/etc/nginx/sites-available': folder, '/etc/ssl/private': folder, '/etc/ssl': folder },
       ...{ '/etc/haproxy': folder, '/var/log/nginx': folder, '/run/': `${folder}/` },
       ...{ ':443': `:${tls}`, ' 443': ` ${tls}`, ':8443': `:${operators}`, ' 8443': ` ${operators}` },
       ...{ ':3000': `:${ports.api}`, ':3001': `:${ports.internal}`, 'port 3001': `port ${ports.internal}` },
-      ...{ ':4443': `:${innerTls}`, ':4480': `:${innerPlain}` },
-      ...{ ':80 ': `:${plain} `, ' 80;': ` ${plain};`, ':80;': `:${plain};` },
+      ...{ ':80 ': `:${plain} `, ' 80;': ` ${plain};`, ':80;': `:${plain};`, ' 80 ': ` ${plain} ` },
       ...own,
     }).reduce((all, [printed, used]) => all.replaceAll(printed, used), text);
   const url = (scheme: string, port: number) => `${scheme}://localhost:${port}`;
@@ -82,20 +82,18 @@ function writeCertificate(folder: string): string {
 }
 
 /** Starts a program, waits until it listens, and ends it with the tests. @returns its output until now */
-async function run(line: string[], url: string, { onEnd }: StartOptions, env = process.env) {
-  const [command = '', ...args] = line;
+async function run(line: string[], url: string, { onEnd, namespace }: StartOptions, env = process.env) {
+  const [command = '', ...args] = namespace ? ['ip', 'netns', 'exec', namespace, ...line] : line;
   const program = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [program.stdout, program.stderr]) stream.on('data', (chunk) => (output += chunk));
   onEnd(async () => {
     if (program.exitCode === null && program.kill('SIGTERM')) await once(program, 'exit');
   });
+  const port = Number(new URL(url).port);
   await eventually(async () => {
     if (program.exitCode !== null) throw new Error(`${command} ended:\n${output}`);
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    const listens = await once(socket, 'connect').catch(() => false);
-    socket.destroy();
-    return listens;
+    return socketsAround(program.pid).some(({ isListening, localPort }) => isListening && localPort === port);
   });
   return () => output;
 }
@@ -126,18 +124,24 @@ async function startNginx(options: StartOptions): Promise<RunningProxy> {
   const ca = writeCertificate(folder);
   const [printed = '', main = '', console = '', balancer = ''] = blocksOf('nginx');
   const own = { 'api.example.org;': 'localhost;', 'allow 192.0.2.0/24;': 'allow 127.0.0.1; allow ::1;' };
-  const listens = /^ {4}listen 443;\n {4}listen \[::\]:443;\n/m;
+  const listens = /^ {4}listen 443 .*\n {4}listen \[::\]:443 .*\n/m;
   const stream = options.balancer
     ? printed.replace(listens, balancer.replace('192.0.2.10', options.balancer))
     : printed;
   const mine = join(folder, 'freehold');
   writeFileSync(mine, withoutIpv6(fill(`${main}\n${console}`, own)));
-  // The rest of the configuration is that of Debian.
+  // The rest of the configuration is that of Debian, with the numbers of the page.
   const debian = readFileSync('/etc/nginx/nginx.conf', 'utf8').replace(/^\s*include .*(modules|conf\.d).*$/gm, '');
   const file = join(folder, 'nginx.conf');
   const rest = debian.replace('/etc/nginx/sites-enabled/*', mine).replace(/^user/m, isRoot ? 'user' : '#user');
+  const [files = '', connections = ''] = /`(worker_rlimit_nofile \d+;)`[\s\S]*?`(worker_connections \d+;)`/
+    .exec(PAGE)!
+    .slice(1);
   const modules = readFileSync(STREAM_MODULE, 'utf8').replace('modules/', '/usr/lib/nginx/modules/');
-  writeFileSync(file, `${modules}\n${fill(rest)}\n${withoutIpv6(fill(stream))}`);
+  const numbered = fill(rest)
+    .replace(/worker_connections \d+;/, connections)
+    .replace(/^worker_processes/m, `${files}\n$&`);
+  writeFileSync(file, `${modules}\n${numbered}\n${withoutIpv6(fill(stream))}`);
   const output = await run(['nginx', '-c', file, '-g', 'daemon off;'], urls.url, options);
   const logs = () => output() + logFilesIn(folder);
   const [leaving = '', returning = ''] = blocksOf('sh').map((block) =>
@@ -188,3 +192,5 @@ export const PROXIES = (
     );
   return isHere;
 });
+/** The programs that the page gives to operators who do not know their callers. */
+export const FOR_STRANGERS = PROXIES.filter(([name]) => name !== 'Caddy');
