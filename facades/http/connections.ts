@@ -30,10 +30,10 @@ interface StayLimit {
   max: number;
   refusal: ApiError;
   /**
-   * Whether others give way, although no connection is idle. The oldest one whose request has not arrived is first. Then comes
-   * the oldest one of the caller with the most.
+   * Lets others give way, although no connection is idle: the oldest one whose request has not arrived. At `crowd`, the oldest one
+   * of the caller with the most comes next. Default: none.
    */
-  crowdGivesWay?: boolean;
+  givesWay?: 'arriving' | 'crowd';
 }
 
 /** Returns the limits for an address. The group of the first is the caller. */
@@ -57,8 +57,7 @@ interface Stay {
   served: boolean;
   /** The last request of the connection. */
   request?: IncomingMessage;
-  /** Absent for a request. */
-  close?: () => void;
+  close: () => void;
   /** Ends the stay. Absent until it has begun. */
   leave?: () => void;
 }
@@ -66,8 +65,8 @@ interface Stay {
 /** Time for the first request of a connection, which is still arriving. */
 const FIRST_REQUEST_MS = 1_000;
 
-const isIdle = ({ requests, since, served, close }: Stay): boolean =>
-  close !== undefined && !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
+const isIdle = ({ requests, since, served }: Stay): boolean =>
+  !requests && (served || performance.now() - since > FIRST_REQUEST_MS);
 
 /** Whether the body of its request has not come within the time for a request. */
 const isArriving = ({ request, since }: Stay): boolean =>
@@ -81,11 +80,12 @@ export function networkLimits(limits: ConnectionLimits): LimitsOf {
   };
   const ofNetwork = refusalOf('Your network has', limits.perNetwork);
   const ofSite = refusalOf('Your IPv6 /48 has', NETWORKS_OF_SITE * limits.perNetwork);
-  const ofOnion = {
-    group: 'circuits',
-    ...refusalOf('All callers of the onion service together have', limits.perOnion),
-  };
-  const ofAll = { group: 'all', ...refusalOf('All callers together have', limits.total) };
+  const ofMany = (group: string, holder: string, max: number) => ({
+    ...{ group, givesWay: 'arriving' as const },
+    ...refusalOf(holder, max),
+  });
+  const ofOnion = ofMany('circuits', 'All callers of the onion service together have', limits.perOnion);
+  const ofAll = ofMany('all', 'All callers together have', limits.total);
   return (address) => {
     const [network, site] = [networkOf(address), siteOf(address)];
     const own = { group: network, ...ofNetwork };
@@ -107,16 +107,18 @@ class Stays {
   enter(address: string, stay: Stay): (() => void) | ApiError {
     const limits = this.#limitsOf(address);
     stay.caller = limits[0].group;
-    for (const { group, max, refusal, crowdGivesWay } of limits) {
+    for (const { group, max, refusal, givesWay } of limits) {
       const stays = this.#open.get(group);
       if (!stays || stays.size < max) continue;
       const oldest = (which: (one: Stay) => boolean) =>
         [...stays].filter(which).reduce<Stay | undefined>(longer, undefined);
-      const crowd = () => (crowdGivesWay ? (oldest(isArriving) ?? oldestOfCrowd(stays, stay.caller!)) : undefined);
-      const leaver = oldest(isIdle) ?? crowd();
+      const leaver =
+        oldest(isIdle) ??
+        (givesWay && oldest(isArriving)) ??
+        (givesWay === 'crowd' ? oldestOfCrowd(stays, stay.caller) : undefined);
       if (!leaver) return refusal;
       leaver.leave!();
-      leaver.close?.();
+      leaver.close();
     }
     for (const { group } of limits) {
       const stays = this.#open.get(group) ?? new Set();
@@ -145,11 +147,14 @@ function oldestOfCrowd(stays: Set<Stay>, newcomer: string): Stay | undefined {
 export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refusalText }: ConnectionOptions): void {
   const stays = new Stays(limitsOf);
   const connections = new WeakMap<Socket, Stay>();
-  const newStay = () => ({ requests: 0, since: performance.now(), served: false });
+  const newStay = (socket: Socket) => ({
+    ...{ requests: 0, since: performance.now(), served: false },
+    close: () => void socket.destroy(),
+  });
   app.server.on('connection', (socket) => {
     const address = socket.remoteAddress;
     if (!address || isProxy(address)) return;
-    const stay: Stay = { ...newStay(), close: () => void socket.destroy() };
+    const stay: Stay = newStay(socket);
     const entered = stays.enter(address, stay);
     if (typeof entered !== 'function') return void socket.end(refusalText(entered), () => socket.destroy());
     connections.set(socket, stay);
@@ -168,7 +173,7 @@ export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refu
   });
   app.addHook('onRequest', (request, reply, done) => {
     if (connections.has(request.socket)) return done();
-    const entered = stays.enter(request.ip, newStay());
+    const entered = stays.enter(request.ip, { ...newStay(request.socket), request: request.raw, requests: 1 });
     if (typeof entered !== 'function') return done(entered);
     reply.raw.once('close', entered);
     done();

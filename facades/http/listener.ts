@@ -17,6 +17,7 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
+import { takeTurns } from '../rate-limit/turns.ts';
 import { sendEncoded } from '../site/encoded.ts';
 import type { Brand } from '../site/frame.ts';
 import type { Pages } from '../site/pages.ts';
@@ -120,6 +121,7 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
   app.decorateRequest('span', null);
   if (openSpan) trace(app, openSpan);
   app.setErrorHandler(send);
+  takeTurns(app);
   app.addHook('onSend', (request, reply, payload, done) => {
     if (options.onionUrl && isPage(reply)) reply.header('onion-location', options.onionUrl + request.url);
     if (onAnswer) tell(request, reply, onAnswer);

@@ -20,6 +20,8 @@ import type { McpCaller } from './caller.ts';
 import type { ToolOptions } from './tools.ts';
 
 const JSON_TYPE = 'application/json';
+/** The letters of an unknown URI that an error repeats. */
+const URI_SHOWN_MAX = 200;
 const PUBLIC = { ttlMs: 60_000, cacheScope: 'public' as const };
 
 export class Resources {
@@ -58,7 +60,7 @@ export class Resources {
   /** @throws ResourceNotFoundError, also for a resource of another account; ProtocolError for other refusals */
   async read(uri: string, caller: McpCaller & Caller): Promise<ReadResourceResult> {
     const reader = this.#readers.find(({ match }) => match.test(uri));
-    if (!reader) throw new ResourceNotFoundError(uri);
+    if (!reader) throw new ResourceNotFoundError(uri.slice(0, URI_SHOWN_MAX));
     const text = await this.refusing(uri, caller, () => reader.read(uri, caller));
     return { contents: [{ uri, mimeType: JSON_TYPE, text }], ...(reader.isPublic && PUBLIC) };
   }
@@ -69,7 +71,7 @@ export class Resources {
       return await work();
     } catch (error) {
       const { body } = this.#errorResponse(error, requestId);
-      if (uri !== undefined && body.code === 'not_found') throw new ResourceNotFoundError(uri);
+      if (uri !== undefined && body.code === 'not_found') throw new ResourceNotFoundError(uri.slice(0, URI_SHOWN_MAX));
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, String(body.detail), body);
     }
   }

@@ -56,7 +56,7 @@ const connections: ConnectionOptions = {
   // All addresses of the network may be in one /64.
   limitsOf: (address) => [
     { group: address, max: OF_ADDRESS_MAX, refusal },
-    { group: 'all', max: TOTAL_MAX, refusal, crowdGivesWay: true },
+    { group: 'all', max: TOTAL_MAX, refusal, givesWay: 'crowd' as const },
   ],
   refusalText: () => 'HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n',
 };

@@ -24,6 +24,7 @@ const WEIGHTS = { title: 6, whole: 6, words: 4, of: 2, text: 1 };
 
 interface Prepared extends Findable {
   inTitle: string;
+  wordsOfTitle: ReadonlySet<string>;
   inWords: string;
   inOf: string;
   inText: string;
@@ -37,6 +38,7 @@ export function searchIn(parts: readonly Findable[]): Search {
     (part): Prepared => ({
       ...part,
       inTitle: lower(part.title),
+      wordsOfTitle: new Set(lower(part.title).split(/[^\p{L}\p{N}_.-]+/u)),
       inWords: lower(part.words ?? ''),
       inOf: lower(part.of),
       inText: lower(part.text),
@@ -64,12 +66,12 @@ const wordsOf = (query: string): string[] =>
   ).slice(0, WORDS_MAX);
 
 /** 0 if a word is absent. */
-function scoreOf({ inTitle, inWords, inOf, inText }: Prepared, words: readonly string[]): number {
+function scoreOf({ inTitle, wordsOfTitle, inWords, inOf, inText }: Prepared, words: readonly string[]): number {
   let score = 0;
   for (const word of words) {
     const found =
       (inTitle.includes(word) ? WEIGHTS.title : 0) +
-      (isWhole(inTitle, word) ? WEIGHTS.whole : 0) +
+      (wordsOfTitle.has(word) ? WEIGHTS.whole : 0) +
       (inWords.includes(word) ? WEIGHTS.words : 0) +
       (inOf.includes(word) ? WEIGHTS.of : 0) +
       (inText.includes(word) ? WEIGHTS.text : 0);
@@ -78,8 +80,6 @@ function scoreOf({ inTitle, inWords, inOf, inText }: Prepared, words: readonly s
   }
   return score;
 }
-
-const isWhole = (text: string, word: string): boolean => text.split(/[^\p{L}\p{N}_.-]+/u).includes(word);
 
 /** The text around the first found word, from word to word, with the words of the query marked. */
 function excerptOf(text: string, words: readonly string[]): (string | VNode)[] {

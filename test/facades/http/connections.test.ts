@@ -86,6 +86,28 @@ describe('A network', () => {
     expect(await answer(await open(publicUrl, '127.0.0.60'))).toMatch(/^HTTP\/1.1 429 .*All callers together/s);
   });
 
+  it.each([
+    ['', ''],
+    [' behind a proxy', '127.0.0.9'],
+  ])('at the limit of all callers takes the oldest request whose body does not come%s', async (_, proxy) => {
+    const { publicUrl } = await startFreehold({
+      ...{ ROLES: 'api', CONNECTIONS_TOTAL_MAX: '6' },
+      ...(proxy && { TRUSTED_PROXY_CIDRS: proxy }),
+    });
+    const silent: Socket[] = [];
+    for (let i = 0; i < 6; i++) {
+      const socket = await open(publicUrl, proxy || `127.0.0.${70 + i}`);
+      const headers = `X-Forwarded-For: 198.51.100.${i}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n`;
+      socket.write(request('/v1/auth/login', headers).replace('GET', 'POST'));
+      silent.push(socket);
+    }
+    const closed = once(silent[0]!, 'close');
+    const newcomer = async () => status(await open(publicUrl, proxy || '127.0.0.80'), request('/v1/catalog'));
+    await eventually(async () => (await newcomer()) === 200);
+    await closed;
+    expect(silent.slice(2).map(({ destroyed }) => destroyed)).toEqual([false, false, false, false]);
+  });
+
   it('behind a trusted proxy shares a limit with the other networks of its /48', async () => {
     const proxied = await startFreehold({ ROLES: 'api', CONNECTIONS_MAX: '1', TRUSTED_PROXY_CIDRS: '127.0.0.9' });
     const { send } = rawClient(`${proxied.publicUrl}/mcp`, '');
