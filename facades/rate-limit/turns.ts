@@ -7,11 +7,10 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { freeSiteOf, Turns } from '../../schema/index.ts';
 
-/**
- * The time of a round in which requests begin, in milliseconds. The last one may take longer. Node accepts one connection a
- * round, so long rounds would also delay new callers.
- */
+/** The time of a round in which requests begin, in milliseconds. The last one may take longer. */
 const ROUND_MS = 1;
+/** The rounds that follow each millisecond of a request at its turn. Node accepts one connection a round, also of other callers. */
+const ROUNDS_A_MS = 2;
 
 /** Lets the requests of the app begin at their turns, after their bodies have come. */
 export function takeTurns(app: FastifyInstance): void {
@@ -31,13 +30,19 @@ export function takeTurns(app: FastifyInstance): void {
   };
   const turn = async (request: FastifyRequest, reply: FastifyReply) => {
     const leave = await turns.enter(groupOf(request), goneFrom(reply));
-    await nextRound();
-    leave();
+    void rest().then(leave);
   };
   app.addHook('preValidation', (request, reply, done) => {
     if (!turns.waiting && !isSpent()) return done();
     turn(request, reply).then(() => done(), done);
   });
+}
+
+/** Waits until the round is over, and further ones for a long round. */
+async function rest(): Promise<void> {
+  const began = performance.now();
+  await nextRound();
+  for (let rounds = (performance.now() - began) * ROUNDS_A_MS; rounds >= 1; rounds--) await nextRound();
 }
 
 /** The account of a caller who has paid, or the site of another. */

@@ -29,29 +29,46 @@ async function open(localAddress: string): Promise<Socket> {
 const textOf = (head: string, body = '') =>
   `${head} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body.length}\r\n`;
 
+/** Sends costly calls of a stranger at once. @returns how many have their answer, and the end of all */
+async function startFlood() {
+  const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`m${i}`, 1]));
+  const params = { name: 'list_coins', arguments: unknown };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  const call = `${textOf('POST /mcp', body)}\r\n${body}`;
+  const sockets = await Promise.all(Array.from({ length: FLOOD }, () => open('127.0.0.9')));
+  // The first call loads the tools.
+  sockets[0]!.write(call);
+  await once(sockets[0]!, 'data');
+  const flood = { answered: 0, ended: Promise.resolve<unknown>(undefined) };
+  flood.ended = Promise.all(sockets.map((socket) => once(socket, 'data').then(() => flood.answered++)));
+  for (const socket of sockets) socket.write(call);
+  return flood;
+}
+
 it.each([
   ['a customer', true],
   ['a stranger of another address', false],
 ])('A flood of costly calls delays %s by a few of them', async (_, isCustomer) => {
-  const authorization = isCustomer ? `authorization: Bearer ${tokens.access_token}\r\n` : '';
-  const call = `${textOf('GET /v1/billing/coins')}${authorization}\r\n`;
+  const authorization = `authorization: Bearer ${tokens.access_token}\r\n`;
   const own = await open('127.0.0.8');
   // The account is known afterwards.
-  own.write(`${textOf('GET /v1/account/balance')}authorization: Bearer ${tokens.access_token}\r\n\r\n`);
+  own.write(`${textOf('GET /v1/account/balance')}${authorization}\r\n`);
   await once(own, 'data');
-  const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`m${i}`, 1]));
-  const params = { name: 'list_coins', arguments: unknown };
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-  const sockets = await Promise.all(Array.from({ length: FLOOD }, () => open('127.0.0.9')));
-  let answered = 0;
-  // The first call loads the tools.
-  const flood = `${textOf('POST /mcp', body)}\r\n${body}`;
-  sockets[0]!.write(flood);
-  await once(sockets[0]!, 'data');
-  const all = sockets.map((socket) => once(socket, 'data').then(() => answered++));
-  for (const socket of sockets) socket.write(flood);
-  own.write(call);
+  const flood = await startFlood();
+  own.write(`${textOf('GET /v1/billing/coins')}${isCustomer ? authorization : ''}\r\n`);
   expect(String(await once(own, 'data'))).toMatch(/^HTTP\/1.1 200 /);
-  expect(answered).toBeLessThan(FLOOD / 10);
-  await Promise.all(all);
+  expect(flood.answered).toBeLessThan(FLOOD / 10);
+  await flood.ended;
+});
+
+it('A flood of costly calls delays new connections of others by a few of them', async () => {
+  const flood = await startFlood();
+  const others = Array.from({ length: 240 }, async (_, i) => {
+    const socket = await open(`127.0.1.${i + 1}`);
+    socket.write(`${textOf('GET /v1/billing/coins')}\r\n`);
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
+  });
+  await Promise.all(others);
+  expect(flood.answered).toBeLessThan(FLOOD / 16);
+  await flood.ended;
 });
