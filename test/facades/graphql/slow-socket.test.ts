@@ -28,7 +28,11 @@ it('A slow WebSocket is closed with 1013, and its client finds the present state
     retryWait: () => funded.promise,
     on: { closed: (event) => void codes.push((event as { code: number }).code) },
   });
-  onTestFinished(() => client.dispose());
+  onTestFinished(() => {
+    // The end of the client waits for its retry.
+    funded.resolve();
+    return client.dispose();
+  });
   const balances: number[] = [];
   const query = 'subscription { balanceChanged { balanceUsd } }';
   client.subscribe<{ balanceChanged: { balanceUsd: number } }>(
