@@ -51,7 +51,7 @@ interface Stay {
   /** Absent until it has begun. */
   caller?: string;
   requests: number;
-  /** When the last request ended or, before any, the connection opened. In milliseconds of the process. */
+  /** When the last request began or ended or, before any, the connection opened. In milliseconds of the process. */
   since: number;
   /** Whether the connection has had a request. */
   served: boolean;
@@ -166,6 +166,7 @@ export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refu
     stay.request = request;
     stay.requests++;
     stay.served = true;
+    stay.since = performance.now();
     response.once('close', () => {
       stay.requests--;
       stay.since = performance.now();
