@@ -3,8 +3,8 @@ import { expect, inject, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { isConnectionLost, isDatabaseAway } from '../../entities/database/transaction.ts';
 import { newDatabaseUrl } from '../setup/database.ts';
-import { startFaultProxy } from '../setup/fault-proxy.ts';
 import { administer } from '../setup/postgres.ts';
+import { startFaultProxy } from '../setup/programs/fault-proxy.ts';
 
 const caught = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

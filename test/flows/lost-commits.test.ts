@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';
-import { type Fault, startFaultProxy } from '../setup/fault-proxy.ts';
 import { startFreehold } from '../setup/freehold.ts';
+import { type Fault, startFaultProxy } from '../setup/programs/fault-proxy.ts';
 import { restClient } from '../setup/spawn.ts';
 
 const ORDERS = 200;

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { bearer } from '../../accounts/oauth/requests.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { withoutTable } from '../../setup/outage.ts';
+import { withoutTable } from '../../setup/programs/outage.ts';
 
 const freehold = await startFreehold({ ROLES: 'api' });
 const { graphqlUrl, newAccount, operatorToken } = freehold;

@@ -8,7 +8,7 @@ import { mintCredential } from '../../../entities/secrets.ts';
 import { oauthRequests } from '../../accounts/oauth/requests.ts';
 import { sign, version2 } from '../../payments/x402/clients.ts';
 import { eventually, type Freehold, startFreehold, type TestAccount } from '../../setup/freehold.ts';
-import { withoutDatabase, withoutTable } from '../../setup/outage.ts';
+import { withoutDatabase, withoutTable } from '../../setup/programs/outage.ts';
 import { type Answer, restClient } from '../../setup/spawn.ts';
 import { turnOnTotp } from '../../setup/totp.ts';
 

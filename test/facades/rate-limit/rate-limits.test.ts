@@ -2,8 +2,8 @@ import { parseList } from 'structured-headers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
 import { atEnd } from '../../setup/end.ts';
-import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { eventually, type Freehold, startFreehold } from '../../setup/freehold.ts';
+import { startFaultProxy } from '../../setup/programs/fault-proxy.ts';
 import { hasRedis, startRedis } from '../../setup/programs/redis.ts';
 import { type RestClient, restClient } from '../../setup/spawn.ts';
 

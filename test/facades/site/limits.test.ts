@@ -1,8 +1,8 @@
 /** The limits of visitors, and their pages while the database is away. */
 import { describe, expect, it } from 'vitest';
 import { newDatabaseUrl } from '../../setup/database.ts';
-import { startFaultProxy } from '../../setup/fault-proxy.ts';
 import { startFreehold } from '../../setup/freehold.ts';
+import { startFaultProxy } from '../../setup/programs/fault-proxy.ts';
 import { queriesOf } from '../../setup/queries.ts';
 import { visit } from './visits.ts';
 

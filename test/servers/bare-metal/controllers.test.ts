@@ -133,7 +133,7 @@ describe.skipIf(missing())('A controller with IPMI', () => {
     const powerWith = (bmc: object) => new IpmiController({ ...box, bmc: { ...box.bmc, ...bmc } }).power(NEVER);
     for (const [bmc, message] of [
       [{ password: 'another' }, 'The controller of box-2 refuses the password.'],
-      [{ user: 'nobody' }, 'The controller of box-2 does not know the user.'],
+      [{ user: 'unknown' }, 'The controller of box-2 does not know the user.'],
       [{ address: 'nowhere.invalid' }, 'The name of the controller of box-2 has no address.'],
     ] as const)
       await expect(powerWith(bmc)).rejects.toMatchObject({ code: 'unreachable', message });

@@ -1,9 +1,9 @@
 /** The service during an outage of its database. */
 import { inject } from 'vitest';
-import { asSuperuser } from './database.ts';
-import { eventually, type Freehold } from './freehold.ts';
-import { administer } from './postgres.ts';
-import type { Answer } from './spawn.ts';
+import { asSuperuser } from '../database.ts';
+import { eventually, type Freehold } from '../freehold.ts';
+import { administer } from '../postgres.ts';
+import type { Answer } from '../spawn.ts';
 
 /** Returns the first 503 while the database refuses connections. */
 export async function withoutDatabase({ db }: Freehold, ask: () => Promise<Answer>): Promise<Answer> {
