@@ -84,6 +84,15 @@ const STREAMS = {
 };
 const HEARD = /resources\/updated|"type":"server\./;
 
+it('A stream over HTTP without updates has a comment after some seconds, so no proxy takes it for dead', async () => {
+  const { 'of GraphQL over WebSocket': _, ...overHttp } = STREAMS;
+  // The first comment of MCP says that the stream is open.
+  const isCommented = (text: string) => [...text.replace(': open\n', '').matchAll(/^:.*\n\n/gm)].length > 0;
+  const streams = await Promise.all(Object.values(overHttp).map((open) => open()));
+  await eventually(async () => streams.every(({ text }) => isCommented(text())), 20);
+  expect(streams.map(({ isOver }) => isOver())).toEqual([false, false, false]);
+});
+
 describe.each(Object.entries(STREAMS))('A stream %s', (_, open) => {
   it('hears changes while its credential works', async () => {
     const { text } = await open();
