@@ -143,7 +143,9 @@ export function internalListener(options: InternalOptions): InternalListener {
     const path = request.url?.split('?')[0];
     if (path === PATH && asksForGraphiql(request)) return serveGraphiql(response);
     if (path === PATH) {
-      arriving.watch(request, response, addressOf(request) ?? '');
+      const address = addressOf(request) ?? '';
+      arriving.watch(request, response, address);
+      request.once('end', () => arriving.forget(request, address));
       // Yoga waits for a slow reader, so nothing else looks at the response meanwhile.
       const look = setInterval(unread.note, LOOK_MS, response).unref();
       response.once('close', () => clearInterval(look));

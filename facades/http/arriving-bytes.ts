@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes of unfinished bodies, which wait in the process for their rest. Above a bound, the listener closes the
- * connections whose bodies began first: other bodies take a moment.
+ * Bounds the bytes of bodies that wait in the process: for their rest, or to be read. Above a bound, the listener closes the
+ * connection with the largest one. So many large bodies close none of usual size.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { freeSiteOf } from '../../schema/index.ts';
@@ -16,7 +16,7 @@ export interface ArrivingLimits {
 
 interface Site {
   bytes: number;
-  /** The bytes of its unfinished bodies, the oldest first. */
+  /** The bytes of its bodies, the oldest first. */
   bodies: Map<IncomingMessage, number>;
 }
 
@@ -29,20 +29,23 @@ export class ArrivingBytes {
     this.#limits = { perSite: 8 * MIB, perProcess: 64 * MIB, ...limits };
   }
 
-  /** Counts the body of a request until it ends. Call it before a part of the body is read. May close connections. */
+  /** Counts the body of a request until `forget`. Call it before a part of the body is read. May close connections. */
   watch(request: IncomingMessage, response: ServerResponse, address: string): void {
     if (!declaredBytes(request)) return;
     const name = freeSiteOf(address);
     const { push } = request;
     const note = (bytes: number) => this.#note(name, request, bytes);
-    const forget = () => this.#forget(name, request);
     request.push = function (...given) {
       const [chunk] = given as [Buffer | null];
       if (chunk && !response.closed) note(chunk.length + CHUNK_BYTES);
       return push.apply(this, given);
     };
-    request.once('end', forget);
-    response.once('close', forget);
+    response.once('close', () => this.#forget(name, request));
+  }
+
+  /** Ends the count of a body that no longer waits. The end of the response ends it, too. */
+  forget(request: IncomingMessage, address: string): void {
+    if (declaredBytes(request)) this.#forget(freeSiteOf(address), request);
   }
 
   #note(name: string, request: IncomingMessage, bytes: number): void {
@@ -51,18 +54,19 @@ export class ArrivingBytes {
     site.bodies.set(request, (site.bodies.get(request) ?? 0) + bytes);
     site.bytes += bytes;
     this.#total += bytes;
-    while (site.bytes > this.#limits.perSite) this.#closeOldest(name, site);
-    while (this.#total > this.#limits.perProcess) this.#closeOldest(...this.#largest());
+    while (site.bytes > this.#limits.perSite) this.#closeLargest(name, site);
+    while (this.#total > this.#limits.perProcess) this.#closeLargest(...this.#largest());
   }
 
   #largest(): [string, Site] {
     return [...this.#sites].reduce((most, one) => (one[1].bytes > most[1].bytes ? one : most));
   }
 
-  #closeOldest(name: string, { bodies }: Site): void {
-    const [oldest] = bodies.keys();
-    oldest!.socket.destroy();
-    this.#forget(name, oldest!);
+  /** Among bodies of the same size, the newest: the others are nearer to their turns. */
+  #closeLargest(name: string, { bodies }: Site): void {
+    const [largest] = [...bodies].reduce((most, one) => (one[1] >= most[1] ? one : most));
+    largest.socket.destroy();
+    this.#forget(name, largest);
   }
 
   #forget(name: string, request: IncomingMessage): void {

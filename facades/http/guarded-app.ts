@@ -44,6 +44,10 @@ export function guardedApp(options: GuardedOptions): { app: FastifyInstance; unr
     arriving.watch(raw, reply.raw, ip);
     done();
   });
+  app.addHook('preValidation', ({ raw, ip }, _, done) => {
+    arriving.forget(raw, ip);
+    done();
+  });
   // A kept-alive connection would delay the shutdown, so responses during it close theirs.
   let closing = false;
   app.addHook('preClose', async () => {

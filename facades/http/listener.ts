@@ -17,7 +17,7 @@ import {
   publicAdmission,
   readmission,
 } from '../rate-limit/admission.ts';
-import { takeTurns } from '../rate-limit/turns.ts';
+import { readingAtTurn, takeTurns } from '../rate-limit/turns.ts';
 import { sendEncoded } from '../site/encoded.ts';
 import type { Brand } from '../site/frame.ts';
 import type { Pages } from '../site/pages.ts';
@@ -128,13 +128,8 @@ export async function publicServer(options: PublicOptions): Promise<FastifyInsta
     done(null, payload);
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body: Buffer, done) => {
-    try {
-      done(null, body.length ? readJson(body) : undefined);
-    } catch (error) {
-      done(error as Error, undefined);
-    }
-  });
+  const readBody = readingAtTurn((body) => (body.length ? readJson(body) : undefined));
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readBody);
   app.setNotFoundHandler(({ url }) => {
     throw new ApiError('not_found', lost(url));
   });

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError, acceptProcessorWebhook } from '../../schema/index.ts';
 import type { ContextOf } from '../compile/run.ts';
 import type { Admit, RefuseEarly } from '../rate-limit/admission.ts';
+import { readingAtTurn } from '../rate-limit/turns.ts';
 import { callerOf } from './rest.ts';
 
 const PATH = '/hooks/payments';
@@ -16,7 +17,11 @@ export function processorWebhooks(
 ): void {
   app.register(async (inner) => {
     inner.removeAllContentTypeParsers();
-    inner.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => body);
+    inner.addContentTypeParser(
+      '*',
+      { parseAs: 'buffer' },
+      readingAtTurn((body) => body),
+    );
     inner.post<{ Body: Buffer | undefined }>(
       PATH,
       { onRequest: async (request, reply) => refuseEarly(request, reply) },

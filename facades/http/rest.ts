@@ -13,6 +13,7 @@ import { LINES, LINES_TYPE, type LinesOptions, linesStreamer, wantsLines } from 
 import { qrCode, qrFormatFor } from '../formats/qr.ts';
 import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/receipt.ts';
 import type { Admit } from '../rate-limit/admission.ts';
+import { readingAtTurn } from '../rate-limit/turns.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
@@ -50,9 +51,7 @@ export function rest(app: FastifyInstance, given: RestOptions): void {
   const takesForms = ({ http }: Operation) => http !== undefined && STYLES[http.style].forms;
   serve(app, options, (operation) => !takesForms(operation));
   app.register(async (inner) => {
-    inner.addContentTypeParser(FORM_TYPE, { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
-      readForm(body),
-    );
+    inner.addContentTypeParser(FORM_TYPE, { parseAs: 'buffer' }, readingAtTurn(readForm));
     serve(inner, options, takesForms);
   });
 }

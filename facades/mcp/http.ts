@@ -9,6 +9,7 @@ import { resourceMetadataPath } from '../http/oauth.ts';
 import { earlyRefusal, type RefuseEarly, readmission } from '../rate-limit/admission.ts';
 import { rateHeaders, refuseCaller } from '../rate-limit/rate-headers.ts';
 import type { Call, RateLimits } from '../rate-limit/rate-limit.ts';
+import { readingAtTurn } from '../rate-limit/turns.ts';
 import { authInfoOf, type Count } from './caller.ts';
 import type { Serving, ServingOptions } from './serving.ts';
 import { admitMessages, InvalidMessages } from './transport/messages.ts';
@@ -100,19 +101,19 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
 /** Reads every body as JSON, because the SDK refuses other content types itself. Fastify finds a named type faster. */
 function readMessages(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    ['application/json', '*'],
-    { parseAs: 'buffer', bodyLimit: BODY_MAX },
-    (_request, body: Buffer, done) => {
-      try {
-        const text = readUtf8(body);
-        measure(text, DEPTH_MAX);
-        done(null, text ? JSON.parse(text) : undefined);
-      } catch (error) {
-        done(error instanceof ApiError ? error : new ApiError('malformed_json'), undefined);
-      }
-    },
-  );
+  const options = { parseAs: 'buffer', bodyLimit: BODY_MAX } as const;
+  app.addContentTypeParser(['application/json', '*'], options, readingAtTurn(readMessage));
+}
+
+/** @throws ApiError malformed_json */
+function readMessage(body: Buffer): unknown {
+  const text = readUtf8(body);
+  measure(text, DEPTH_MAX);
+  try {
+    return text ? JSON.parse(text) : undefined;
+  } catch {
+    throw new ApiError('malformed_json');
+  }
 }
 
 /** Counts for the rate limits, and remembers the requests that were counted. */

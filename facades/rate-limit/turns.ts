@@ -1,18 +1,25 @@
 /**
  * The turns of callers at the event loop. Some calls need no query and milliseconds of the processor, such as the refusal of many
  * unknown fields. A flood of them would delay everybody. So requests begin at once only for the first millisecond of a round of
- * the loop. Each later round begins one of the others, where accounts and sites take turns.
+ * the loop. Each later round begins one of the others, where accounts and sites take turns. A body waits unread for its turn.
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { freeSiteOf, Turns } from '../../schema/index.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Waits for its turn. Null once it has begun. */
+    turn: (() => Promise<void> | undefined) | null;
+  }
+}
 
 /** The time of a round in which requests begin, in milliseconds. The last one may take longer. */
 const ROUND_MS = 1;
 /** The rounds that follow each millisecond of a request at its turn. Node accepts one connection a round, also of other callers. */
 const ROUNDS_A_MS = 2;
 
-/** Lets the requests of the app begin at their turns, after their bodies have come. */
+/** Lets the requests of the app begin at their turns. Its parsers are made by `readingAtTurn`. */
 export function takeTurns(app: FastifyInstance): void {
   const turns = new Turns({
     ...{ places: 1, waiting: 20_000, waitingOfGroup: 2_000 },
@@ -32,17 +39,39 @@ export function takeTurns(app: FastifyInstance): void {
     const leave = await turns.enter(groupOf(request), goneFrom(reply));
     void rest().then(leave);
   };
-  app.addHook('preValidation', (request, reply, done) => {
-    if (!turns.waiting && !isSpent()) return done();
-    turn(request, reply).then(() => done(), done);
+  app.decorateRequest('turn', null);
+  app.addHook('preParsing', (request, reply, _, done) => {
+    request.turn = () => (turns.waiting || isSpent() ? turn(request, reply) : undefined);
+    done();
+  });
+  app.addHook('preValidation', (request, _, done) => {
+    const wait = begin(request);
+    if (!wait) return done();
+    wait.then(() => done(), done);
   });
 }
 
-/** Waits until the round is over, and further ones for a long round. */
+/** Returns a parser for the content type of an app that takes turns. It reads an arrived body at the turn of its request. */
+export const readingAtTurn =
+  (read: (body: Buffer) => unknown) =>
+  async (request: FastifyRequest, body: Buffer): Promise<unknown> => {
+    await begin(request);
+    return read(body);
+  };
+
+/** Begins a request at its turn. Undefined if it has begun. */
+function begin(request: FastifyRequest): Promise<void> | undefined {
+  const { turn } = request;
+  request.turn = null;
+  return turn?.();
+}
+
+/** Waits until the round is over. After a long one, leaves further rounds for as long again. */
 async function rest(): Promise<void> {
   const began = performance.now();
   await nextRound();
-  for (let rounds = (performance.now() - began) * ROUNDS_A_MS; rounds >= 1; rounds--) await nextRound();
+  const [ended, spent] = [performance.now(), performance.now() - began];
+  for (let rounds = spent * ROUNDS_A_MS; rounds >= 1 && performance.now() - ended < spent; rounds--) await nextRound();
 }
 
 /** The account of a caller who has paid, or the site of another. */

@@ -30,9 +30,9 @@ const textOf = (head: string, body = '') =>
   `${head} HTTP/1.1\r\nhost: localhost\r\nconnection: keep-alive\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\ncontent-length: ${body.length}\r\n`;
 
 /** Sends costly calls of a stranger at once. @returns how many have their answer, and the end of all */
-async function startFlood() {
+async function startFlood(large = '') {
   const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`m${i}`, 1]));
-  const params = { name: 'list_coins', arguments: unknown };
+  const params = { name: 'list_coins', arguments: { ...unknown, large } };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   const call = `${textOf('POST /mcp', body)}\r\n${body}`;
   const sockets = await Promise.all(Array.from({ length: FLOOD }, () => open('127.0.0.9')));
@@ -40,7 +40,14 @@ async function startFlood() {
   sockets[0]!.write(call);
   await once(sockets[0]!, 'data');
   const flood = { answered: 0, ended: Promise.resolve<unknown>(undefined) };
-  flood.ended = Promise.all(sockets.map((socket) => once(socket, 'data').then(() => flood.answered++)));
+  const ends = sockets.map(
+    (socket) =>
+      new Promise((resume) => {
+        socket.once('data', () => resume(flood.answered++));
+        socket.once('close', resume).on('error', () => {});
+      }),
+  );
+  flood.ended = Promise.all(ends);
   for (const socket of sockets) socket.write(call);
   return flood;
 }
@@ -71,4 +78,15 @@ it('A flood of costly calls delays new connections of others by a few of them', 
   await Promise.all(others);
   expect(flood.answered).toBeLessThan(FLOOD / 16);
   await flood.ended;
+});
+
+it('Bodies that wait for their turn have 8 MiB, and the largest give way to others of the site', async () => {
+  const flood = await startFlood('x'.repeat(40_000));
+  const own = await open('127.0.0.9');
+  const body = '{"name":"x"}';
+  own.write(`${textOf('POST /v1/auth/login', body)}\r\n${body}`);
+  expect(String(await once(own, 'data'))).toMatch(/^HTTP\/1.1 422 /);
+  await flood.ended;
+  expect(flood.answered).toBeGreaterThan(100);
+  expect(flood.answered).toBeLessThan(300);
 });
