@@ -31,7 +31,7 @@ export interface Field {
 const REPEAT_MS = 600_000;
 const READS_MAX = 10_000;
 
-/** The most accounts that one mutation names. One with more is about none of them. */
+/** The most accounts that one mutation names. One with more names those of its first arguments, which no later ones hide. */
 const NAMED_MAX = 20;
 /** The status of calls without the right. Their arguments were not looked at, so the log does not name them. */
 const FORBIDDEN = 403;
@@ -119,13 +119,15 @@ export class RequestAudit {
   async #change(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
     const isOperator = caller.viewer?.kind === 'operator';
     // The mutation does not fail with the log.
-    const named = (value: unknown) => (isOperator ? accountsIn(this.#db, value).catch(() => []) : []);
+    const named = (names: string[]) => (isOperator ? accountsOf(this.#db, names).catch(() => []) : []);
+    const asked = namesIn(args);
     // A deleted row names no account afterwards.
-    const before = await named(args);
+    const before = await named(asked);
     const note = async (status: number, shown?: unknown) => {
-      const accounts = new Set(status === FORBIDDEN ? [] : [...before, ...(await named(shown))]);
+      const all = status === FORBIDDEN ? [] : [...new Set([...before, ...(await named(namesIn(shown)))])];
       if (isOperator) await this.#room();
-      for (const account of accounts.size && accounts.size <= NAMED_MAX ? accounts : [null])
+      const accounts = all.length > NAMED_MAX ? await named(asked.slice(0, NAMED_MAX)) : all;
+      for (const account of accounts.length ? accounts : [null])
         this.add(caller, { method: 'POST', path: pathOf(name), status, account });
     };
     try {
@@ -210,13 +212,12 @@ const columns = (batch: unknown[][]): unknown[][] => batch[0]!.map((_, i) => bat
 
 const pathOf = (field: string) => `/graphql#${field}`;
 
-/** Returns the accounts that a value names, such as arguments, a row, rows or a page. */
-const accountsIn = (db: Queryable, value: unknown): Promise<string[]> => accountsOf(db, namesIn(value));
+/** Returns the accounts that the names belong to, each once. */
 async function accountsOf(db: Queryable, names: readonly string[]): Promise<string[]> {
   return [...new Set(await ownersOf(db, [...new Set(names)]))];
 }
 
-/** The texts in a value. An object with its account stands for that account alone. */
+/** The texts in a value, such as arguments, a row, rows or a page. An object with its account stands for that account alone. */
 function namesIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(namesIn);
