@@ -7,7 +7,16 @@
  * public change count apart. Many callers may share an address, so a stranger's reads must not keep a customer from
  * logging in.
  */
-import { atTurnOf, callsCountAs, freeSiteOf, isCircuit, networkOf, siteOf, type Viewer } from '../../schema/index.ts';
+import {
+  ApiError,
+  atTurnOf,
+  callsCountAs,
+  freeSiteOf,
+  isCircuit,
+  networkOf,
+  siteOf,
+  type Viewer,
+} from '../../schema/index.ts';
 import type { Log } from '../http/errors.ts';
 import { AddressNames } from './address-names.ts';
 import { Denials } from './denials.ts';
@@ -272,6 +281,8 @@ export class RateLimits {
       try {
         return await this.#shared.take(limits);
       } catch (error) {
+        // The caller waits at too many turns. The store works.
+        if (error instanceof ApiError) throw error;
         this.#aloneUntil = Date.now() + ALONE_MS;
         this.#onError({ message: 'Rate limits cannot be shared at the moment.', name: (error as Error).name });
       }
