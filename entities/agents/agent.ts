@@ -17,6 +17,8 @@ export interface AgentSkill {
 }
 
 /** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
+/** The lane of the tasks that read the cards of agents. */
+export const AGENT_LANE = 'agents';
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 
 export const Agent = entity('agent', {

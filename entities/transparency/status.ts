@@ -1,11 +1,16 @@
 /** The measurements behind the status of the service. */
+import { AGENT_LANE } from '../agents/agent.ts';
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
+import { WEBHOOK_LANE } from '../webhooks/webhook.ts';
 import type { Health } from './health.ts';
+
+/** The lanes whose tasks call machines that customers choose. Silent ones make these lanes late, while the workers work. */
+const OUTSIDE_LANES = `'${WEBHOOK_LANE}', '${AGENT_LANE}'`;
 
 /**
  * Reads whether periodic work exists, the health of components, and the offered bastions. `lateSeconds` is the delay of the
- * oldest due task.
+ * oldest due task that waits for no machine of a customer.
  */
 export const MEASURE_STATUS = statement({
   scheduled: column.boolean(),
@@ -16,6 +21,7 @@ export const MEASURE_STATUS = statement({
   select
     exists (select from task where subject like 'cron:%') as scheduled,
     (select coalesce(json_object_agg(component, status), '{}') from health) as health,
-    coalesce((select extract(epoch from now() - min(run_at)) from task where state = 'READY' and run_at < now()), 0)::float8 as late_seconds,
+    coalesce((select extract(epoch from now() - min(run_at)) from task
+      where state = 'READY' and run_at < now() and lane not in (${OUTSIDE_LANES})), 0)::float8 as late_seconds,
     (select coalesce(json_agg(json_build_object('code', code, 'name', name) order by position), '[]')
       from catalog_item where kind = 'bastion' and offered) as bastions`;

@@ -1,11 +1,11 @@
 /** The process that verifies the keys of agents. */
-import type { Agent } from '../../entities/agents/agent.ts';
+import { AGENT_LANE, type Agent } from '../../entities/agents/agent.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { Outbound } from '../outbound/call.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
-import { AGENT_LANE, AGENT_PROCESS, agentProcess, verificationTask } from './verify.ts';
+import { AGENT_PROCESS, agentProcess, verificationTask } from './verify.ts';
 
 export class Agents implements WorkerPart {
   readonly #db: Database;

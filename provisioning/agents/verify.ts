@@ -2,7 +2,7 @@
  * Checks whether an agent's own card names the key of its entry: after each change, and each day. A card without the
  * key ends the verification at once. An unreadable card ends it after several tries.
  */
-import { Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
+import { AGENT_LANE, Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { find } from '../../entities/database/table.ts';
@@ -15,7 +15,6 @@ import { HostPlaces } from '../outbound/host-places.ts';
 import { done, hop, type LeasedTask, nap, type Outcome, type Process } from '../tasks/tasks.ts';
 import { cardUrl, namedKeys } from './card.ts';
 
-export const AGENT_LANE = 'agents';
 export const AGENT_PROCESS = 'agent';
 
 const CARD_BYTES_MAX = 64 * 1024;

@@ -2,11 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Agent } from '../../entities/agents/agent.ts';
+import { AGENT_LANE, Agent } from '../../entities/agents/agent.ts';
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';
-import { AGENT_LANE } from '../../provisioning/agents/verify.ts';
 import { truncate } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';
 import { startReceiver } from '../setup/receiver.ts';
