@@ -44,7 +44,7 @@ export function guardedApp(options: GuardedOptions): { app: FastifyInstance; unr
     arriving.watch(raw, reply.raw, ip);
     done();
   });
-  app.addHook('preValidation', ({ raw, ip }, _, done) => {
+  app.addHook('preHandler', ({ raw, ip }, _, done) => {
     arriving.forget(raw, ip);
     done();
   });

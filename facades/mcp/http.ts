@@ -6,11 +6,11 @@ import { changeOf, type Operation } from '../compile/operation.ts';
 import { JSON_TYPE } from '../http/headers.ts';
 import { measure, readUtf8 } from '../http/json.ts';
 import { resourceMetadataPath } from '../http/oauth.ts';
-import { earlyRefusal, type RefuseEarly, readmission } from '../rate-limit/admission.ts';
+import { readmission } from '../rate-limit/admission.ts';
 import { rateHeaders, refuseCaller } from '../rate-limit/rate-headers.ts';
 import type { Call, RateLimits } from '../rate-limit/rate-limit.ts';
 import { readingAtTurn } from '../rate-limit/turns.ts';
-import { authInfoOf, type Count } from './caller.ts';
+import { authInfoOf, type Count, type Messages } from './caller.ts';
 import type { Serving, ServingOptions } from './serving.ts';
 import { admitMessages, InvalidMessages } from './transport/messages.ts';
 import { INVALID_REQUEST, idOf, PARSE_ERROR, rpcErrorBody, SERVER_ERROR } from './transport/rpc.ts';
@@ -20,6 +20,13 @@ export interface McpOptions extends Omit<ServingOptions, 'onWrite'> {
   mcpOrigins?: string[];
   /** Absent: there are no limits. */
   rateLimits?: RateLimits;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The messages that may be served. Null before they have counted. */
+    admitted: { count: Count; messages: Messages } | null;
+  }
 }
 
 interface Mount extends McpOptions, ServingOptions {
@@ -49,6 +56,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
   const readmit = readmission(authenticate);
   // Open streams would keep the listener from closing.
   app.addHook('preClose', async () => (await serving)?.close());
+  app.decorateRequest('admitted', null);
   readMessages(app);
   const refuse = jsonRpcErrors(options.sendError);
   app.setErrorHandler(async (error: Error, request, reply) => {
@@ -72,26 +80,20 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
             headers: { 'www-authenticate': `Bearer realm="svc", resource_metadata="${metadata}"` },
           });
       },
-      handler: async (request, reply) => {
+      // Until the handler begins, the body counts among those that wait.
+      preValidation: async (request, reply) => {
         await readmit(request);
         const count = counter.of(request, reply);
-        const messages = await admitMessages(request, authenticate, count);
+        request.admitted = { count, messages: await admitMessages(request, authenticate, count) };
+      },
+      handler: async (request, reply) => {
         const { viewOf, serve } = await served();
         const view = viewOf(request.query as Record<string, unknown>);
         const { 'content-type': _, ...headers } = reply.getHeaders() as Record<string, string>;
         reply.hijack();
         const { viewer, id: requestId, ip: address, body } = request;
         const { host, 'user-agent': userAgent = null } = request.headers;
-        const authInfo = authInfoOf({
-          viewer,
-          requestId,
-          userAgent,
-          address,
-          host,
-          count,
-          messages,
-          view,
-        });
+        const authInfo = authInfoOf({ viewer, requestId, userAgent, address, host, view, ...request.admitted! });
         await serve(request.raw, reply.raw, { authInfo, parsedBody: body, headers });
       },
     });
@@ -119,7 +121,6 @@ function readMessage(body: Buffer): unknown {
 /** Counts for the rate limits, and remembers the requests that were counted. */
 class Counter {
   readonly #rateLimits: RateLimits | undefined;
-  readonly #refuseEarly: RefuseEarly;
   readonly #counted = new WeakSet<FastifyRequest>();
   /** The requests that were counted before their bodies, and whose first message has not come. */
   readonly #countedEarly = new WeakSet<FastifyRequest>();
@@ -128,13 +129,14 @@ class Counter {
 
   constructor({ rateLimits, operations }: Pick<McpOptions, 'rateLimits' | 'operations'>) {
     this.#rateLimits = rateLimits;
-    this.#refuseEarly = earlyRefusal(rateLimits);
     this.#operations = new Map(
       operations.flatMap((operation) => (operation.tool ? [[operation.tool.name, operation]] : [])),
     );
   }
 
+  /** Returns a function that counts the messages of a request. Only one of their refusals comes late. */
   of(request: FastifyRequest, reply: FastifyReply): Count {
+    let wasLate = false;
     return async (viewer, message) => {
       this.#counted.add(request);
       if (!this.#rateLimits) return;
@@ -142,21 +144,20 @@ class Counter {
       const counted = isSender && this.#countedEarly.delete(request);
       const standing = await this.#rateLimits.take(viewer, request.ip, { ...this.#callOf(message), counted });
       if (!reply.sent && standing.windows.length) reply.headers(rateHeaders(standing));
-      await refuseCaller(standing);
+      const isLate = standing.isLate === true && !wasLate;
+      wasLate ||= isLate;
+      await refuseCaller({ ...standing, isLate }, reply);
     };
   }
 
-  /**
-   * Counts the first message of a request before its body, because the body may never end.
-   * @throws ApiError rate_limited, unless the message may be an urgent call
-   */
+  /** Counts the first message of a request before its body, which may never end. @throws ApiError rate_limited */
   async countEarly(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const standing = await this.#rateLimits?.take(request.viewer, request.ip);
     if (!standing) return;
-    if (standing.deniedUntil) return this.#refuseEarly(request, reply);
-    reply.headers(rateHeaders(standing));
     this.#counted.add(request);
     this.#countedEarly.add(request);
+    reply.headers(rateHeaders(standing));
+    await refuseCaller(standing, reply);
   }
 
   /** The call of a tool. A message that begins a session is urgent, because the session may serve an urgent tool. */

@@ -52,16 +52,16 @@ export function admission(authenticate: Authenticate, rateLimits: RateLimits | u
   };
 }
 
-/** Refuses a caller above a limit. Counts nothing, so it may come before any work. @throws ApiError rate_limited */
+/** Refuses a stranger above a limit. Counts nothing, so it may come before any work. @throws ApiError rate_limited */
 export type RefuseEarly = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 export const earlyRefusal =
   (rateLimits: RateLimits | undefined): RefuseEarly =>
-  async (request, reply) => {
-    const denied = rateLimits?.denied(request.viewer, request.ip);
+  async ({ ip }, reply) => {
+    const denied = rateLimits?.deniedStranger(ip);
     if (!denied) return;
     reply.headers(rateHeaders(denied));
-    await refuseCaller(denied);
+    await refuseCaller(denied, reply);
   };
 
 export type AdmitPublic = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -84,11 +84,11 @@ export const pageAdmission =
     if (!rateLimits) return;
     const standing = await rateLimits.takePage(request.ip);
     reply.headers(rateHeaders(standing));
-    await refuseCaller(standing);
+    await refuseCaller(standing, reply);
   };
 
 async function count(rateLimits: RateLimits, request: FastifyRequest, reply: FastifyReply, call?: Call): Promise<void> {
   const standing = await rateLimits.take(request.viewer, request.ip, call);
   reply.headers(rateHeaders(standing));
-  await refuseCaller(standing);
+  await refuseCaller(standing, reply);
 }

@@ -1,5 +1,7 @@
 /** The limits of a caller, as answers tell them: in headers, or by a refusal. */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyReply } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
 
 interface Window {
@@ -59,8 +61,11 @@ export function refuseDenied({ windows, deniedUntil }: Standing): void {
 
 const LATE_MS = 1_000;
 
-/** Refuses the caller of a request above a limit, late if it has gone on for long. @throws ApiError rate_limited */
-export async function refuseCaller(standing: Standing): Promise<void> {
-  if (standing.isLate) await sleep(LATE_MS);
+/**
+ * Refuses the caller of a request above a limit, late if it has gone on for long. It waits for no caller who has gone, because
+ * the request keeps its body. @throws ApiError rate_limited
+ */
+export async function refuseCaller(standing: Standing, { raw }: FastifyReply): Promise<void> {
+  if (standing.isLate) await Promise.race([sleep(LATE_MS), once(raw, 'close')]);
   refuseDenied(standing);
 }

@@ -154,13 +154,9 @@ export class RateLimits {
     return { windows: standings.flatMap(({ windows }) => windows), deniedUntil };
   }
 
-  /**
-   * The state of a caller whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. The
-   * call may turn out to be urgent.
-   */
-  denied(viewer: Viewer | null, address: string): Standing | undefined {
-    const denied = this.#denials.size ? this.#denials.of(this.#limits(viewer, address)) : undefined;
-    return denied && hasUrgent(viewer) ? this.#denials.of(this.#urgentLimitsOf(viewer)) : denied;
+  /** The state of a stranger whom a limit refuses at present, or undefined. Counts nothing, so it may come before all work. */
+  deniedStranger(address: string): Standing | undefined {
+    return this.#denials.size ? this.#denials.of(this.#strangerLimitsOf(address, '')) : undefined;
   }
 
   #limits(viewer: Viewer | null, address: string, { kind = '' }: Call = {}): Limit[] {

@@ -1,5 +1,7 @@
 /** Registrations are free. So the calls of all accounts of an address that never paid have a limit together. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { callers } from '../../../entities/caller.ts';
 import { RateLimits } from '../../../facades/rate-limit/rate-limit.ts';
 import { atTurnOf, type Viewer } from '../../../schema/index.ts';
@@ -14,6 +16,10 @@ const { newAccount, publicUrl, graphqlUrl } = await startFreehold({
 /** Begins no test at the end of a minute, because a new window would allow more calls. */
 beforeEach(() => eventually(async () => Date.now() % 60_000 < 40_000, 100), 120_000);
 
+const jsonOf = (credential: string) => ({
+  authorization: `Bearer ${credential}`,
+  'content-type': 'application/json',
+});
 let addresses = 0;
 const newAddress = () => `198.51.100.${++addresses}`;
 async function reader(address: string) {
@@ -43,10 +49,38 @@ describe('Accounts of an address that never paid', () => {
     expect(body.detail).toBe(
       'The limit "unpaid_calls_network" allows 120 requests in 60 seconds. It holds before the first payment of the account, and while the account is suspended.',
     );
-    const headers = { ...cy.from, authorization: `Bearer ${cy.accessToken}`, 'content-type': 'application/json' };
+    const headers = { ...cy.from, ...jsonOf(cy.accessToken) };
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
     const mcp = await fetch(`${publicUrl}/mcp`, { method: 'POST', headers, body: JSON.stringify(message) });
     expect(await mcp.text()).toContain('unpaid_calls_network');
+  });
+
+  it('are refused a large body over MCP before it comes', async () => {
+    const address = newAddress();
+    const { from, accessToken, readOften } = await reader(address);
+    await useUp(address);
+    await readOften(FIRST);
+    const headers = { ...from, ...jsonOf(accessToken), 'content-length': '200000' };
+    const asked = request(`${publicUrl}/mcp`, { method: 'POST', headers });
+    onTestFinished(() => void asked.on('error', () => {}).destroy());
+    asked.flushHeaders();
+    const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(statusCode).toBe(429);
+  });
+
+  it('get a late refusal of a batch after one second, and not after one for each message', async () => {
+    const address = newAddress();
+    const { from, accessToken, readOften } = await reader(address);
+    await useUp(address);
+    await readOften(FIRST);
+    const params = { name: 'list_catalog', arguments: {} };
+    const batch = Array.from({ length: 10 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params }));
+    const headers = { ...from, ...jsonOf(accessToken) };
+    const send = () => fetch(`${publicUrl}/mcp`, { method: 'POST', headers, body: JSON.stringify(batch) });
+    for (let i = 0; i < 11; i++) expect((await send()).status).toBe(429);
+    const begun = performance.now();
+    await send();
+    expect(Math.round((performance.now() - begun) / 1_000)).toBeLessThan(5);
   });
 
   it('limit no account that has paid a dollar, and none of another address', async () => {
