@@ -22,7 +22,7 @@ import { AddressNames } from './address-names.ts';
 import { Denials } from './denials.ts';
 import { MemoryRateLimits } from './memory.ts';
 import { type Standing, UNPAID } from './rate-headers.ts';
-import { type Limit, standingOf, UNLIMITED } from './standing.ts';
+import { type Limit, standingOf, UNLIMITED, uncounted } from './standing.ts';
 import type { RateLimitStore, Taken } from './window.ts';
 
 export interface Quotas {
@@ -109,10 +109,14 @@ export class RateLimits {
     this.#onError = onError;
   }
 
-  /** Counts a call. */
+  /** Counts a call. @throws ApiError rate_limited if too many calls of the caller wait for their count */
   async take(viewer: Viewer | null, address: string, call: Call = {}): Promise<Standing> {
-    const unpaidId = await this.#unpaidIdOf(viewer, address, call);
-    return atTurnOf({ viewer, address }, () => this.#takeAtTurn(viewer, address, call, unpaidId));
+    try {
+      const unpaidId = await this.#unpaidIdOf(viewer, address, call);
+      return await atTurnOf({ viewer, address }, () => this.#takeAtTurn(viewer, address, call, unpaidId));
+    } catch (error) {
+      throw error instanceof ApiError ? uncounted(error, this.#limits(viewer, address, call)) : error;
+    }
   }
 
   async #takeAtTurn(viewer: Viewer | null, address: string, call: Call, unpaidId: string | undefined) {

@@ -1,5 +1,6 @@
 /** The limits of a caller, and where the caller stands after a call. */
-import type { Standing } from './rate-headers.ts';
+import { ApiError } from '../../schema/index.ts';
+import { rateHeaders, type Standing } from './rate-headers.ts';
 import { load, type Quota, type Taken, WINDOW_SECONDS, waitOf } from './window.ts';
 
 /** A quota, and the names of its windows in the headers. */
@@ -27,4 +28,15 @@ export function standingOf({ allowed, ...counts }: Taken, { perMinute, perHour, 
     });
   const wait = Math.max(...windows.map((window) => window.wait));
   return { windows, deniedUntil: allowed ? undefined : now + Math.max(wait, 0.001) * 1000 };
+}
+
+const NONE = { current: 0, before: 0, elapsed: 0 };
+
+/** Returns the refusal of a call that was not counted. Its headers, as in every answer, say that the caller has no call at present. */
+export function uncounted({ code, message, extras }: ApiError, limits: readonly Limit[]): ApiError {
+  const deniedUntil = Date.now() + (extras.retryAfter ?? 1) * 1000;
+  const windows = limits
+    .flatMap((limit) => standingOf({ allowed: false, minute: NONE, hour: NONE }, limit).windows)
+    .map((window) => ({ ...window, remaining: 0, resetAt: deniedUntil }));
+  return new ApiError(code, message, { ...extras, headers: rateHeaders({ windows, deniedUntil }) });
 }
