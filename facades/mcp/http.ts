@@ -150,10 +150,14 @@ class Counter {
     };
   }
 
-  /** Counts the first message of a request before its body, which may never end. @throws ApiError rate_limited */
+  /**
+   * Counts the first message of a request before its body, because the body may never end.
+   * @throws ApiError rate_limited, unless the message may be an urgent call
+   */
   async countEarly(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const standing = await this.#rateLimits?.take(request.viewer, request.ip);
     if (!standing) return;
+    if (standing.deniedUntil && this.#rateLimits!.hasUrgentCalls(request.viewer, request.ip)) return;
     this.#counted.add(request);
     this.#countedEarly.add(request);
     reply.headers(rateHeaders(standing));

@@ -127,8 +127,7 @@ export class RateLimits {
     const unpaid = await this.#unpaidLimitsOf(viewer?.accountId ?? null, address, call.change, login);
     const standing = await this.#take([...limits, ...unpaid('')]);
     if (!standing.deniedUntil || !call.urgent || !hasUrgent(viewer)) return standing;
-    const ofNeighbours = unpaidId ? this.#neighbourLimitsOf(address, 'urgent') : [];
-    return this.#take([...this.#urgentLimitsOf(viewer), ...unpaid('urgent'), ...ofNeighbours]);
+    return this.#take([...this.#urgentLimitsOf(viewer, address, unpaidId), ...unpaid('urgent')]);
   }
 
   /**
@@ -181,13 +180,20 @@ export class RateLimits {
     return { name: callsCountAs(viewer), perMinute: keyPerMinute, perHour: keyPerHour, minute: 'minute', hour: 'hour' };
   }
 
+  /** Whether a login has urgent calls beside the full limit of its account. Counts nothing. */
+  hasUrgentCalls(viewer: Viewer | null, address: string): boolean {
+    const unpaidId = viewer?.isUnpaid ? viewer.accountId : undefined;
+    return hasUrgent(viewer) && !this.#denials.of(this.#urgentLimitsOf(viewer, address, unpaidId));
+  }
+
   /** The limits of a login whose account has no calls left. */
-  #urgentLimitsOf(viewer: Viewer): Limit[] {
+  #urgentLimitsOf(viewer: Viewer, address: string, unpaidId: string | null | undefined): Limit[] {
     const ofAccount = { minute: 'urgent_account', hour: 'urgent_account_hour' };
     return [
       this.#ownLimitOf(viewer),
       { name: `urgent ${callsCountAs(viewer)}`, ...URGENT, minute: 'urgent', hour: 'urgent_hour' },
       { name: `urgent ${viewer.accountId}`, ...URGENT_OF_ACCOUNT, ...ofAccount },
+      ...(unpaidId ? this.#neighbourLimitsOf(address, 'urgent') : []),
     ];
   }
 

@@ -55,12 +55,13 @@ describe('Accounts of an address that never paid', () => {
     expect(await mcp.text()).toContain('unpaid_calls_network');
   });
 
-  it('are refused a large body over MCP before it comes', async () => {
+  it('are refused a large body over MCP before it comes, by a key', async () => {
     const address = newAddress();
-    const { from, accessToken, readOften } = await reader(address);
+    const { from, rest, readOften } = await reader(address);
+    const { body: key } = await rest('POST', '/v1/auth/api-keys', { name: 'x', scope: 'read' });
     await useUp(address);
     await readOften(FIRST);
-    const headers = { ...from, ...jsonOf(accessToken), 'content-length': '200000' };
+    const headers = { ...from, ...jsonOf(key.plaintext), 'content-length': '200000' };
     const asked = request(`${publicUrl}/mcp`, { method: 'POST', headers });
     onTestFinished(() => void asked.on('error', () => {}).destroy());
     asked.flushHeaders();
