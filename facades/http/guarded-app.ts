@@ -44,6 +44,7 @@ export function guardedApp(options: GuardedOptions): { app: FastifyInstance; unr
     arriving.watch(raw, reply.raw, ip);
     done();
   });
+  // Its work begins now. A connection that closed later would lose the answer.
   app.addHook('preHandler', ({ raw, ip }, _, done) => {
     arriving.forget(raw, ip);
     done();
