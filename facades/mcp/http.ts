@@ -91,13 +91,20 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         const view = viewOf(request.query as Record<string, unknown>);
         const { 'content-type': _, ...headers } = reply.getHeaders() as Record<string, string>;
         reply.hijack();
-        const { viewer, id: requestId, ip: address, body } = request;
+        const { viewer, id: requestId, ip: address } = request;
         const { host, 'user-agent': userAgent = null } = request.headers;
         const authInfo = authInfoOf({ viewer, requestId, userAgent, address, host, view, ...request.admitted! });
-        await serve(request.raw, reply.raw, { authInfo, parsedBody: body, headers });
+        await serve(request.raw, reply.raw, { authInfo, parsedBody: takeBody(request), headers });
       },
     });
   }
+}
+
+/** Takes the body from its request. A stream keeps the request for as long as it lasts. */
+function takeBody(request: FastifyRequest): unknown {
+  const { body } = request;
+  request.body = undefined;
+  return body;
 }
 
 /** Reads every body as JSON, because the SDK refuses other content types itself. Fastify finds a named type faster. */
