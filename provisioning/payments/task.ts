@@ -1,7 +1,7 @@
 /** The tasks of payments: of a top-up, and of a payment by x402. */
+import { PAYMENT_LANE } from '../../entities/payments/top-up.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
 
-export const PAYMENT_LANE = 'payments';
 export const TOP_UP_PROCESS = 'top-up';
 export const X402_PROCESS = 'x402';
 

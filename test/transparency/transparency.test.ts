@@ -186,6 +186,13 @@ describe('The status', () => {
       await db.query(`update task set lane = $1 where id = 'task_stuck'`, [lane]);
       expect((await component('workers')).status).toBe('operational');
     }
+    // Free accounts ask for many payments, which wait behind those of payers.
+    await db.query(`update task set lane = 'payments' where id = 'task_stuck'`);
+    expect((await component('workers')).status).toBe('operational');
+    const payer = await newAccount();
+    await payer.fund(30);
+    await db.query(`update task set account_id = $1 where id = 'task_stuck'`, [payer.id]);
+    expect((await component('workers')).status).toBe('major_outage');
     await db.query(`delete from task where id = 'task_stuck'`);
     await eventually(async () => (await status()).indicator === 'none');
   });

@@ -9,12 +9,11 @@ import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { FINISH_REPORTED } from '../../../entities/payments/observed-payment.ts';
 import { HAS_UNFINAL_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
-import { DEPOSIT_ADDRESS_SECONDS, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
+import { DEPOSIT_ADDRESS_SECONDS, PAYMENT_LANE, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { dropUnobserved, restoreReported, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { ObservedPayment, PaymentDriver } from '../drivers/driver.ts';
 import { exchangeRatesOf } from '../exchange-rates/exchange-rate.ts';
-import { PAYMENT_LANE } from '../task.ts';
 import { settleTopUps } from './settle.ts';
 
 /** The least pause between polls once the invoice is over. */

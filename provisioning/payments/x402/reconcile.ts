@@ -26,7 +26,7 @@ import {
   type Spender,
 } from '../../../entities/payments/ledger.ts';
 import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
-import { earnedMicros, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
+import { earnedMicros, PAYMENT_LANE, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import { lockX402, READ_PAYMENT, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { FIND_SUSPENDED_ACCOUNTS } from '../../../entities/servers/renewal.ts';
@@ -37,7 +37,6 @@ import { retrySuspended } from '../../servers/billing/resume.ts';
 import { serverTask } from '../../servers/task.ts';
 import { Conflict, done, hop, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { creditPosting, reversePayment } from '../suspense.ts';
-import { PAYMENT_LANE } from '../task.ts';
 import { bonusPosting } from '../top-ups/credit.ts';
 import type { X402 } from './x402.ts';
 

@@ -87,7 +87,7 @@ const STREAMS = {
 const HEARD = /resources\/updated|"type":"server\./;
 
 it('A stream of MCP keeps no details that its client sent, in memory', async () => {
-  /** Sends by a socket, which keeps nothing of what it has sent. */
+  /** Sends by a socket. It keeps nothing that it has sent. */
   const open = async () => {
     const notifications = { resourceSubscriptions: [`freehold://servers/${server}`] };
     // With one letter outside Latin-1, a text takes two bytes a letter.

@@ -1,10 +1,11 @@
 /** The shares of the places in the lane of payments. A gateway without answers takes its own share only. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { PAYMENT_LANE } from '../../../entities/payments/top-up.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import type { Coin, ObservedPayment } from '../../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
 import { SimulatedX402 } from '../../../provisioning/payments/drivers/x402/simulated.ts';
-import { PAYMENT_LANE, x402Task } from '../../../provisioning/payments/task.ts';
+import { x402Task } from '../../../provisioning/payments/task.ts';
 import { createTopUp, findTopUp } from '../../../resolvers/payments/billing.ts';
 import { atEnd } from '../../setup/end.ts';
 import { eventually } from '../../setup/freehold.ts';

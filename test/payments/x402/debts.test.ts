@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { ADJUSTMENT, owed, post } from '../../../entities/payments/ledger.ts';
-import { PAYMENT_LANE } from '../../../provisioning/payments/task.ts';
+import { PAYMENT_LANE } from '../../../entities/payments/top-up.ts';
 import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
