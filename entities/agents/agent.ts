@@ -16,9 +16,9 @@ export interface AgentSkill {
   tags: string[];
 }
 
-/** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 /** The lane of the tasks that read the cards of agents. */
 export const AGENT_LANE = 'agents';
+/** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 
 export const Agent = entity('agent', {
