@@ -19,12 +19,16 @@ export const DUE_LANES = statement({ lanes: column.textArray(), time: column.tim
   select array(select lane from unnest($1::text[]) as given (lane)
     where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})) as lanes,
     clock_timestamp() as time`;
-/** Makes tasks due that would rest for more than $1 seconds. A step may always come early, as after a signal. */
+/**
+ * Makes tasks due that would rest for more than $1 seconds, and lets leases of more than $2 seconds end in $2 seconds. A step may
+ * always come early, as after a signal. A living worker extends its leases.
+ */
 export const WAKE_SLEEPERS = statement({ id: column.text() })`
-  with asleep as (
-    select id from task where state = 'READY' and leased_by is null and run_at > now() + $1::float8 * interval '1 second'
+  with late as (
+    select id from task where state = 'READY' and run_at > now() + case when leased_by is null then $1::float8 else $2 end * interval '1 second'
     order by subject for update skip locked)
-  update task set run_at = now() from asleep where task.id = asleep.id returning task.id`;
+  update task set run_at = now() + case when leased_by is null then 0 else $2::float8 end * interval '1 second'
+  from late where task.id = late.id returning task.id`;
 
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';

@@ -1,4 +1,4 @@
-/** The lanes with due tasks. A clock that was ahead lets tasks rest for too long, so they become due when it is right. */
+/** The lanes with due tasks. A clock that was ahead lets tasks rest and leases last for too long. The worker mends both when it is right. */
 import type { Database } from '../../entities/database/database.ts';
 import { DUE_LANES, WAKE_SLEEPERS } from '../../entities/tasks/lease.ts';
 
@@ -10,13 +10,15 @@ const CLOCK_MS = 5_000;
 export class DueLanes {
   readonly #db: Database;
   readonly #lanes: string[];
+  readonly #leaseSeconds: number;
   readonly #onError: (error: unknown) => void;
   /** The time of the database at the last look. */
   #time: Date | undefined;
 
-  constructor(db: Database, lanes: string[], onError: (error: unknown) => void) {
+  constructor(db: Database, lanes: string[], leaseSeconds: number, onError: (error: unknown) => void) {
     this.#db = db;
     this.#lanes = lanes;
+    this.#leaseSeconds = leaseSeconds;
     this.#onError = onError;
   }
 
@@ -26,7 +28,9 @@ export class DueLanes {
     const { lanes, time } = found!;
     const before = this.#time;
     const wentBack = before !== undefined && time.getTime() < before.getTime() - CLOCK_MS;
-    const woken = !before || wentBack ? await WAKE_SLEEPERS.all(this.#db, [wentBack ? 0 : REST_SECONDS_MAX]) : [];
+    const mayBeLate = !before || wentBack;
+    const longest = [wentBack ? 0 : REST_SECONDS_MAX, this.#leaseSeconds];
+    const woken = mayBeLate ? await WAKE_SLEEPERS.all(this.#db, longest) : [];
     this.#time = time;
     if (wentBack)
       this.#onError(

@@ -81,7 +81,7 @@ export class Worker {
     this.#lanes = lanes;
     this.#pollSeconds = pollSeconds;
     this.#onError = onError;
-    this.#due = new DueLanes(db, Object.keys(lanes), onError);
+    this.#due = new DueLanes(db, Object.keys(lanes), leaseSeconds, onError);
     this.#runner = new Runner({
       db,
       holder: this,

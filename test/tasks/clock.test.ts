@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
-import { asOwner, newDatabaseUrl } from '../setup/database.ts';
+import { asOwner, newDatabaseUrl, truncate } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';
 import { eventually } from '../setup/freehold.ts';
 import { newWorker, start } from './engine.ts';
@@ -22,25 +22,31 @@ await asOwner(
 const setAhead = (ahead: string) => asOwner(db, 'update public.clock set ahead = $1::interval', [ahead]);
 
 /** A worker whose task rests for a minute after each step. @returns how many steps there were */
-function workerOf(errors: unknown[]) {
+function workerOf(errors: unknown[], leaseSeconds = 30) {
   let steps = 0;
   const process = {
     lane: 'lane',
     steps: { start: async () => ({ kind: 'nap' as const, afterSeconds: 60, data: { steps: ++steps } }) },
   };
-  const worker = newWorker({ pollSeconds: 0.05, onError: (error) => errors.push(error) }, db, process);
+  const worker = newWorker({ pollSeconds: 0.05, leaseSeconds, onError: (error) => errors.push(error) }, db, process);
   worker.start();
   onTestFinished(() => worker.stop());
   return () => steps;
+}
+
+/** Waits for a step, and for its release: before that, the task does not rest yet. */
+async function stepRests(steps: () => number, step: number): Promise<void> {
+  await eventually(async () => steps() === step);
+  await eventually(async () => (await db.query('select from task where leased_by is not null')).length === 0);
 }
 
 it('Tasks that went to rest by a clock that was ahead are due when the clock is right', async () => {
   const errors: unknown[] = [];
   await start({}, db);
   const steps = workerOf(errors);
-  await eventually(async () => steps() === 1);
+  await stepRests(steps, 1);
   await setAhead('40 days');
-  await eventually(async () => steps() === 2);
+  await stepRests(steps, 2);
   await setAhead('0');
   await eventually(async () => steps() === 3, 20);
   await eventually(async () => /The clock of the database went back from/.test(String(errors)));
@@ -54,4 +60,15 @@ it('A worker that starts later finds them, too, and leaves tasks that rest for a
   await db.query(`update task set run_at = now() + interval '40 days', leased_by = null`);
   const steps = workerOf([]);
   await eventually(async () => steps() === 1, 20);
+});
+
+it('A lease that a worker took by a clock that was ahead ends soon after the death of that worker', async () => {
+  await truncate(db, 'task');
+  await start({}, db);
+  await setAhead('40 days');
+  const [lease] = await newWorker({ leaseSeconds: 0.5 }, db).lease('lane');
+  expect(lease?.task.subject).toBe('thing');
+  await setAhead('0');
+  const steps = workerOf([], 0.5);
+  await eventually(async () => steps() >= 1, 20);
 });
