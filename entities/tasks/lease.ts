@@ -20,8 +20,8 @@ export const DUE_LANES = statement({ lanes: column.textArray(), time: column.tim
     where exists (select from task where task.lane = given.lane and task.state = 'READY' and task.run_at <= ${SOON})) as lanes,
     clock_timestamp() as time`;
 /**
- * Makes tasks due that would rest for more than $1 seconds, and lets leases of more than $2 seconds end in $2 seconds. A step may
- * always come early, as after a signal. A living worker extends its leases.
+ * Makes tasks due that would rest for more than $1 seconds. A step may always come early, as after a signal. Leases that would
+ * last for more than $2 seconds end after that time. A living worker extends its leases.
  */
 export const WAKE_SLEEPERS = statement({ id: column.text() })`
   with late as (
