@@ -8,10 +8,11 @@ import { isRecord } from '../compile/inputs.ts';
 import type { Operation } from '../compile/operation.ts';
 import type { Values } from '../compile/run.ts';
 
-const PAYMENT = 'x402/payment';
+/** The member of `_meta` with a payment. */
+export const PAYMENT = 'x402/payment';
 const RECEIPT = 'x402/payment-response';
 /** The limit of an encoded payment, as of the header in REST. */
-const PAYMENT_MAX = 16_384;
+export const PAYMENT_MAX = 16_384;
 
 /** The payment of one call. */
 export interface ToolPayment {

@@ -1,6 +1,6 @@
 /**
- * Reduces the details of a client to those that the service reads. Sessions and streams keep them. So each session costs the
- * same, however many details its client sends.
+ * Reduces the details of a client to those that the service reads. Sessions, streams and waiting calls keep them. So each
+ * costs the same, however many details its client sends.
  */
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -8,6 +8,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/server';
 import { isRecord } from '../../compile/inputs.ts';
+import { PAYMENT, PAYMENT_MAX } from '../payment.ts';
 import { TEXT_MAX } from './rpc.ts';
 
 type Members = Record<string, unknown>;
@@ -37,11 +38,16 @@ const CAPABILITIES = only({
   roots: empty,
 });
 const INFO = only({ name: short, version: short });
-const META = only({
+const META_MEMBERS = {
   [PROTOCOL_VERSION_META_KEY]: asSent,
   [CLIENT_CAPABILITIES_META_KEY]: CAPABILITIES,
   [CLIENT_INFO_META_KEY]: INFO,
-});
+};
+const META = only(META_MEMBERS);
+/** A tool refuses an empty payment, as it would the long one. */
+const PAID: Reduce = (payment) => ((JSON.stringify(payment) ?? '').length > PAYMENT_MAX ? {} : payment);
+const TOKEN: Reduce = (token) => (String(token).length > TEXT_MAX ? undefined : token);
+const CALL_META = only({ ...META_MEMBERS, progressToken: TOKEN, [PAYMENT]: PAID });
 /** No server has a longer URI, so the service would grant no subscription to one. */
 const URIS: Reduce = (value) =>
   Array.isArray(value) ? value.filter((uri) => typeof uri === 'string' && uri.length <= TEXT_MAX) : value;
@@ -63,15 +69,16 @@ const PARAMS: ReadonlyMap<unknown, Reduce> = new Map([
   ],
 ]);
 
-/** Returns a message, or each message of a batch, with the params that the service reads. Other messages stay as they are. */
+/** Returns a message, or each message of a batch, with the details that the service reads. The arguments stay as they are. */
 export function withFewDetails(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(reduced);
   return reduced(body);
 }
 
 function reduced(message: unknown): unknown {
-  const reduce = isRecord(message) ? PARAMS.get(message.method) : undefined;
-  if (!reduce) return message;
-  const { params } = message as Members;
-  return params === undefined ? message : { ...(message as Members), params: reduce(params) };
+  if (!isRecord(message) || !isRecord(message.params)) return message;
+  const { method, params } = message;
+  const reduce = PARAMS.get(method);
+  if (reduce) return { ...message, params: reduce(params) };
+  return params._meta === undefined ? message : { ...message, params: { ...params, _meta: CALL_META(params._meta) } };
 }

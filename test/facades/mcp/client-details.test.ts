@@ -50,6 +50,19 @@ describe('Of a client the service keeps', () => {
     }
   });
 
+  it('the details of a call that its tool reads, while the call waits', () => {
+    const payment = { x402Version: 2, payload: {} };
+    const { _meta } = envelope(MODERN, KEPT);
+    const wait = (more: object) => rpc('tools/call', { name: 'wait_for_server', arguments: {}, _meta: more });
+    const kept = { ..._meta, progressToken: 7, 'x402/payment': payment };
+    expect(withFewDetails(wait({ ...kept, ...many }))).toEqual(wait(kept));
+    expect(withFewDetails([wait({ progressToken: LONG, more: LONG })])).toEqual([wait({})]);
+    expect(withFewDetails(wait({ 'x402/payment': { ...payment, more: LONG } }))).toEqual(wait({ 'x402/payment': {} }));
+    expect(withFewDetails(rpc('resources/read', { uri: 'u', _meta: many }))).toEqual(
+      rpc('resources/read', { uri: 'u', _meta: {} }),
+    );
+  });
+
   it('each message of another kind as it is', () => {
     for (const message of [call('get_balance', many), rpc('ping', many), null, 7, 'text', undefined, {}])
       expect(withFewDetails(message)).toEqual(message);
