@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { execute, parse } from 'graphql';
 import { atTurnOf, type Context, schema } from '../../schema/index.ts';
 import type { Mask } from '../graphql/errors.ts';
+import { disconnectOf } from '../http/disconnect.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
 const DOCUMENT = parse(`
@@ -45,10 +46,8 @@ export async function answerSignIn(
     response.setHeader('connection', 'close');
     return void answer(400, { errors: [{ message, extensions: { code: 'invalid_request' } }] });
   }
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
   const { operationName, variables: variableValues } = given;
-  const contextValue = contextOf(gone.signal);
+  const contextValue = contextOf(disconnectOf(response));
   const run = async () => execute({ schema, document: DOCUMENT, operationName, variableValues, contextValue });
   const { data = null, errors } = await atTurnOf(contextValue, run);
   answer(200, errors ? { data, errors: errors.map(mask) } : { data });

@@ -14,6 +14,7 @@ import { qrCode, qrFormatFor } from '../formats/qr.ts';
 import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/receipt.ts';
 import type { Admit } from '../rate-limit/admission.ts';
 import { readingAtTurn } from '../rate-limit/turns.ts';
+import { disconnectOf } from './disconnect.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 
@@ -144,11 +145,6 @@ function guard(operation: Operation, admit: Admit) {
 }
 
 export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
-  const { raw } = reply;
-  const disconnect = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) disconnect.abort();
-  });
   const userAgent = request.headers['user-agent'] ?? null;
   const setHeader = (name: string, value: string) => void reply.header(name, value);
   return {
@@ -157,7 +153,7 @@ export function callerOf(request: FastifyRequest, reply: FastifyReply): Caller {
     userAgent,
     address: request.ip,
     host: request.headers.host,
-    signal: disconnect.signal,
+    signal: disconnectOf(reply.raw),
     setHeader,
   };
 }

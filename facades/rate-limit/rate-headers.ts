@@ -1,8 +1,8 @@
 /** The limits of a caller, as answers tell them: in headers, or by a refusal. */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
+import { disconnectOf } from '../http/disconnect.ts';
 
 interface Window {
   name: string;
@@ -66,6 +66,6 @@ const LATE_MS = 1_000;
  * the request keeps its body. @throws ApiError rate_limited
  */
 export async function refuseCaller(standing: Standing, { raw }: FastifyReply): Promise<void> {
-  if (standing.isLate) await Promise.race([sleep(LATE_MS), once(raw, 'close')]);
+  if (standing.isLate) await sleep(LATE_MS, undefined, { signal: disconnectOf(raw) }).catch(() => {});
   refuseDenied(standing);
 }

@@ -6,6 +6,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { freeSiteOf, Turns } from '../../schema/index.ts';
+import { disconnectOf } from '../http/disconnect.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,7 +37,7 @@ export function takeTurns(app: FastifyInstance): void {
     return now - began > ROUND_MS;
   };
   const turn = async (request: FastifyRequest, reply: FastifyReply) => {
-    const leave = await turns.enter(groupOf(request), goneFrom(reply));
+    const leave = await turns.enter(groupOf(request), disconnectOf(reply.raw));
     void rest().then(leave);
   };
   app.decorateRequest('turn', null);
@@ -77,10 +78,3 @@ async function rest(): Promise<void> {
 /** The account of a caller who has paid, or the site of another. */
 const groupOf = ({ viewer, ip }: FastifyRequest): string =>
   viewer?.accountId && viewer.isUnpaid === false ? viewer.accountId : freeSiteOf(ip);
-
-/** Aborts when the caller has gone. */
-function goneFrom({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  raw.once('close', () => gone.abort());
-  return gone.signal;
-}

@@ -1,6 +1,7 @@
 /** Carries a request from Node to the web-standard handler of the SDK, and its response back. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type AuthInfo, INTERNAL_ERROR, type McpHandlerRequestOptions } from '@modelcontextprotocol/server';
+import { disconnectOf } from '../../http/disconnect.ts';
 import { idOf, rpcError } from './rpc.ts';
 
 export interface ExchangeOptions {
@@ -24,15 +25,11 @@ export interface Exchange {
 /** A response without a body ends at once. Writes do not wait for the reader: `onWrite` bounds what waits for it. */
 export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
   return async (raw: IncomingMessage, reply: ServerResponse, { authInfo, parsedBody, headers }: Exchange) => {
-    const disconnect = new AbortController();
-    reply.once('close', () => {
-      if (!reply.writableFinished) disconnect.abort();
-    });
-    if (reply.destroyed) disconnect.abort();
+    const disconnected = disconnectOf(reply);
     const options = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
     let response: Response;
     try {
-      response = await fetch(webRequest(raw, disconnect.signal, parsedBody !== undefined), options);
+      response = await fetch(webRequest(raw, disconnected, parsedBody !== undefined), options);
     } catch (error) {
       onError(error as Error);
       response = rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
@@ -56,7 +53,7 @@ export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
       onWrite(reply);
     };
     reply.writeHead(response.status, head);
-    if (response.body) await pump(response.body, disconnect.signal, write);
+    if (response.body) await pump(response.body, disconnected, write);
     reply.end();
   };
 }
