@@ -9,6 +9,14 @@ interface Fault {
   data?: unknown;
 }
 
+const MESSAGE_CHARACTERS_MAX = 500;
+
+/** A text of a node in one line. It goes to logs and terminals, which obey control characters. */
+const shown = (text: unknown): string =>
+  String(text)
+    .replace(/[\p{Cc}\p{Bidi_Control}\s]+/gu, ' ')
+    .slice(0, MESSAGE_CHARACTERS_MAX);
+
 /** A node answered with an error. */
 export class RpcError extends Error {
   override readonly name = 'RpcError';
@@ -18,7 +26,7 @@ export class RpcError extends Error {
   readonly status: number;
 
   constructor({ code, message, data }: Fault, status: number) {
-    super(message);
+    super(shown(message));
     this.code = code;
     this.data = data;
     this.status = status;

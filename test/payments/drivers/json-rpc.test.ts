@@ -63,6 +63,15 @@ describe('A client of JSON-RPC', () => {
     await expect(ask(one.url, down)).rejects.not.toBeInstanceOf(RpcError);
   });
 
+  it('shows the message of a node in one line, without commands to a terminal', async () => {
+    const message = 'busy\r\u001b[2K\u001b[1AFINAL out_1\u001b]0;title\u0007\nFINAL out_2 \u202egnol';
+    const node = await startNode({ error: { code: 1, message: message + '.'.repeat(1_000) } });
+    const fault = await nodesOf(node.url)
+      .ask(signal, (one) => one.call(signal, 'number'))
+      .catch((error) => error);
+    expect(fault.message).toBe('busy [2K [1AFINAL out_1 ]0;title FINAL out_2 gnol'.padEnd(500, '.'));
+  });
+
   it('sends parameters by name, and reads amounts to the last digit', async () => {
     const node = await startNode({ result: 1 });
     const reviver = (key: string, value: unknown, { source }: { source: string }) =>
