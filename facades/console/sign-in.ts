@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { execute, parse } from 'graphql';
 import { atTurnOf, type Context, schema } from '../../schema/index.ts';
 import type { Mask } from '../graphql/errors.ts';
-import { disconnectOf } from '../http/disconnect.ts';
+import { disconnectOf } from '../http/connections.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
 const DOCUMENT = parse(`

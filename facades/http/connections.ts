@@ -2,9 +2,9 @@
  * Limits how many connections a caller may have to a listener. Through a trusted proxy the connections are the proxy's, so
  * there the limit holds for the requests under way. A site has many networks, and a stranger can open circuits of an onion
  * service without end. So these have limits together, and so have all callers. At a limit, the longest idle connection gives
- * way to a new one.
+ * way to a new one. A signal tells the work for a caller that the caller has gone.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ApiError, isCircuit, networkOf, siteOf } from '../../schema/index.ts';
@@ -179,4 +179,13 @@ export function limitConnections(app: FastifyInstance, { isProxy, limitsOf, refu
     reply.raw.once('close', entered);
     done();
   });
+}
+
+/** Aborts when the caller goes before the whole answer has left. It has aborted if the caller has already gone. */
+export function disconnectOf(response: ServerResponse): AbortSignal {
+  const disconnect = new AbortController();
+  const end = () => !response.writableFinished && disconnect.abort();
+  if (response.destroyed) end();
+  else response.once('close', end);
+  return disconnect.signal;
 }

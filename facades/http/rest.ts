@@ -14,7 +14,7 @@ import { qrCode, qrFormatFor } from '../formats/qr.ts';
 import { RECEIPT_CSP, RECEIPT_TYPE, receiptPage, wantsPage } from '../formats/receipt.ts';
 import type { Admit } from '../rate-limit/admission.ts';
 import { readingAtTurn } from '../rate-limit/turns.ts';
-import { disconnectOf } from './disconnect.ts';
+import { disconnectOf } from './connections.ts';
 import { keyOf, type Once, REPLAYED_HEADER, runnerOnce, takesKey } from './idempotency.ts';
 import { type AuditRequest, bodyReader, parameterReader } from './requests.ts';
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { ApiError } from '../../schema/index.ts';
-import { disconnectOf } from '../http/disconnect.ts';
+import { disconnectOf } from '../http/connections.ts';
 
 interface Window {
   name: string;

@@ -6,7 +6,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { freeSiteOf, Turns } from '../../schema/index.ts';
-import { disconnectOf } from '../http/disconnect.ts';
+import { disconnectOf } from '../http/connections.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -28,8 +28,12 @@ const only =
 const asSent: Reduce = (value) => value;
 const empty = only({});
 /** Joins characters, because a slice of a text would keep the whole text in memory. */
-const short: Reduce = (value) =>
-  typeof value === 'string' && value.length > TEXT_MAX ? Array.from(value.slice(0, TEXT_MAX)).join('') : value;
+const cut = (value: unknown, charactersMax: number): unknown =>
+  typeof value === 'string' && value.length > charactersMax
+    ? Array.from(value.slice(0, charactersMax)).join('')
+    : value;
+const short: Reduce = (value) => cut(value, TEXT_MAX);
+const STATE_MAX = 2_000;
 
 /** The capabilities that the SDK reads before it asks a client. */
 const CAPABILITIES = only({
@@ -44,10 +48,12 @@ const META_MEMBERS = {
   [CLIENT_INFO_META_KEY]: INFO,
 };
 const META = only(META_MEMBERS);
-/** A tool refuses an empty payment, as it would the long one. */
-const PAID: Reduce = (payment) => ((JSON.stringify(payment) ?? '').length > PAYMENT_MAX ? {} : payment);
+/** A tool refuses an empty payment, as it would the long one. An empty answer of a user confirms nothing. */
+const SMALL: Reduce = (value) => ((JSON.stringify(value) ?? '').length > PAYMENT_MAX ? {} : value);
 const TOKEN: Reduce = (token) => (String(token).length > TEXT_MAX ? undefined : token);
-const CALL_META = only({ ...META_MEMBERS, progressToken: TOKEN, [PAYMENT]: PAID });
+const CALL_META = only({ ...META_MEMBERS, progressToken: TOKEN, [PAYMENT]: SMALL });
+/** The question that a user answers, as the service has signed it. A cut one has a wrong signature. */
+const STATE: Reduce = (state) => cut(state, STATE_MAX);
 /** No server has a longer URI, so the service would grant no subscription to one. */
 const URIS: Reduce = (value) =>
   Array.isArray(value) ? value.filter((uri) => typeof uri === 'string' && uri.length <= TEXT_MAX) : value;
@@ -55,6 +61,10 @@ const URIS: Reduce = (value) =>
 /** The params of the messages that begin a session or a stream. */
 const PARAMS: ReadonlyMap<unknown, Reduce> = new Map([
   ['initialize', only({ protocolVersion: asSent, capabilities: CAPABILITIES, clientInfo: INFO, _meta: META })],
+  [
+    'tools/call',
+    only({ name: asSent, arguments: asSent, _meta: CALL_META, requestState: STATE, inputResponses: SMALL }),
+  ],
   [
     'subscriptions/listen',
     only({
@@ -77,8 +87,10 @@ export function withFewDetails(body: unknown): unknown {
 
 function reduced(message: unknown): unknown {
   if (!isRecord(message) || !isRecord(message.params)) return message;
-  const { method, params } = message;
-  const reduce = PARAMS.get(method);
-  if (reduce) return { ...message, params: reduce(params) };
-  return params._meta === undefined ? message : { ...message, params: { ...params, _meta: CALL_META(params._meta) } };
+  const { jsonrpc, id, method, params } = message;
+  const reduce = PARAMS.get(method) ?? only({ ...allOf(params), _meta: CALL_META });
+  return { jsonrpc, ...('id' in message && { id }), method, params: reduce(params) };
 }
+
+const allOf = (params: Members): Record<string, Reduce> =>
+  Object.fromEntries(Object.keys(params).map((name) => [name, asSent]));

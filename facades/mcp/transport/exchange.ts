@@ -1,7 +1,7 @@
 /** Carries a request from Node to the web-standard handler of the SDK, and its response back. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type AuthInfo, INTERNAL_ERROR, type McpHandlerRequestOptions } from '@modelcontextprotocol/server';
-import { disconnectOf } from '../../http/disconnect.ts';
+import { disconnectOf } from '../../http/connections.ts';
 import { idOf, rpcError } from './rpc.ts';
 
 export interface ExchangeOptions {

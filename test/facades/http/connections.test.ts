@@ -1,7 +1,9 @@
 /** The limits of the public listener for connections, and for bytes that wait for slow readers. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { disconnectOf } from '../../../facades/http/connections.ts';
 import { eventually, startFreehold } from '../../setup/freehold.ts';
 import { INITIALIZE, rawClient, rpc } from '../mcp/raw-client.ts';
 
@@ -158,5 +160,35 @@ describe('A caller who reads nothing', () => {
       for (const socket of idle) if (socket.writable) socket.write('\r\n');
       return idle.some(({ destroyed }) => destroyed);
     }, 60);
+  });
+});
+
+describe('The work for a caller', () => {
+  /** @returns a connection with a request under way, and its response */
+  async function call() {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const socket = await open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    socket.write(request('/'));
+    const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
+    return { socket, response };
+  }
+
+  it('ends when the caller goes, also if it begins afterwards', async () => {
+    const { socket, response } = await call();
+    const signal = disconnectOf(response);
+    expect(signal.aborted).toBe(false);
+    socket.destroy();
+    await once(response, 'close');
+    expect([signal.aborted, disconnectOf(response).aborted]).toEqual([true, true]);
+  });
+
+  it('does not end early when the whole answer has left', async () => {
+    const { response } = await call();
+    const signal = disconnectOf(response);
+    response.end('answer');
+    await once(response, 'close');
+    expect([signal.aborted, disconnectOf(response).aborted]).toEqual([false, false]);
   });
 });

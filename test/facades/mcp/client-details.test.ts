@@ -63,6 +63,17 @@ describe('Of a client the service keeps', () => {
     );
   });
 
+  it('no other parts of a call than its tool reads', () => {
+    const answers = { confirm: { action: 'accept', content: { confirm: true } } };
+    const args = { order_number: 'ord_1' };
+    const sent = { name: 'cancel_server', arguments: args, requestState: 's', inputResponses: answers };
+    const message = rpc('tools/call', sent);
+    expect(withFewDetails({ ...rpc('tools/call', { ...sent, ...many }), ...many })).toEqual(message);
+    const long = { ...sent, requestState: LONG, inputResponses: { confirm: LONG } };
+    const { params } = withFewDetails(rpc('tools/call', long)) as { params: typeof sent };
+    expect([params.requestState.length, params.inputResponses]).toEqual([2_000, {}]);
+  });
+
   it('each message of another kind as it is', () => {
     for (const message of [call('get_balance', many), rpc('ping', many), null, 7, 'text', undefined, {}])
       expect(withFewDetails(message)).toEqual(message);

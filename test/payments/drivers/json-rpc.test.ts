@@ -68,8 +68,8 @@ describe('A client of JSON-RPC', () => {
     const node = await startNode({ error: { code: 1, message: message + '.'.repeat(1_000) } });
     const fault = await nodesOf(node.url)
       .ask(signal, (one) => one.call(signal, 'number'))
-      .catch((error) => error);
-    expect(fault.message).toBe('busy [2K [1AFINAL out_1 ]0;title FINAL out_2 gnol'.padEnd(500, '.'));
+      .catch((error: Error) => error);
+    expect((fault as Error).message).toBe('busy [2K [1AFINAL out_1 ]0;title FINAL out_2 gnol'.padEnd(500, '.'));
   });
 
   it('sends parameters by name, and reads amounts to the last digit', async () => {
