@@ -50,7 +50,8 @@ const META_MEMBERS = {
 const META = only(META_MEMBERS);
 /** A tool refuses an empty payment, as it would the long one. An empty answer of a user confirms nothing. */
 const SMALL: Reduce = (value) => ((JSON.stringify(value) ?? '').length > PAYMENT_MAX ? {} : value);
-const TOKEN: Reduce = (token) => (String(token).length > TEXT_MAX ? undefined : token);
+/** The SDK refuses other tokens than texts and numbers. */
+const TOKEN: Reduce = (token) => (typeof token === 'string' && token.length > TEXT_MAX ? undefined : token);
 const CALL_META = only({ ...META_MEMBERS, progressToken: TOKEN, [PAYMENT]: SMALL });
 /** The question that a user answers, as the service has signed it. A cut one has a wrong signature. */
 const STATE: Reduce = (state) => cut(state, STATE_MAX);
@@ -58,7 +59,7 @@ const STATE: Reduce = (state) => cut(state, STATE_MAX);
 const URIS: Reduce = (value) =>
   Array.isArray(value) ? value.filter((uri) => typeof uri === 'string' && uri.length <= TEXT_MAX) : value;
 
-/** The params of the messages that begin a session or a stream. */
+/** The params of the messages that begin a session or a stream, and of calls. Of others, the details alone are reduced. */
 const PARAMS: ReadonlyMap<unknown, Reduce> = new Map([
   ['initialize', only({ protocolVersion: asSent, capabilities: CAPABILITIES, clientInfo: INFO, _meta: META })],
   [

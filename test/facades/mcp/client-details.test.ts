@@ -48,6 +48,10 @@ describe('Of a client the service keeps', () => {
       const message = { ...rpc('initialize'), params };
       expect(withFewDetails(message)).toEqual(message);
     }
+    for (const _meta of [null, 7, [many], { progressToken: { toString: 7, toJSON: 7 } }, { 'x402/payment': 7 }]) {
+      const message = rpc('tools/call', { name: 7, _meta });
+      expect(withFewDetails(message)).toEqual(message);
+    }
   });
 
   it('the details of a call that its tool reads, while the call waits', () => {
