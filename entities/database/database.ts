@@ -92,7 +92,8 @@ export class Database implements Queryable {
       url: poolerUrl ?? withSchema(url),
       poolSize,
       entities: TABLES,
-      applicationName: name,
+      // A pooler keeps connections beyond the end of their process. Then only the bus shows the process.
+      applicationName: poolerUrl ? 'freehold' : name,
       extra: { ...(poolerUrl ? { isPooled: true } : SESSION), keepAlive: true, silentMs },
     });
     await source.initialize();

@@ -20,7 +20,7 @@ import { isDatabaseAway, sqlStateOf, type Transaction } from './transaction.ts';
 const REPLAY_MS = 50;
 /** The pause between two looks at the standby. */
 const LOOK_MS = 1;
-/** If one of the servers gives no answer, the primary answers the reads for so long. */
+/** The pause between two looks at a server that gave no answer. The primary answers meanwhile. */
 const AWAY_MS = 1_000;
 /** The longest wait for an answer of either server. */
 const ANSWER_MS = 2_000;
@@ -51,7 +51,7 @@ export class StandbyReads extends Database {
   /**
    * @param url the database at its primary
    * @param readUrl the same database at one standby
-   * @throws Error if `readUrl` leads to no standby of that primary
+   * @throws Error if `readUrl` leads to another database
    */
   static async follow(primary: Database, url: string, readUrl: string): Promise<StandbyReads> {
     const replay = new Replay(url, readUrl, await refuseOthers(url, readUrl));
@@ -118,7 +118,7 @@ class StandbyPool extends Pool {
   }
 }
 
-/** @returns PostgreSQL's number of the cluster, and the database @throws Error if the URL leads to no standby of the primary */
+/** @returns PostgreSQL's number of the cluster, and the database @throws Error if the URL leads to another cluster or database */
 async function refuseOthers(url: string, readUrl: string): Promise<string> {
   const read = async (given: string) => {
     const client = newClient(given, { connectionTimeoutMillis: ANSWER_MS });
@@ -133,9 +133,11 @@ async function refuseOthers(url: string, readUrl: string): Promise<string> {
     read(url),
     read(readUrl).catch((error: Error) => log.warn(`DATABASE_READ_URL leads to no database: ${error.message}. `)),
   ]);
-  // A standby that is away comes back by itself, and the primary answers until then.
-  if (standby && (standby.id !== primary.id || !standby.follows))
+  if (standby && standby.id !== primary.id)
     throw new Error('DATABASE_READ_URL names no standby of the database of DATABASE_URL.');
+  // It is the primary, or was promoted. As if it were away, the primary answers until it follows.
+  if (standby?.follows === false)
+    log.warn('DATABASE_READ_URL leads to a server that follows no primary. Make it a standby of DATABASE_URL.');
   return primary.id;
 }
 
@@ -145,7 +147,8 @@ class Replay {
   readonly #standby: Session;
   #present: Promise<boolean> = Promise.resolve(false);
   #next: Promise<boolean> | undefined;
-  #awayUntil = 0;
+  /** Set while one of the servers gives no answer. Each later look runs beside the reads. */
+  #away: { nextLookAt: number; look?: Promise<boolean> } | undefined;
   /** Whether the last question waited in vain. Then the next one does not wait. */
   #isBehind = false;
 
@@ -168,24 +171,31 @@ class Replay {
   }
 
   async #ask(): Promise<boolean> {
-    if (performance.now() < this.#awayUntil) return false;
+    if (!this.#away) return this.#compare();
+    if (performance.now() >= this.#away.nextLookAt) this.#away.look ??= this.#compare();
+    return false;
+  }
+
+  async #compare(): Promise<boolean> {
     try {
       const end = await this.#primary.read(READ_END);
       const last = performance.now() + (this.#isBehind ? 0 : REPLAY_MS);
       for (;;) {
         const replayed = await this.#standby.read(READ_REPLAYED);
         this.#isBehind = replayed === null || replayed < end!;
+        this.#away = undefined;
         if (!this.#isBehind || performance.now() > last) return !this.#isBehind;
         await sleep(LOOK_MS);
       }
     } catch {
-      this.#awayUntil = performance.now() + AWAY_MS;
+      this.#away = { nextLookAt: performance.now() + AWAY_MS };
       return false;
     }
   }
 
   async close(): Promise<void> {
     await this.#present;
+    await this.#away?.look;
     await Promise.all([this.#primary.end(), this.#standby.end()]);
   }
 }

@@ -1,7 +1,10 @@
 /** The service behind a real PgBouncer in transaction mode. */
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { checkPooler } from '../../entities/database/pooler.ts';
+import { connectionName, isInUse } from '../../entities/secret-key.ts';
+import { Vault } from '../../entities/secrets.ts';
 import { asOwner, newDatabaseUrl } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
@@ -59,6 +62,17 @@ describe.skipIf(!hasPgBouncer)('With DATABASE_POOLER_URL', async () => {
     expect(new Set(orders)).toEqual(new Set(['running']));
     // A statement that runs often would have a name by now.
     for (let i = 0; i < 80; i++) expect((await accounts[0]!.rest('GET', '/v1/servers')).status).toBe(200);
+  });
+
+  it('the connections of a process that has ended do not look like the process', async () => {
+    const vault = new Vault(randomBytes(32));
+    const direct = await Database.open(url);
+    const db = await Database.open(url, { poolerUrl, name: connectionName(vault) });
+    await db.query('select 1');
+    expect(await isInUse(direct)).toBe(true);
+    await db.close();
+    await eventually(async () => !(await isInUse(direct)), 10);
+    await direct.close();
   });
 
   it('PostgreSQL ends long statements and forgotten transactions', async () => {

@@ -23,6 +23,8 @@ export interface Pair {
   log(): string;
   stopStandby(): Promise<void>;
   startStandby(): Promise<void>;
+  /** Stops all its processes without a word, or lets them go on. */
+  freezeStandby(isFrozen: boolean): void;
 }
 
 /** Starts both. The given hook stops them. */
@@ -60,11 +62,16 @@ export async function startPair(onEnd: OnEnd): Promise<Pair> {
       throw new Error(`The standby did not start:\n${readFileSync(log, 'utf8')}`);
     });
   };
+  const freezeStandby = (isFrozen: boolean) => {
+    const pid = standby!.pid!;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+    for (const one of [pid, ...children]) process.kill(one, isFrozen ? 'SIGSTOP' : 'SIGCONT');
+  };
   onEnd(stopStandby);
   await startStandby();
   const { url, ownerUrl } = primary;
   return {
-    ...{ url, ownerUrl, readUrl: at(url), onStandby, stopStandby, startStandby },
+    ...{ url, ownerUrl, readUrl: at(url), onStandby, stopStandby, startStandby, freezeStandby },
     log: () => readFileSync(log, 'utf8'),
   };
 }
