@@ -9,14 +9,18 @@ import { lacksHost } from './pipelining.ts';
 
 const KIB = 1024;
 const HEADERS_MAX = 16 * KIB;
+const HEADERS_COUNT_MAX = 100;
+const TOO_MANY = `The request has more than ${HEADERS_COUNT_MAX} headers.`;
 const TOO_LARGE = `The headers are larger than ${HEADERS_MAX / KIB} KiB.`;
 
 /** Returns the fault of a head that HTTP refuses, or undefined. The connection of a large head closes. */
 export function headFault({ raw }: FastifyRequest, reply: FastifyReply): ApiError | undefined {
   const size = raw.rawHeaders.reduce((sum, { length }) => sum + length, raw.url!.length);
-  if (size >= HEADERS_MAX) {
+  // A request keeps its head until its answer. Each header takes some memory besides its text.
+  const isMany = raw.rawHeaders.length > 2 * HEADERS_COUNT_MAX;
+  if (size >= HEADERS_MAX || isMany) {
     reply.header('connection', 'close');
-    return new ApiError('invalid_header', TOO_LARGE);
+    return new ApiError('invalid_header', isMany ? TOO_MANY : TOO_LARGE);
   }
   const { expect = '100-continue' } = raw.headers;
   if (lacksHost(raw)) return new ApiError('invalid_header', 'The header Host is missing.');

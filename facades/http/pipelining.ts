@@ -10,8 +10,10 @@ import { boundBody, CHUNK_BYTES, declaredBytes } from './request-bodies.ts';
 const WAITING_MAX = 16;
 /** The most bytes of their heads and bodies together, with the memory that each chunk of a body takes. */
 const WAITING_BYTES_MAX = 64 * 1024;
-/** The memory of each name and value of a header, besides its text. */
-const TEXT_BYTES = 32;
+/** The memory of each name and value of a header, besides its text. A name that is new takes most. */
+const TEXT_BYTES = 96;
+/** The memory of a request and its response, besides. */
+const REQUEST_BYTES = 2_048;
 /** Tells Node's parser that the rest of a read is no HTTP. */
 const REST_IS_NO_HTTP = 2;
 /** Node has no public way to stop its parser. Without these members, it parses the rest for nothing. */
@@ -28,7 +30,7 @@ export const lacksHost = ({ httpVersion, headers }: IncomingMessage): boolean =>
   httpVersion === '1.1' && headers.host === undefined;
 
 const bytesOf = (request: IncomingMessage): number =>
-  request.rawHeaders.reduce((sum, { length }) => sum + length + TEXT_BYTES, request.url!.length) +
+  request.rawHeaders.reduce((sum, { length }) => sum + length + TEXT_BYTES, request.url!.length + REQUEST_BYTES) +
   declaredBytes(request);
 
 /** Puts the handler of the server's requests behind a queue for each connection. */

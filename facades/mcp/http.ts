@@ -42,6 +42,9 @@ const LOCAL_ORIGINS = ['localhost', '127.0.0.1', '[::1]'];
 const OPENING: ReadonlySet<unknown> = new Set(['initialize', 'notifications/initialized']);
 const BODY_MAX = 256 * 1024;
 const SMALL_MAX = 8 * 1024;
+/** A batch keeps all its messages until the last answer. */
+const BATCH_BYTES_MAX = 64 * 1024;
+const LARGE_BATCH = `A batch has at most ${BATCH_BYTES_MAX / 1024} KiB. Send its messages one by one.`;
 /** Arguments may have ten levels, like bodies. The message around them adds a few. */
 const DEPTH_MAX = 16;
 
@@ -94,7 +97,7 @@ export async function mcp(app: FastifyInstance, options: Mount): Promise<void> {
         const { viewer, id: requestId, ip: address } = request;
         const { host, 'user-agent': userAgent = null } = request.headers;
         const authInfo = authInfoOf({ viewer, requestId, userAgent, address, host, view, ...request.admitted! });
-        await serve(request.raw, reply.raw, { authInfo, parsedBody: takeBody(request), headers });
+        await serve(request.raw, reply.raw, { authInfo, takeBody: () => takeBody(request), headers });
       },
     });
   }
@@ -114,12 +117,18 @@ function readMessages(app: FastifyInstance): void {
   app.addContentTypeParser(['application/json', '*'], options, readingAtTurn(readMessage));
 }
 
-/** @throws ApiError malformed_json */
+/** @throws ApiError malformed_json or body_too_large */
 function readMessage(body: Buffer): unknown {
   const text = readUtf8(body);
   measure(text, DEPTH_MAX);
+  const message = text ? parsed(text) : undefined;
+  if (Array.isArray(message) && body.length > BATCH_BYTES_MAX) throw new ApiError('body_too_large', LARGE_BATCH);
+  return message;
+}
+
+function parsed(text: string): unknown {
   try {
-    return text ? JSON.parse(text) : undefined;
+    return JSON.parse(text);
   } catch {
     throw new ApiError('malformed_json');
   }

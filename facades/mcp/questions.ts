@@ -13,6 +13,15 @@ const PROCESS_MAX = 256;
 /** A question whose answer is due. `abort` ends its call. */
 export type Question = Pick<AbortController, 'abort'>;
 
+interface Asker {
+  /** The account or the network of the caller. */
+  group: string;
+  /** Receives the question while it waits. */
+  ofSession: Set<Question> | undefined;
+  /** Aborts when the client cancels the call. */
+  call: AbortSignal;
+}
+
 const UNCHANGED = 'and the service changed nothing.';
 const ROOM = `The service needed the room before the user answered, ${UNCHANGED} Call again.`;
 const FAILED = `The client could not ask its user, ${UNCHANGED}`;
@@ -24,13 +33,12 @@ export class Questions {
 
   /**
    * Waits for an answer. In a full process, the oldest question of the largest group gives room.
-   * @param group the account or the network of the caller
-   * @param ofSession receives the question while it waits
    * @throws ApiError unavailable if the question gave room or had no answer in time; validation_failed if the client refused it
    */
-  async ask<T>(group: string, ofSession: Set<Question> | undefined, send: (signal: AbortSignal) => Promise<T>) {
+  async ask<T>({ group, ofSession, call }: Asker, send: (signal: AbortSignal) => Promise<T>) {
     if (this.#waiting.size >= PROCESS_MAX) this.#makeRoom();
     const question = new AbortController();
+    call.addEventListener('abort', () => question.abort(), { once: true });
     this.#waiting.set(question, group);
     ofSession?.add(question);
     try {

@@ -92,14 +92,10 @@ function askingOf(server: Server, { questions }: McpParts, isLegacy: boolean): A
   return {
     canAsk,
     ask: (form, { viewer, address, questions: ofSession }, { mcpReq }) =>
-      questions.ask(groupOf(viewer, address), ofSession, (ended) =>
+      questions.ask({ group: groupOf(viewer, address), ofSession, call: mcpReq.signal }, (signal) =>
         server.request(
           { method: 'elicitation/create', params: form },
-          {
-            relatedRequestId: mcpReq.id,
-            timeout: ANSWER_SECONDS * 1000,
-            signal: AbortSignal.any([mcpReq.signal, ended]),
-          },
+          { relatedRequestId: mcpReq.id, timeout: ANSWER_SECONDS * 1000, signal },
         ),
       ),
   };

@@ -51,8 +51,8 @@ export function servingOf(options: ServingOptions): Serving {
   });
   return {
     viewOf: (query) => parts.lists.viewOf(query),
-    serve: (request, response, { parsedBody, ...others }) =>
-      exchange(request, response, { ...others, parsedBody: withFewDetails(parsedBody) }),
+    serve: (request, response, { takeBody, ...others }) =>
+      exchange(request, response, { ...others, takeBody: () => withFewDetails(takeBody()) }),
     close: () => versions.close(),
   };
 }

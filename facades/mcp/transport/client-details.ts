@@ -33,7 +33,8 @@ const cut = (value: unknown, charactersMax: number): unknown =>
     ? Array.from(value.slice(0, charactersMax)).join('')
     : value;
 const short: Reduce = (value) => cut(value, TEXT_MAX);
-const STATE_MAX = 2_000;
+const LONG_MAX = 2_000;
+const long: Reduce = (value) => cut(value, LONG_MAX);
 
 /** The capabilities that the SDK reads before it asks a client. */
 const CAPABILITIES = only({
@@ -53,19 +54,16 @@ const SMALL: Reduce = (value) => ((JSON.stringify(value) ?? '').length > PAYMENT
 /** The SDK refuses other tokens than texts and numbers. */
 const TOKEN: Reduce = (token) => (typeof token === 'string' && token.length > TEXT_MAX ? undefined : token);
 const CALL_META = only({ ...META_MEMBERS, progressToken: TOKEN, [PAYMENT]: SMALL });
-/** The question that a user answers, as the service has signed it. A cut one has a wrong signature. */
-const STATE: Reduce = (state) => cut(state, STATE_MAX);
+/** The answers of a user, and the question. A cut question has a wrong signature. */
+const ANSWERS = { requestState: long, inputResponses: SMALL };
 /** No server has a longer URI, so the service would grant no subscription to one. */
 const URIS: Reduce = (value) =>
   Array.isArray(value) ? value.filter((uri) => typeof uri === 'string' && uri.length <= TEXT_MAX) : value;
 
-/** The params of the messages that begin a session or a stream, and of calls. Of others, the details alone are reduced. */
+/** The params of the messages that begin a session or a stream, and of calls. */
 const PARAMS: ReadonlyMap<unknown, Reduce> = new Map([
   ['initialize', only({ protocolVersion: asSent, capabilities: CAPABILITIES, clientInfo: INFO, _meta: META })],
-  [
-    'tools/call',
-    only({ name: asSent, arguments: asSent, _meta: CALL_META, requestState: STATE, inputResponses: SMALL }),
-  ],
+  ['tools/call', only({ ...ANSWERS, name: long, arguments: asSent, _meta: CALL_META })],
   [
     'subscriptions/listen',
     only({
@@ -80,7 +78,15 @@ const PARAMS: ReadonlyMap<unknown, Reduce> = new Map([
   ],
 ]);
 
-/** Returns a message, or each message of a batch, with the details that the service reads. The arguments stay as they are. */
+/** The params of all other messages. */
+const OTHERS = only({
+  ...ANSWERS,
+  ...{ name: long, uri: long, cursor: long, level: long, requestId: long, reason: long },
+  ...{ progressToken: TOKEN, progress: long, total: long, message: long },
+  ...{ arguments: SMALL, ref: SMALL, argument: SMALL, context: SMALL, _meta: CALL_META },
+});
+
+/** Returns a message, or each message of a batch, with the details that the service reads. The arguments of tools stay as they are. */
 export function withFewDetails(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(reduced);
   return reduced(body);
@@ -89,9 +95,6 @@ export function withFewDetails(body: unknown): unknown {
 function reduced(message: unknown): unknown {
   if (!isRecord(message) || !isRecord(message.params)) return message;
   const { jsonrpc, id, method, params } = message;
-  const reduce = PARAMS.get(method) ?? only({ ...allOf(params), _meta: CALL_META });
+  const reduce = PARAMS.get(method) ?? OTHERS;
   return { jsonrpc, ...('id' in message && { id }), method, params: reduce(params) };
 }
-
-const allOf = (params: Members): Record<string, Reduce> =>
-  Object.fromEntries(Object.keys(params).map((name) => [name, asSent]));

@@ -16,24 +16,29 @@ export interface ExchangeOptions {
 /** A request as the SDK gets it. */
 export interface Exchange {
   authInfo: AuthInfo;
-  /** Undefined without a body. */
-  parsedBody: unknown;
+  /** Returns the parsed body, and keeps it no longer. Undefined without a body. */
+  takeBody: () => unknown;
   /** Go out beside those of the SDK. */
   headers: OutgoingHttpHeaders;
 }
 
 /** A response without a body ends at once. Writes do not wait for the reader: `onWrite` bounds what waits for it. */
 export function exchanger({ fetch, onError, fill, onWrite }: ExchangeOptions) {
-  return async (raw: IncomingMessage, reply: ServerResponse, { authInfo, parsedBody, headers }: Exchange) => {
+  /** An async function would keep the body until its end. */
+  const begin = (raw: IncomingMessage, signal: AbortSignal, { authInfo, takeBody }: Exchange): Promise<Response> => {
+    const parsedBody = takeBody();
+    const [id, hasBody] = [idOf(parsedBody), parsedBody !== undefined];
+    return fetch(webRequest(raw, signal, hasBody), { authInfo, ...(hasBody && { parsedBody }) }).catch(
+      (error: Error) => {
+        onError(error);
+        return rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, id);
+      },
+    );
+  };
+  return async (raw: IncomingMessage, reply: ServerResponse, exchange: Exchange) => {
+    const { headers } = exchange;
     const disconnected = disconnectOf(reply);
-    const options = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
-    let response: Response;
-    try {
-      response = await fetch(webRequest(raw, disconnected, parsedBody !== undefined), options);
-    } catch (error) {
-      onError(error as Error);
-      response = rpcError(500, INTERNAL_ERROR, 'Internal server error', {}, idOf(parsedBody));
-    }
+    const response = await begin(raw, disconnected, exchange);
     // Node decides whether the connection stays open, because a client may ask to close it.
     response.headers.delete('connection');
     const head = { ...headers, ...Object.fromEntries(response.headers) };

@@ -64,14 +64,17 @@ export class ProtocolVersions {
     const { factory, parts, onError, onCredentialEnd } = this.#options;
     const caller = callerOf(options.authInfo);
     const bus = new InMemoryServerEventBus(onError);
-    const credentialEnd = new AbortController();
-    const signal = AbortSignal.any([request.signal, credentialEnd.signal]);
+    const id = idOf(message);
+    // Node would keep a signal of AbortSignal.any with its listeners until it aborts, and a stream may end before.
+    const over = new AbortController();
+    const { signal } = over;
+    request.signal.addEventListener('abort', () => over.abort(), { once: true });
     const subscriptions = new Subscriptions({
       parts,
       notify: (uri) => bus.publish({ kind: 'resource_updated', uri }),
-      onEnd: () => credentialEnd.abort(),
+      onEnd: () => over.abort(),
     });
-    const credential = caller.viewer && onCredentialEnd(caller.viewer, () => credentialEnd.abort());
+    const credential = caller.viewer && onCredentialEnd(caller.viewer, () => over.abort());
     const stream = createMcpHandler(factory, { legacy: 'reject', bus, onerror: onError });
     const end = () => {
       credential?.forget();
@@ -80,13 +83,13 @@ export class ProtocolVersions {
     };
     const refuse = (status: number, reason: string) => {
       end();
-      return rpcError(status, SERVER_ERROR, reason, {}, idOf(message));
+      return rpcError(status, SERVER_ERROR, reason, {}, id);
     };
     try {
       const parsedBody = await withGranted(message, (uri) => subscriptions.add(uri, { ...caller, signal }), caller);
       if (parsedBody instanceof ProtocolError) return refuse(200, parsedBody.message);
       await credential?.checked;
-      if (credentialEnd.signal.aborted) return refuse(503, 'The credential may have ended. Try again.');
+      if (signal.aborted) return refuse(503, 'The credential may have ended. Try again.');
       this.#streams.add(stream);
       // The Request follows its signal only until the garbage collector takes the Request.
       signal.addEventListener('abort', () => void stream.close());

@@ -2,8 +2,6 @@
  * Streams whose credential ends while they open. The service has authenticated the caller, and the end comes before the
  * stream watches for it. Such a stream hears no change.
  */
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -85,36 +83,6 @@ const STREAMS = {
   },
 };
 const HEARD = /resources\/updated|"type":"server\./;
-
-it('A stream of MCP keeps no details that its client sent, in memory', async () => {
-  /** Sends by a socket. It keeps nothing that it has sent. */
-  const open = async () => {
-    const notifications = { resourceSubscriptions: [`freehold://servers/${server}`] };
-    // With one letter outside Latin-1, a text takes two bytes a letter.
-    const _meta = { ...envelope()._meta, 'x/note': `\u2713${'x'.repeat(250_000)}` };
-    const body = Buffer.from(JSON.stringify(rpc('subscriptions/listen', { notifications, _meta })));
-    const headers = {
-      ...headersOf(),
-      ...modern('subscriptions/listen'),
-      host: 'localhost',
-      'content-length': body.length,
-    };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    const socket = connect(Number(new URL(publicUrl).port), '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    socket.write(`POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n`);
-    socket.write(body);
-    expect(String(await once(socket, 'data'))).toContain(' 200 ');
-  };
-  const heap = async () => {
-    for (let i = 0; i < 5; i++) await new Promise((resume) => setTimeout(resume, 50, collectGarbage()));
-    return process.memoryUsage().heapUsed;
-  };
-  await open();
-  const before = await heap();
-  for (let i = 0; i < 9; i++) await open();
-  expect((await heap()) - before).toBeLessThan(9 * 250_000);
-});
 
 it('A stream over HTTP without updates has a comment after some seconds, so no proxy takes it for dead', async () => {
   const { 'of GraphQL over WebSocket': _, ...overHttp } = STREAMS;

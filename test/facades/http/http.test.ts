@@ -151,7 +151,7 @@ describe('An error', () => {
     expect(JSON.stringify(errors.at(-1))).toContain('sample-schema.ts');
   });
 
-  it('also reaches clients that send invalid HTTP or too large headers', async () => {
+  it('also reaches clients that send invalid HTTP, or too large or too many headers', async () => {
     const nonsense = await raw('NONSENSE\r\n\r\n');
     expect(nonsense).toMatch(/^HTTP\/1\.1 400 /);
     expect(JSON.parse(nonsense.split('\r\n\r\n')[1]!)).toMatchObject({ status: 400, code: 'invalid_header' });
@@ -159,6 +159,11 @@ describe('An error', () => {
     expect(JSON.parse(endless.split('\r\n\r\n')[1]!)).toMatchObject({
       code: 'invalid_header',
       detail: 'The headers are larger than 16 KiB.',
+    });
+    const many = await raw(`GET /v1/parts HTTP/1.1\r\nhost: x\r\n${'x: y\r\n'.repeat(100)}\r\n`);
+    expect(JSON.parse(many.split('\r\n\r\n')[1]!)).toMatchObject({
+      code: 'invalid_header',
+      detail: 'The request has more than 100 headers.',
     });
   });
 

@@ -121,7 +121,7 @@ describe('A connection', () => {
 
   it.each([
     ['heads', get('/', `X: ${'x'.repeat(10_000)}\r\n`).repeat(7)],
-    ['names of headers', get('/', 'x:\r\n'.repeat(300)).repeat(5)],
+    ['names of headers', get('/', Array.from({ length: 49 }, (_, i) => `x${i}:\r\n`).join('')).repeat(8)],
     ['a body', get('/', 'Content-Length: 70000\r\n')],
     ['a body of unknown length', get('/', 'Transfer-Encoding: chunked\r\n')],
   ])('with more than 64 KiB of waiting requests closes: %s', async (_, requests) => {

@@ -78,8 +78,16 @@ describe('Of a client the service keeps', () => {
     expect([params.requestState.length, params.inputResponses]).toEqual([2_000, {}]);
   });
 
-  it('each message of another kind as it is', () => {
-    for (const message of [call('get_balance', many), rpc('ping', many), null, 7, 'text', undefined, {}])
+  it('no other parts of any message than the service reads', () => {
+    const read = { uri: LONG, _meta: {}, arguments: { a: LONG } };
+    expect(withFewDetails(rpc('resources/read', { ...read, ...many }))).toEqual(
+      rpc('resources/read', { uri: 'x'.repeat(2_000), _meta: {}, arguments: {} }),
+    );
+    expect(withFewDetails(rpc('notifications/x', many))).toEqual(rpc('notifications/x', {}));
+  });
+
+  it('the arguments of tools, and other values than messages, as they are', () => {
+    for (const message of [call('get_balance', many), null, 7, 'text', undefined, {}])
       expect(withFewDetails(message)).toEqual(message);
   });
 });

@@ -106,12 +106,15 @@ describe('A batch', () => {
     expect([status, messages.map(({ id }) => id)]).toEqual([429, [null]]);
   });
 
-  it('holds at most ten messages, with ids of their own', async () => {
+  it('holds at most ten messages of 64 KiB together, with ids of their own', async () => {
     const client = stranger();
     const pings = (count: number) => Array.from({ length: count }, (_, i) => rpc('ping', {}, i));
     const { messages } = await client({ body: pings(11) });
     expect(messages[0].error).toEqual({ code: -32600, message: expect.stringContaining('at most 10 messages') });
     expect((await client({ body: pings(10) })).messages).toHaveLength(10);
+    const large = await stranger()({ body: [rpc('ping', { note: 'x'.repeat(65_536) })] });
+    const text = 'A batch has at most 64 KiB. Send its messages one by one.';
+    expect([large.status, large.messages[0].error]).toEqual([400, { code: -32600, message: text }]);
     const twice = await stranger()({ body: [rpc('ping', {}, 1), rpc('ping', {}, 1)] });
     expect([twice.status, twice.messages[0].error.code]).toEqual([400, -32600]);
   });

@@ -120,15 +120,17 @@ describe('A question to the user', () => {
     },
   );
 
+  const ASKER = { group: 'a', ofSession: undefined, call: new AbortController().signal };
+
   it('has an end, and says so', async () => {
     const late = async () => {
       throw new SdkError(SdkErrorCode.RequestTimeout, 'late');
     };
-    await expect(new Questions().ask('a', undefined, late)).rejects.toThrow('did not answer within 120 seconds');
+    await expect(new Questions().ask(ASKER, late)).rejects.toThrow('did not answer within 120 seconds');
     const broken = async () => {
       throw new Error('broken');
     };
-    await expect(new Questions().ask('a', undefined, broken)).rejects.toMatchObject({ code: 'validation_failed' });
+    await expect(new Questions().ask(ASKER, broken)).rejects.toMatchObject({ code: 'validation_failed' });
   });
 
   it('of the caller with most gives room in a full process, the oldest first', async () => {
@@ -137,8 +139,7 @@ describe('A question to the user', () => {
     const ask = (name: string, group: string, ofSession = new Set<Question>()) =>
       questions
         .ask(
-          group,
-          ofSession,
+          { ...ASKER, group, ofSession },
           (signal) => new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal))),
         )
         .catch(({ code }) => ends.push(`${name} ${code} ${ofSession.size}`));
