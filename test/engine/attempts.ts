@@ -56,6 +56,12 @@ export function ways({ mine, other, run, host, world }: Tenants): Attempt[] {
       refused(`reach a service of the host at ${address}`, connect(address, 9100)),
     ]),
     refused('reach the API of the engine by a link-local address', connect('fe80::1%eth0', 8443)),
+    ...['255.255.255.255', '224.0.0.1', 'ff02::1', gateway].map(
+      (address): Attempt => ({
+        name: `ask a UDP service of the host at ${address}`,
+        attempt: async () => ((await run(askUdp(address, 9100))).includes('host') ? 'succeeded' : 'refused'),
+      }),
+    ),
     refused('send mail to port 25', connect(world, 25)),
     refused('ask the usual address for metadata', connect('169.254.169.254', 80)),
     ...['', `instances/${nameOf(other)}`, 'config/cloud-init.user-data', `config/../instances/${nameOf(other)}`].map(
@@ -85,6 +91,16 @@ const addressesOf = async (run: Run) =>
 /** Asks the socket of the engine in the machine. */
 const ASK =
   '$p=(grep {-S} "/dev/lxd/sock","/dev/incus/sock")[0]; socket(S,1,1,0); connect(S,pack("Sa108",1,$p)) or die $!; syswrite(S,"GET PATH HTTP/1.0\\r\\nHost: lxd\\r\\n\\r\\n"); print <S>;';
+
+/** Sends a datagram to a host, or to all of them, and prints an answer. The perl of the image has no modules. */
+const askUdp = (address: string, port: number) => {
+  const ofV6 = address.includes(':');
+  // All nodes of a link, as the only address of IPv6 here: ff02::1.
+  const to = ofV6
+    ? `pack("SnNH32L", 10, ${port}, 0, "ff02".("0" x 27)."1", \`cat /sys/class/net/eth0/ifindex\`)`
+    : `pack("SnC4x8", 2, ${port}, ${address.split('.').join()})`;
+  return `perl -e 'socket(S, ${ofV6 ? 10 : 2}, 2, 17); setsockopt(S, 1, 6, 1); setsockopt(S, 1, 20, pack("qq", 2, 0)); send(S, "ask", 0, ${to}) or die $!; recv(S, $answer, 99, 0); print $answer'`;
+};
 
 /** False addresses and false routers. */
 export function forgeries({ other, run, runOther, host }: Tenants): Attempt[] {

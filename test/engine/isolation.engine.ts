@@ -3,6 +3,7 @@
  * network. The test prints the table of attempts.
  */
 import { execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../provisioning/servers/drivers/driver.ts';
@@ -72,7 +73,12 @@ function openWorld(): () => void {
     ip -n world route add default via ${UPLINK}; sysctl -qw net.ipv4.ip_forward=1`);
   const world = spawn('ip', ['netns', 'exec', 'world', process.execPath, '-e', SERVER], { stdio: 'ignore' });
   const host = createServer((socket) => socket.end('host')).listen(9100);
+  const datagrams = (['udp4', 'udp6'] as const).map((type) => {
+    const socket = createSocket({ type, ipv6Only: type === 'udp6' });
+    return socket.on('message', (_, { port, address }) => socket.send('host', port, address)).bind(9100);
+  });
   return () => {
+    for (const socket of datagrams) socket.close();
     world.kill();
     host.close();
     sh('ip netns del world');

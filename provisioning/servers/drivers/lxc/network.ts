@@ -184,6 +184,8 @@ const textOf = ({ egress, ingress }: Rules) =>
   [egress, ingress].map((rules) => rules.map((rule) => KEYS.map((key) => rule[key]).join()).join(' ')).join('; ');
 
 const ALL_IPV6 = '::/0';
+/** The destinations of IPv4 by which a machine would reach the host and routers without naming them. */
+const ALL_HOSTS = '224.0.0.0/4,255.255.255.255';
 
 /** A bridge with IPv6 gives each machine an address that the books do not know. The rules make all of them useless. */
 function rulesOf(network: Network, host: readonly string[], openMail: boolean): Rules {
@@ -194,6 +196,7 @@ function rulesOf(network: Network, host: readonly string[], openMail: boolean): 
     // A machine may ping its gateway.
     ...['tcp', 'udp'].map((protocol) => ({ ...reject, protocol, destination })),
     { ...reject, destination: around(bridge) },
+    { ...reject, destination: ALL_HOSTS },
     ...(openMail ? [] : [{ ...reject, protocol: 'tcp', destination_port: '25' }]),
     { ...reject, destination: ALL_IPV6 },
   ];
