@@ -26,6 +26,7 @@ const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   case: ['abuse_case'],
   note: ['account_note'],
   task: ['task'],
+  prop: ['proposal'],
 };
 /** The tables whose rows name an order number, by the prefix of their ids. */
 const OF_ORDERS: Partial<Record<IdPrefix, string>> = { fnd: 'finding', dep: 'deployment', job: 'manual_job' };
@@ -54,6 +55,12 @@ const FIND_OWNERS = statement({ accountId: column.text() })`
     ),
     ...DIGESTS.map(([table, name]) => by(table, `${name} = any($2::bytea[])`)),
   ].join(' union ')}`;
+
+/** A word that may be an id or an order number, also within a sentence. */
+const NAME = /[A-Za-z]+[-_][0-9A-Za-z]+/g;
+
+/** Returns the words of a sentence that may name an account. */
+export const wordsOf = (text: string): readonly string[] => text.match(NAME) ?? [];
 
 /** Returns the existing accounts that texts name by an id, an order number or a credential. A text may be a header. */
 export async function ownersOf(db: Queryable, texts: readonly string[]): Promise<string[]> {

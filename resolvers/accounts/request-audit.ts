@@ -4,7 +4,7 @@ import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { apiErrorOf } from '../../entities/errors.ts';
 import { type Actor, API_REQUEST, INSERT_REQUESTS, OPERATOR_ACCOUNT } from '../../entities/history/audit.ts';
-import { ownersOf } from '../../entities/history/find-account.ts';
+import { ownersOf, wordsOf } from '../../entities/history/find-account.ts';
 import { newId } from '../../entities/ids.ts';
 import { faultOf } from '../errors.ts';
 import { sharedRead } from '../one-read.ts';
@@ -120,7 +120,8 @@ export class RequestAudit {
     const isOperator = caller.viewer?.kind === 'operator';
     // The mutation does not fail with the log.
     const named = (names: string[]) => (isOperator ? accountsOf(this.#db, names).catch(() => []) : []);
-    const asked = namesIn(args);
+    // The account of an assigned payment is the new one. The payment names the former one.
+    const asked = Object.values(Object(args)).flatMap(namesIn);
     // A deleted row names no account afterwards.
     const before = await named(asked);
     const note = async (status: number, shown?: unknown) => {
@@ -144,7 +145,7 @@ export class RequestAudit {
     const shown = await answer();
     await this.#room();
     // An event of a subscription comes to many operators at once.
-    const names = namesIn([args, shown]);
+    const names = [...namesIn(args), ...namesIn(shown).flatMap(wordsOf)];
     for (const account of await sharedRead(this.#db, `owners ${names}`, () => accountsOf(this.#db, names))) {
       const key = [caller.viewer?.credentialId, name, account].join(' ');
       const now = Date.now();

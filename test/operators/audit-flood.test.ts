@@ -34,6 +34,14 @@ it('A read names the accounts that exist', async () => {
   expect(await entriesOf('messages')).toEqual([id]);
 });
 
+it('A mutation names the accounts of all its arguments, as the former and the new one of a payment', async () => {
+  const [former, next] = [await newAccount(), await newAccount()];
+  const key = (await former.rest('POST', '/v1/auth/api-keys', { name: 'theirs', scope: 'full' })).body.key_id;
+  await operator(`mutation { assignPayment(id: "${key}", accountId: "${next.id}", reason: "Hers") { status } }`);
+  await eventually(async () => (await entriesOf('assignPayment')).length > 1);
+  expect((await entriesOf('assignPayment')).sort()).toEqual([former.id, next.id].sort());
+});
+
 it('A mutation by right names at most twenty accounts, those of its first arguments', async () => {
   const accounts = await Promise.all(Array.from({ length: 21 }, async () => (await newAccount()).id));
   const call = (endpoints: string[]) =>

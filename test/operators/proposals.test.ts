@@ -45,6 +45,16 @@ beforeAll(async () => {
   bea = await add('bea');
 });
 
+it('The log names the account of a proposal to each operator who reads of it in a sentence', async () => {
+  const { id: accountId } = await newAccount();
+  expect(codeOf(await adjust(bea, accountId, 5_000, 'sentence'))).toBe('approval_needed');
+  const ro = await add('ro', 'READ_ONLY');
+  const { data } = await ro('{ openMatters(limit: 100) { nextStep } }');
+  expect(data.openMatters.some(({ nextStep }: { nextStep: string }) => nextStep.includes(accountId))).toBe(true);
+  const LOG = `select from audit_entry where path = '/graphql#openMatters' and resource_id = $1`;
+  await eventually(async () => (await db.query(LOG, [accountId])).length === 1);
+});
+
 describe('New operators', () => {
   it('have one limit together, however many an owner adds', async () => {
     const [eve, { id: accountId, balance }] = [await add('eve', 'OWNER'), await newAccount()];
