@@ -32,6 +32,21 @@ function newFolder(): string {
 /** Most tests share a cluster, because a new one takes a second. */
 const dataDir = newFolder();
 
+it('The log has no values of rows, as the email of a refused registration', async () => {
+  const { folder, ownerUrl } = await start(dataDir);
+  const client = new pg.Client(ownerUrl);
+  await client.connect();
+  await client.query('create table if not exists private (email text unique)');
+  for (let i = 0; i < 2; i++)
+    await client.query('insert into private values ($1)', ['ada@example.org']).catch((error) => error);
+  await client.query('drop table private');
+  await client.end();
+  const log = readFileSync(join(dirname(folder), 'log'), 'utf8');
+  expect(log).toContain('duplicate key value');
+  expect(log).not.toContain('ada@example.org');
+  expect(log).not.toContain('insert into');
+});
+
 async function start(dataDir: string): Promise<EmbeddedPostgres> {
   const postgres = await startEmbeddedPostgres(dataDir, FLAGS);
   made.add(dirname(postgres.folder));

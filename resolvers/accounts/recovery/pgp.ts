@@ -140,11 +140,13 @@ function encrypts({ keyPacket }: Key | Subkey, signature: SignaturePacket | unde
   return ENCRYPTS.test(keyPacket.getAlgorithmInfo().algorithm) && Boolean(flags && flags & FOR_ENCRYPTION);
 }
 
-/** A key without an owner, so that an unknown email gets a challenge, too. */
+/** A key without an owner, so that an unknown email gets a challenge, too. It is of the type that GnuPG makes by default. */
 let ownerless: Promise<Key> | undefined;
 const ownerlessKey = () =>
   (ownerless ??= library()
-    .then(({ generateKey }) => generateKey({ type: 'curve25519', userIDs: [{ name: 'ownerless' }], format: 'object' }))
+    .then(({ generateKey }) =>
+      generateKey({ type: 'ecc', curve: 'curve25519Legacy', userIDs: [{ name: 'ownerless' }], format: 'object' }),
+    )
     .then(({ publicKey }) => publicKey));
 
 /**

@@ -1,4 +1,5 @@
 /** Changes of an account, and its recovery by codes. */
+import { generateKey, readMessage } from 'openpgp';
 import { describe, expect, it } from 'vitest';
 import { eventually, startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { totpCode } from '../../setup/totp.ts';
@@ -106,6 +107,20 @@ describe('A recovery of an unknown email', () => {
       const answer = { challenge_id: body.challenge_id, challenge_response: 'guess', new_password: NEW };
       expect((await recover(answer)).body.code).toBe('invalid_login');
     }
+  });
+
+  it("has the type and the length of a challenge to GnuPG's default key", async () => {
+    const key = await generateKey({ type: 'ecc', curve: 'curve25519Legacy', userIDs: [{ name: 'Ada' }] });
+    const account = await newAccount();
+    expect((await change(account, { pgp_public_key: key.publicKey })).status).toBe(200);
+    const shapes = [];
+    for (const email of ['nobody-else@example.org', account.email]) {
+      const { encrypted_challenge: armoredMessage } = (await recover({ email })).body;
+      const { packets } = await readMessage({ armoredMessage });
+      const [session] = packets as unknown as { publicKeyAlgorithm: number }[];
+      shapes.push([session!.publicKeyAlgorithm, armoredMessage.length]);
+    }
+    expect(shapes[0]).toEqual(shapes[1]);
   });
 
   it('works for the owner while a stranger fails all the time, and tells the owner', async () => {
