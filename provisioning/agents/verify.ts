@@ -64,10 +64,15 @@ async function verify(outbound: Outbound, agent: Agent, { data, aborted }: Lease
 }
 
 /** Returns the thumbprints that the card names, or undefined if the worker cannot read it. */
-async function keysOf({ url }: Agent, outbound: Outbound, aborted: AbortSignal): Promise<string[] | undefined> {
+async function keysOf(
+  { url, accountId }: Agent,
+  outbound: Outbound,
+  aborted: AbortSignal,
+): Promise<string[] | undefined> {
   const request = {
     method: 'GET',
     url: cardUrl(url),
+    account: accountId,
     headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Freehold-Agents/1.0' },
     answerBytesMax: CARD_BYTES_MAX,
     timeoutSeconds: TIMEOUT_SECONDS,

@@ -33,6 +33,8 @@ export interface Outbound {
 export interface Call {
   method: 'GET' | 'POST';
   url: string;
+  /** The account for which the service calls. The accounts share the time of the thread. */
+  account: string;
   headers: Record<string, string>;
   body?: string;
   /** The call reads no more bytes of the answer. */
@@ -71,7 +73,9 @@ export async function call(request: Call, outbound: Outbound): Promise<Answer | 
 }
 
 /** A signal cannot go to a thread. */
-const fieldsOf = ({ method, headers, body, answerBytesMax }: Call) => ({ method, headers, body, answerBytesMax });
+const fieldsOf = ({ method, account, headers, body, answerBytesMax }: Call) => ({
+  ...{ method, account, headers, body, answerBytesMax },
+});
 
 /** Returns the URL as the parser read it, and a checked address of its host. @throws if the caller aborts it */
 async function targetOf(

@@ -7,6 +7,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { DEFAULT_CIPHERS, connect as secure } from 'node:tls';
 import { hostOf } from './public-address.ts';
+import { ThreadTime } from './thread-time.ts';
 
 /** The bytes of a receiver until its certificate is checked. Usual chains of certificates have two to six kilobytes. */
 const HANDSHAKE_BYTES_MAX = 16 * 1024;
@@ -17,13 +18,17 @@ const RECORDS_MAX = 100;
 /** Without DHE, in which the receiver chooses the size of the numbers, and without RSA as key exchange. */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kDHE:!kRSA`;
 
+const TIME = new ThreadTime();
+
 /**
  * Connects to an address for a URL.
+ * @param account the account whose time the connection uses
  * @param bodyBytesMax how many bytes of an answer the caller reads
  */
-export function connectTo(url: URL, address: string, bodyBytesMax: number): Duplex {
+export function connectTo(url: URL, address: string, account: string, bodyBytesMax: number): Duplex {
   const isSecure = url.protocol === 'https:';
-  const counted = new CountedConnection(connect(Number(url.port || (isSecure ? 443 : 80)), address));
+  const atTurn = (work: () => void) => TIME.atTurn(account, work);
+  const counted = new CountedConnection(connect(Number(url.port || (isSecure ? 443 : 80)), address), atTurn);
   counted.bytesMax = isSecure ? HANDSHAKE_BYTES_MAX : bodyBytesMax + OVERHEAD_BYTES_MAX;
   if (!isSecure) return counted;
   counted.records = new Records();
@@ -37,26 +42,32 @@ export function connectTo(url: URL, address: string, bodyBytesMax: number): Dupl
   });
 }
 
-/** Ends when the other side has sent too many bytes. */
+/** Ends when the other side has sent too many bytes. TLS and HTTP read the bytes at the turn of the account. */
 class CountedConnection extends Duplex {
   bytesMax = 0;
   records: Records | undefined;
   #bytes = 0;
   readonly #raw: Socket;
 
-  constructor(raw: Socket) {
+  constructor(raw: Socket, atTurn: (work: () => void) => void) {
     super();
     this.#raw = raw;
     raw
       .on('data', (chunk: Buffer) => {
-        this.#bytes += chunk.length;
-        if (this.#bytes > this.bytesMax || this.records?.allow(chunk) === false)
-          this.destroy(new Error('The receiver sends too much.'));
-        else if (!this.push(chunk)) raw.pause();
+        raw.pause();
+        atTurn(() => this.#take(chunk));
       })
-      .on('end', () => this.push(null))
-      .on('error', (error) => this.destroy(error))
-      .on('close', () => this.destroy());
+      .on('end', () => atTurn(() => void (this.destroyed || this.push(null))))
+      .on('error', (error) => atTurn(() => void this.destroy(error)))
+      .on('close', () => atTurn(() => void this.destroy()));
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.destroyed) return;
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.bytesMax || this.records?.allow(chunk) === false)
+      this.destroy(new Error('The receiver sends too much.'));
+    else if (this.push(chunk)) this.#raw.resume();
   }
 
   override _read(): void {

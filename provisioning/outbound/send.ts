@@ -19,12 +19,12 @@ parentPort!.on('message', async (instruction: Instruction) => {
 });
 
 function exchange(sending: Sending, signal: AbortSignal): Promise<Answer> {
-  const { method, address, headers, body, answerBytesMax } = sending;
+  const { method, address, account, headers, body, answerBytesMax } = sending;
   return new Promise((done, fail) => {
     const url = new URL(sending.url);
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       method,
-      createConnection: () => connectTo(url, address, answerBytesMax),
+      createConnection: () => connectTo(url, address, account, answerBytesMax),
       maxHeaderSize: 8192,
       signal,
       headers: {

@@ -11,6 +11,8 @@ import { log } from '../../entities/monitoring/log.ts';
 export interface Sending {
   method: 'GET' | 'POST';
   url: string;
+  /** The account whose time of the thread the call uses. */
+  account: string;
   /** The connection goes to this address. The host of the URL is for TLS and HTTP. */
   address: string;
   headers: Record<string, string>;

@@ -87,7 +87,7 @@ async function rest(db: Database, { id, secondsLeft }: ExpiringWebhook): Promise
  */
 export async function send(
   { db, vault, rules, resolve, render }: DeliveryOptions,
-  { id, url, secret, previousSecret }: Webhook,
+  { id, accountId: webhookAccount, url, secret, previousSecret }: Webhook,
   { accountId, eventId, snapshot }: Pick<WebhookDelivery, 'accountId' | 'eventId'> & { snapshot?: Snapshot },
   limits: Omit<PostOptions, keyof Outbound>,
 ): Promise<Posted> {
@@ -100,5 +100,5 @@ export async function send(
     'user-agent': 'Freehold-Webhooks/1.0',
     ...signedHeaders(secrets, { id: eventId, body }),
   };
-  return post({ url, headers, body }, { rules, resolve, ...limits });
+  return post({ url, account: webhookAccount, headers, body }, { rules, resolve, ...limits });
 }

@@ -24,6 +24,8 @@ const ANSWER_BYTES_MAX = 4096;
 
 export interface Message {
   url: string;
+  /** The account of the webhook. */
+  account: string;
   headers: Record<string, string>;
   body: string;
 }

@@ -17,7 +17,10 @@ const threadOf = (statements: string) =>
     ),
   );
 const send = (thread: OutboundThread, url: string, aborted?: AbortSignal) =>
-  thread.send({ method: 'GET', url, address: '127.0.0.1', headers: {}, answerBytesMax: 1, limitMs: 500 }, aborted);
+  thread.send(
+    { method: 'GET', url, account: 'acct', address: '127.0.0.1', headers: {}, answerBytesMax: 1, limitMs: 500 },
+    aborted,
+  );
 
 describe('The thread of the outbound calls', () => {
   it('makes its calls unreachable when it ends, and another one serves the next call', async () => {

@@ -122,7 +122,7 @@ function nameserver(answers: string[][]): Resolve {
 }
 const send = (url: string, resolve: Resolve, allow: string[] = [], deny: string[] = []) =>
   post(
-    { url: url.replace('PORT', String(port)), headers: {}, body: '{}' },
+    { url: url.replace('PORT', String(port)), account: 'acct', headers: {}, body: '{}' },
     { rules: new AddressRules(allow, deny), resolve, timeoutSeconds: 2 },
   );
 /** As the cards of agents are read. */
@@ -131,6 +131,7 @@ const read = (url: string, resolve: Resolve, allow: readonly string[] = []) =>
     {
       method: 'GET',
       url: cardUrl(url.replace('PORT', String(port))),
+      account: 'acct',
       headers: {},
       answerBytesMax: 1024,
       timeoutSeconds: 2,

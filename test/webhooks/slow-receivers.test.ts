@@ -101,7 +101,7 @@ const get = (
 ) =>
   call(
     {
-      ...{ method: 'GET', url: `${scheme}://hooks.example.org:${port}/`, headers: {} },
+      ...{ method: 'GET', url: `${scheme}://hooks.example.org:${port}/`, account: 'acct', headers: {} },
       ...{ answerBytesMax, timeoutSeconds },
     },
     { rules: new AddressRules(['127.0.0.0/8']), resolve: async () => addresses },
