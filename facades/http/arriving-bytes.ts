@@ -43,9 +43,12 @@ export class ArrivingBytes {
     response.once('close', () => this.#forget(name, request));
   }
 
-  /** Ends the count of a body that no longer waits. The end of the response ends it, too. */
+  /**
+   * Ends the count of a body that no longer waits. The end of the response ends it, too. Nothing reads the body of a GET, so that
+   * one counts until then.
+   */
   forget(request: IncomingMessage, address: string): void {
-    if (declaredBytes(request)) this.#forget(freeSiteOf(address), request);
+    if (declaredBytes(request) && !request.readableLength) this.#forget(freeSiteOf(address), request);
   }
 
   #note(name: string, request: IncomingMessage, bytes: number): void {

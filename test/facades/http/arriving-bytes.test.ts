@@ -55,6 +55,29 @@ describe('Waiting bodies', () => {
     await expect.poll(() => areOpen([other, ...sockets])).toEqual([true, true, true, false, true, true]);
   });
 
+  it('count until the end of the response when nothing reads them', async () => {
+    const arriving = new ArrivingBytes({ perSite: 60 * KIB });
+    let begun = 0;
+    const server = createServer((request, response) => {
+      arriving.watch(request, response, '192.0.2.1');
+      // By now the body has come.
+      setTimeout(() => {
+        arriving.forget(request, '192.0.2.1');
+        begun++;
+      }, 100);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close().closeAllConnections());
+    const sockets: Socket[] = [];
+    for (const count of [1, 2]) {
+      const socket = await open((server.address() as AddressInfo).port);
+      socket.write(`GET / HTTP/1.1\r\nHost: a\r\nContent-Length: ${40 * KIB}\r\n\r\n${'x'.repeat(40 * KIB)}`);
+      sockets.push(socket);
+      await expect.poll(() => begun).toBe(count);
+    }
+    await expect.poll(() => areOpen(sockets)).toEqual([true, false]);
+  });
+
   it('of the site with most bytes end above the bound of the process', async () => {
     const send = await serving();
     const small = await send('192.0.2.1', 50 * KIB);
