@@ -114,7 +114,7 @@ describe('A recovery of an unknown email', () => {
     const account = await newAccount();
     expect((await change(account, { pgp_public_key: key.publicKey })).status).toBe(200);
     const shapes = [];
-    for (const email of ['nobody-else@example.org', account.email]) {
+    for (const email of ['unknown@example.org', account.email]) {
       const { encrypted_challenge: armoredMessage } = (await recover({ email })).body;
       const { packets } = await readMessage({ armoredMessage });
       const [session] = packets as unknown as { publicKeyAlgorithm: number }[];

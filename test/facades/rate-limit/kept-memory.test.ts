@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import { atEnd } from '../../setup/end.ts';
 import { startFreehold } from '../../setup/freehold.ts';
-import { call, envelope, modern, notification, of2025, rpc } from './raw-client.ts';
+import { call, envelope, modern, notification, of2025, rpc } from '../mcp/raw-client.ts';
 
 const { newAccount, publicUrl } = await startFreehold({ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' });
 
