@@ -39,6 +39,7 @@ export class Questions {
     if (this.#waiting.size >= PROCESS_MAX) this.#makeRoom();
     const question = new AbortController();
     call.addEventListener('abort', () => question.abort(), { once: true });
+    if (call.aborted) question.abort();
     this.#waiting.set(question, group);
     ofSession?.add(question);
     try {

@@ -69,6 +69,7 @@ export class ProtocolVersions {
     const over = new AbortController();
     const { signal } = over;
     request.signal.addEventListener('abort', () => over.abort(), { once: true });
+    if (request.signal.aborted) over.abort();
     const subscriptions = new Subscriptions({
       parts,
       notify: (uri) => bus.publish({ kind: 'resource_updated', uri }),
