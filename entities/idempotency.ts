@@ -48,6 +48,9 @@ const CLAIM_KEY = statement({ claimed: column.boolean() })`
 const FIND_OTHER = statement({ found: column.boolean() })`
   select true as found from idempotency_key where scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
 const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
+/** Changes nothing. Its commit waits until the synchronous standbys of PostgreSQL have every earlier commit. */
+const CONFIRM_ANSWER = statement({})`
+  update idempotency_key set expires_at = expires_at where scope = any($1::text[]) and key_digest = $2`;
 const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
 const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expires_at < now()`;
 
@@ -126,6 +129,14 @@ export class KeptRequest {
     if (owner !== this.#owner) throw ofOther();
     if (inputDigest !== this.#inputDigest) throw new ApiError('idempotency_key_reused');
     return { answer: kept.slice(about!.length + 1), sameCode: code === this.#code };
+  }
+
+  /**
+   * Waits until the found answer survives the end of the primary. PostgreSQL may show rows that no standby has, because the
+   * connection of their commit ended during its wait. A failover would lose them.
+   */
+  async confirm(db: Queryable): Promise<void> {
+    await CONFIRM_ANSWER.all(db, [this.#scopes, this.#keyDigest]);
   }
 
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */

@@ -58,7 +58,10 @@ export class IdempotencyKeys {
     for (let attempt = 1; ; attempt++) {
       try {
         const found = await kept.find(this.#db);
-        if (found) return { ...found, replayed: true };
+        if (found) {
+          await kept.confirm(this.#db);
+          return { ...found, replayed: true };
+        }
         return { answer: await this.#first(kept, work), replayed: false, sameCode: true };
       } catch (error) {
         if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {
