@@ -52,7 +52,7 @@ export const TAKE_LEASES = statement(LEASED)`
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
  * a party take turns, too. Signalled tasks come first, then those of accounts that have paid, then those of accounts with few
  * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets
- * more than $6 tasks at once, and no account more than $7 of a party.
+ * more than $6 tasks at once, and no account more than $7 of a party. Free accounts together get no more than $9.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
@@ -64,12 +64,16 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED)`
         + row_number() over (partition by task.account_id, ${PARTY} order by signalled desc, run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, run_at, party, coalesce((select sum(tasks) from running where running.party = own.party), 0)
-      + row_number() over (
-        partition by party order by own_turn, signalled desc, ${hasPaidSql('own.account_id')} desc, own_due, run_at, id) as turn
-    from own where own_turn <= $7),
+    select id, run_at, party, paid, ($8::jsonb ->> party)::int as place,
+      coalesce((select sum(tasks) from running where running.party = own.party), 0)
+        + row_number() over (partition by party order by own_turn, signalled desc, paid desc, own_due, run_at, id) as turn
+    from (select own.*, ${hasPaidSql('own.account_id')} as paid from own where own_turn <= $7) as own),
+  numbered as (
+    select id, turn, place, run_at, paid, row_number() over (partition by paid order by turn, place nulls first, run_at) as number
+    from turns where turn <= $6),
   chosen as materialized (
-    select id, turn, ($8::jsonb ->> party)::int as place, run_at from turns where turn <= $6
+    select id, turn, place, run_at from numbered
+    where paid or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${hasPaidSql('running.account_id')})
     order by turn, place nulls first, run_at limit $2 + ${OTHERS}),
   due as (
     select task.id from chosen join task on task.id = chosen.id where ${DUE}

@@ -10,7 +10,7 @@ import { AGENT_PROCESS, agentProcess, verificationTask } from './verify.ts';
 export class Agents implements WorkerPart {
   readonly #db: Database;
   readonly #outbound: Outbound;
-  readonly lanes = { [AGENT_LANE]: { places: 4, perParty: 2, waiting: 28 } };
+  readonly lanes = { [AGENT_LANE]: { places: 4, perParty: 2, freeAccounts: 24, waiting: 28 } };
   readonly periodic = [];
 
   constructor(db: Database, outbound: Outbound) {

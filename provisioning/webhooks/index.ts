@@ -26,7 +26,11 @@ const HOST_TASKS_MAX = 64;
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  readonly lanes = { [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 }, [PUBLIC_EVENT_LANE]: 1 };
+  /** Free accounts, which are easy to make, leave room for the webhooks of others. */
+  readonly lanes = {
+    [WEBHOOK_LANE]: { places: 16, perParty: 6, freeAccounts: 96, waiting: 112 },
+    [PUBLIC_EVENT_LANE]: 1,
+  };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];
 
   /** For the list of events. */

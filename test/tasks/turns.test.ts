@@ -5,8 +5,10 @@ import { signalTask } from '../../entities/tasks/start.ts';
 import { startFreehold } from '../setup/freehold.ts';
 
 const { db, newAccount, operator } = await startFreehold({ ROLES: 'api' });
-const PAY =
-  'mutation ($id: ID!) { adjustBalance(accountId: $id, amountUsd: 5, key: "turns", reason: "turns") { balanceUsd } }';
+const pay = (id: string) =>
+  operator(
+    `mutation { adjustBalance(accountId: "${id}", amountUsd: 5, key: "${id}", reason: "turns") { balanceUsd } }`,
+  );
 
 beforeEach(() => db.query('delete from task where lane = $1', ['turns']));
 
@@ -20,8 +22,8 @@ const add = (accountId: string, count: number, secondsAgo: number) =>
   );
 
 /** The accounts whose tasks a worker takes next. */
-const next = async (count: number) =>
-  (await TAKE_LEASES_IN_TURN.all(db, ['turns', count, 30, 'worker', [], 40, 3, '{}'])).map(
+const next = async (count: number, ofFreeAccounts = 1000) =>
+  (await TAKE_LEASES_IN_TURN.all(db, ['turns', count, 30, 'worker', [], 40, 3, '{}', ofFreeAccounts])).map(
     ({ accountId }) => accountId,
   );
 
@@ -31,7 +33,7 @@ async function addFreeAccounts(): Promise<void> {
 
 it('An account that has paid comes before the overdue tasks of free accounts', async () => {
   const { id } = await newAccount();
-  await operator(PAY, { id });
+  await pay(id);
   await addFreeAccounts();
   await add(id, 1, 0);
   expect(await next(2)).toContain(id);
@@ -45,7 +47,7 @@ it('A free account with one task comes before free accounts with many', async ()
 
 it('A signalled task comes before all others of its party, and only once', async () => {
   const { id } = await newAccount();
-  await operator(PAY, { id });
+  await pay(id);
   await addFreeAccounts();
   await add(id, 1, 0);
   await db.transaction((tx) => signalTask(tx, 'acct_free71'));
@@ -60,4 +62,18 @@ it('A party goes on at a worker whose leases have ended without a word', async (
     `update task set leased_by = 'worker', run_at = now() - interval '1 minute' where lane = 'turns' and id <> 'acct_one41'`,
   );
   expect(await next(3)).toEqual(['acct_one', 'acct_one', 'acct_one']);
+});
+
+it('Free accounts together leave places to accounts that have paid', async () => {
+  const { id } = await newAccount();
+  await pay(id);
+  await addFreeAccounts();
+  expect(await next(20, 12)).toHaveLength(12);
+  expect(await next(8, 12)).toEqual([]);
+  await add(id, 1, 0);
+  expect(await next(8, 12)).toEqual([id]);
+  await db.query(
+    `update task set run_at = now() where lane = 'turns' and leased_by is not null and account_id like 'acct_free1%'`,
+  );
+  expect((await next(8, 14)).length).toBeGreaterThan(0);
 });

@@ -5,13 +5,17 @@ import { ThreadTime } from '../../provisioning/outbound/thread-time.ts';
 
 /** Keeps the thread busy, as a costly certificate does. */
 const busy = (ms: number) => {
-  for (const end = performance.now() + ms; performance.now() < end; );
+  const begun = process.threadCpuUsage();
+  for (let spentMs = 0; spentMs < ms; ) {
+    const { user, system } = process.threadCpuUsage(begun);
+    spentMs = (user + system) / 1000;
+  }
 };
 
 it('Accounts with costly receivers delay each read of another account by one read', async () => {
   const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
   const costly = () => {
-    busy(3);
+    busy(8);
     order.push('costly');
   };
   for (const account of ['a', 'b', 'c', 'd']) for (let i = 0; i < 30; i++) time.atTurn(account, costly);
@@ -32,31 +36,48 @@ it('The reads of an account keep their order', async () => {
   expect(order).toHaveLength(20);
 });
 
+it('An account with many usual reads comes before one with costly reads, and takes turns with new ones', async () => {
+  const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
+  const read = (account: string, ms: number) =>
+    time.atTurn(account, () => {
+      busy(ms);
+      order.push(account);
+    });
+  const drained = async (count: number) => {
+    while (order.length < count) await nextRound();
+  };
+  for (let i = 0; i < 20; i++) read('usual', 1);
+  read('costly', 10);
+  await drained(21);
+  for (const account of ['costly', 'new', 'usual']) for (let i = 0; i < 2; i++) read(account, 0);
+  await drained(27);
+  expect(order.slice(-6)).toEqual(['new', 'usual', 'new', 'usual', 'costly', 'costly']);
+});
+
 it('An account that was costly gets its turns again later', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
   const spend = (account: string, ms: number) =>
     time.atTurn(account, () => {
-      vi.advanceTimersByTime(ms);
+      busy(ms);
       order.push(account);
     });
   const drained = async (count: number) => {
     while (order.length < count) await nextRound();
   };
   spend('costly', 100);
-  spend('usual', 1);
-  await drained(2);
+  await drained(1);
   // Each of these reads comes in a minute of its own.
   for (let minute = 0; minute < 8; minute++) {
     vi.advanceTimersByTime(61_000);
-    spend('other', 1);
-    await drained(3 + minute);
+    spend('other', 0);
+    await drained(2 + minute);
   }
-  spend('usual', 50);
-  await drained(11);
-  spend('usual', 1);
-  spend('costly', 1);
-  await drained(13);
-  expect(order.slice(-2)).toEqual(['costly', 'usual']);
+  spend('lately', 10);
+  await drained(10);
+  spend('lately', 0);
+  spend('costly', 0);
+  await drained(12);
+  expect(order.slice(-2)).toEqual(['costly', 'lately']);
 });
