@@ -115,8 +115,8 @@ async function sharedBy({ config, db, vault, provisioning, operatorToken, stoppi
   const watchEnd: OnCredentialEnd = (viewer, ended) => onCredentialEnd(db, viewer, ended);
   const authenticateOn =
     (listener: 'public' | 'internal'): Authenticate =>
-    (authorization, address, quietly) =>
-      authenticator.fromHeader(authorization, address, listener, quietly);
+    (authorization, address) =>
+      authenticator.fromHeader(authorization, address, listener);
   const options = { onCredentialEnd: watchEnd, onError: logFault, onAnswer, openSpan: requestSpans() };
   return { options, contextWith, audit, authenticateOn, proxyWatch, security, rateLimits };
 }

@@ -70,14 +70,9 @@ export type OnAnswer = (answered: Answered) => void;
 
 /**
  * Returns the viewer of an Authorization header.
- * @param quietly refuses without telling the owner of the credential
  * @throws ApiError if the Bearer credential is not valid from this address
  */
-export type Authenticate = (
-  authorization: string | undefined,
-  address: string | null,
-  quietly?: boolean,
-) => Promise<Viewer | null>;
+export type Authenticate = (authorization: string | undefined, address: string | null) => Promise<Viewer | null>;
 export type ContextOf = (caller: Caller) => Context;
 /** Calls `ended` when the credential of the viewer ends, or may have ended. */
 export type OnCredentialEnd = (viewer: Viewer, ended: (how: CredentialEnd) => void) => CredentialWatch;

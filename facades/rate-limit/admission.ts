@@ -32,7 +32,7 @@ function viewerOf(
   use: CredentialUse,
 ): Promise<Viewer | null> {
   if (use === 'checked') return authenticate(authorization, ip);
-  return authenticate(authorization, ip, true).catch((error) => {
+  return authenticate(authorization, ip).catch((error) => {
     if (error instanceof ApiError && REFUSED.includes(error.extensions.status)) return null;
     throw error;
   });

@@ -105,6 +105,22 @@ describe('The owner of an account', () => {
     expect(rows).toEqual([{ unused: true }, { unused: false }]);
   });
 
+  it.each(['/v1/auth/token/refresh', '/v1/oauth/token', '/v1/oauth/revoke'])(
+    'reads of a refused credential at %s, which needs none',
+    async (path) => {
+      const account = await newAccount();
+      const [key, foreign] = [await newKey(account), await newKey(account, { ip_allowlist: ['192.0.2.0/24'] })];
+      await account.rest('DELETE', `/v1/auth/api-keys/${key.key_id}`);
+      const { tokens } = (await login(account.email, account.password)).body;
+      await anonymous('POST', '/v1/oauth/revoke', {}, { authorization: `Bearer ${tokens.access_token}` });
+      for (const credential of [key.plaintext, foreign.plaintext, tokens.access_token])
+        await anonymous('POST', path, { refresh_token: 'x' }, { authorization: `Bearer ${credential}` });
+      expect(await entryOf(account, 'api_key.refused')).toMatchObject({ resource: { id: key.key_id } });
+      expect(await entryOf(account, 'api_key.network_refused')).toMatchObject({ resource: { id: foreign.key_id } });
+      expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
+    },
+  );
+
   it('reads of the introspection of a key and of a token from a foreign network', async () => {
     const account = await newAccount();
     const foreign = await newKey(account, { ip_allowlist: ['192.0.2.0/24'] });

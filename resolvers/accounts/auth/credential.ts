@@ -50,14 +50,12 @@ export class Authenticator {
   /**
    * Returns the viewer of an Authorization header (RFC 6750), or null without one. Checks the address, and never keeps it.
    * Tokens and sessions of operators are valid on the internal listener alone.
-   * @param quietly refuses without telling the owner of the credential
    * @throws ApiError invalid_, expired_ or revoked_credential, or ip_not_allowed
    */
   async fromHeader(
     authorization: string | undefined,
     address: string | null,
     listener: 'public' | 'internal',
-    quietly = false,
   ): Promise<Viewer | null> {
     if (authorization === undefined) return null;
     const credential = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
@@ -66,9 +64,9 @@ export class Authenticator {
     const kind = credentialKind(credential);
     if (kind === 'op' && listener === 'internal') return this.#findOperator(credential, address);
     if (kind === 'os' && listener === 'internal') return this.#findSession(credential, address);
-    const { viewer, allows, unnoted } = await this.#find(credential, address, quietly);
+    const { viewer, allows, unnoted } = await this.#find(credential, address);
     if (!allows(address)) {
-      if (!quietly) this.#refused(viewer, address, 'network_refused');
+      this.#refused(viewer, address, 'network_refused');
       throw new ApiError('ip_not_allowed');
     }
     if (unnoted && viewer.kind !== 'operator') await NOTE_USE[viewer.kind].all(this.#db, [viewer.credentialId]);
@@ -88,11 +86,7 @@ export class Authenticator {
   }
 
   /** @throws ApiError invalid_, expired_ or revoked_credential, or rate_limited if too many strangers wait */
-  async #find(
-    credential: string,
-    address: string | null,
-    quietly: boolean,
-  ): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
+  async #find(credential: string, address: string | null): Promise<Omit<Cached, 'validUntil'> & { unnoted?: boolean }> {
     const cacheKey = hash('sha256', credential, 'base64');
     const cached = this.#cache.get(cacheKey);
     if (cached && cached.validUntil > Date.now() && this.#db.bus.connected) return cached;
@@ -109,7 +103,7 @@ export class Authenticator {
     const viewer = viewerOf(kind, found);
     const isExpired = found.status === 'EXPIRED' || (found.expiresAt && found.expiresAt.getTime() <= Date.now());
     // Clients may use an expired or refreshed token by mistake. The use of a token that somebody ended is suspicious.
-    if (!quietly && (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated))
+    if (kind === 'live' ? found.revokedAt || isExpired : found.revokedAt && !found.isRotated)
       this.#refused(viewer, address, 'refused');
     if (found.revokedAt) throw new ApiError('revoked_credential');
     if (isExpired) throw new ApiError('expired_credential');
