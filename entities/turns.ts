@@ -30,7 +30,7 @@ interface Group {
 }
 
 /** The error of work whose caller has gone. */
-const gone = () => new ApiError('unavailable', 'The caller has gone.');
+const gone = () => new ApiError('unavailable', 'The caller has gone.', { retryAfter: RETRY_SECONDS });
 
 export class Turns {
   readonly #limits: TurnLimits;

@@ -18,9 +18,10 @@ import { SECONDS_TO_AN_HOUR_OLD } from '../entities/history/audit.ts';
 import { record } from '../entities/history/record.ts';
 import { transition } from '../entities/history/transition.ts';
 import { isId, newId } from '../entities/ids.ts';
+import { Turns } from '../entities/turns.ts';
 import { lockOwnAccount } from './accounts/account.ts';
 import { requireActive } from './accounts/auth/scope.ts';
-import { accountOf, actorOf, type Context } from './context.ts';
+import { accountOf, actorOf, type Context, turnOf } from './context.ts';
 import { found, limitReached } from './errors.ts';
 import { afterCursor, bytesOf, type Page, type PageRequest, pageFrom, pageOfAccount } from './pages.ts';
 
@@ -235,12 +236,22 @@ export interface AgentFilter {
   verified?: boolean | null | undefined;
 }
 
+/**
+ * A search reads all entries that fit, and anybody may fill the directory. So few searches run at once, and leave the processors
+ * and connections of PostgreSQL to other reads.
+ */
+const searches = new Turns({
+  ...{ places: 2, waiting: 200, waitingOfGroup: 8 },
+  refusal: 'Too many searches of the directory wait. Search again later.',
+});
+
 /** Returns the listed entries, newest first. A page has at most 50, and 20 for a stranger. Callers share it (`sharedSeconds`). */
 export async function searchAgents(
-  { db, viewer }: Context,
+  context: Context,
   asked: PageRequest,
   { q, skill, protocol, verified }: AgentFilter,
 ): Promise<Page<ListedAgent>> {
+  const { db, viewer } = context;
   const limit = Math.min(asked.limit, viewer ? PAGE_MAX : STRANGERS_PAGE_MAX);
   const request = { ...asked, limit, bytesMax: PAGE_BYTES_MAX };
   const filters = { q: q ?? null, skill: skill ?? null, protocol: protocol ?? null, verified: verified ?? null };
@@ -253,7 +264,7 @@ export async function searchAgents(
   const page = [limit + 1, after, PAGE_BYTES_MAX];
   const rows = await (filters.q === null && !terms.length
     ? LIST_AGENTS.all(db, page)
-    : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));
+    : searches.run(turnOf(context), () => SEARCH_AGENTS.all(db, [...page, filters.q, terms]), context.signal));
   return pageFrom(rows, request, filters, ({ bytes }) => bytes);
 }
 

@@ -147,8 +147,11 @@ function atTurn<T>({ viewer, address }: Turn, work: () => T, signal?: AbortSigna
   return onBehalfOf({ kind: 'account', group, signal }, work);
 }
 
-/** The turn at which a caller's work is done. */
-export const turnOf = ({ viewer, address }: Context): string => viewer?.accountId ?? siteOf(address ?? '');
+/** The turn at which a caller's work is done: of an account, or of the site of strangers and free accounts. */
+export function turnOf({ viewer, address }: Context): string {
+  if (!viewer?.accountId) return siteOf(address ?? '');
+  return viewer.isUnpaid ? freeSiteOf(address ?? '') : viewer.accountId;
+}
 
 /** The caller, as the audit log names them. */
 export const actorOf = ({ viewer, requestId }: Context): Actor => ({

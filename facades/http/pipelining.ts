@@ -4,11 +4,14 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { boundBody, CHUNK_BYTES, declaredBytes } from './request-bodies.ts';
+import { boundBody, CHUNK_BYTES } from './request-bodies.ts';
 
 /** The most requests that wait on a connection. Above it, the listener closes the connection. */
 const WAITING_MAX = 16;
-/** The most bytes of their heads and bodies together, with the memory that each chunk of a body takes. */
+/**
+ * The most bytes of their heads and bodies together, with the memory that each chunk takes. The body of the last one does not
+ * count. Node reads up to 64 KB of it, and no more until its turn.
+ */
 const WAITING_BYTES_MAX = 64 * 1024;
 /** The memory of each name and value of a header, besides its text. A name that is new takes most. */
 const TEXT_BYTES = 96;
@@ -22,16 +25,18 @@ type ParsedSocket = Socket & { parser?: { onIncoming?: ((...given: unknown[]) =>
 interface Waiting {
   request: IncomingMessage;
   response: ServerResponse;
+  /** The bytes of the head, and the memory of the chunks. */
   bytes: number;
+  /** The bytes of the body that have arrived. */
+  bodyBytes: number;
 }
 
 /** Whether a request lacks the header Host, which HTTP/1.1 requires. The server leaves this check to its handler. */
 export const lacksHost = ({ httpVersion, headers }: IncomingMessage): boolean =>
   httpVersion === '1.1' && headers.host === undefined;
 
-const bytesOf = (request: IncomingMessage): number =>
-  request.rawHeaders.reduce((sum, { length }) => sum + length + TEXT_BYTES, request.url!.length + REQUEST_BYTES) +
-  declaredBytes(request);
+const bytesOfHead = (request: IncomingMessage): number =>
+  request.rawHeaders.reduce((sum, { length }) => sum + length + TEXT_BYTES, request.url!.length + REQUEST_BYTES);
 
 /** Puts the handler of the server's requests behind a queue for each connection. */
 export function serveInOrder(server: Server): void {
@@ -47,7 +52,7 @@ export function serveInOrder(server: Server): void {
   });
   /** The requests that wait, of each connection with a request under way. */
   const queues = new WeakMap<Socket, Waiting[]>();
-  const begin = ({ request, response }: Omit<Waiting, 'bytes'>) => {
+  const begin = ({ request, response }: Pick<Waiting, 'request' | 'response'>) => {
     const { socket } = request;
     // The next request waits for the next turn of the event loop, so that other connections get theirs.
     response.once('close', () => setImmediate(next, socket));
@@ -77,17 +82,19 @@ export function serveInOrder(server: Server): void {
       queues.set(socket, []);
       return begin({ request, response });
     }
-    const waiting = { request, response, bytes: bytesOf(request) };
+    const waiting = { request, response, bytes: bytesOfHead(request), bodyBytes: 0 };
     queue.push(waiting);
     const bound = () => {
-      const bytes = queue.reduce((sum, one) => sum + one.bytes, 0);
+      const bytes = queue.reduce((sum, one) => sum + one.bytes + (one === queue.at(-1) ? 0 : one.bodyBytes), 0);
       if (queue.length > WAITING_MAX || bytes > WAITING_BYTES_MAX) socket.destroy();
     };
     const { push } = request;
     request.push = (...given) => {
       waiting.bytes += CHUNK_BYTES;
+      waiting.bodyBytes += given[0]?.length ?? 0;
       bound();
-      return push.apply(request, given);
+      // Node reads no more of a body that waits. The rest comes when its handler reads.
+      return push.apply(request, given) && !queue.includes(waiting);
     };
     bound();
   });

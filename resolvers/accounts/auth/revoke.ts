@@ -54,7 +54,7 @@ export async function revokeCredentialsOf(
   reason: string,
 ): Promise<Revoked> {
   const kept = (await FIND_WAYS_IN.all(tx, [id])).map((client) => client.id);
-  // The webhooks hear of it before the replacement of their secrets disables them.
+  // No webhook hears of it, because the new secrets disable them all. The customer can have it repeated to an enabled one.
   await record(tx, id, id, { type: 'account.credentials_revoked', actor: actorOf(context), data: { reason } });
   await remove(tx, PendingLogin, { accountId: id });
   const open = await FIND_OPEN_SESSIONS.all(tx, [id]);
