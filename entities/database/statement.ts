@@ -4,7 +4,7 @@
  */
 import { keepPrepared } from './prepared.ts';
 import type { Columns, Row } from './table.ts';
-import type { Queryable } from './transaction.ts';
+import type { Queryable, Transaction } from './transaction.ts';
 
 export interface Statement<T> {
   readonly text: string;
@@ -14,6 +14,8 @@ export interface Statement<T> {
   all(db: Queryable, parameters?: unknown[]): Promise<T[]>;
   /** Returns the first row, or undefined. */
   first(db: Queryable, parameters?: unknown[]): Promise<T | undefined>;
+  /** Returns all rows in pages of so many. Only one page is in memory at a time. */
+  pages(tx: Transaction, parameters: unknown[], size: number): AsyncGenerator<T[]>;
 }
 
 /** The statements that the loaded modules declare, for the test that prepares them. */
@@ -42,8 +44,25 @@ export const statement =
       columns,
       all,
       first: async (db: Queryable, given?: unknown[]) => (await all(db, given))[0],
+      pages: (tx: Transaction, given: unknown[], size: number) => pagesOf<Row<C>>(tx, text, given, size),
     };
     STATEMENTS.push(declared);
     if (!replans) keepPrepared(text);
     return declared;
   };
+
+/** Cursors of this process. A transaction may read several statements at once. */
+let cursors = 0;
+
+async function* pagesOf<T>(tx: Transaction, text: string, given: unknown[], size: number): AsyncGenerator<T[]> {
+  const cursor = `pages_${++cursors}`;
+  // PostgreSQL would plan for the first tenth of the rows, which costs more for all of them.
+  await tx.query('set local cursor_tuple_fraction = 1');
+  await tx.query(`declare ${cursor} no scroll cursor for ${text}`, given);
+  for (;;) {
+    const page = await tx.query<T>(`fetch ${size} from ${cursor}`);
+    if (page.length) yield page;
+    if (page.length < size) break;
+  }
+  await tx.query(`close ${cursor}`);
+}

@@ -109,6 +109,22 @@ it('A connection keeps a statement that runs often, and no other one', async () 
   expect(await kept()).not.toContain(seldom.text);
 });
 
+it('A statement gives its rows in pages, and two of them at once', async () => {
+  const numbers = statement({})`select n::int as number from generate_series(1, $1::int) n` as Statement<{
+    number: number;
+  }>;
+  const db = await newDatabase(onTestFinished, { poolSize: 1 });
+  const pages: number[][] = [];
+  await db.transaction(async (tx) => {
+    for await (const page of numbers.pages(tx, [4], 2)) {
+      pages.push(page.map(({ number }) => number));
+      for await (const inner of numbers.pages(tx, [1], 2)) pages.push(inner.map(({ number }) => -number));
+    }
+    expect(await tx.query('select from pg_cursors')).toEqual([]);
+  });
+  expect(pages).toEqual([[1, 2], [-1], [3, 4], [-1]]);
+});
+
 it('A migration that adds columns breaks no statement that an older process keeps', async () => {
   for (const [i, { text }] of STATEMENTS.entries()) await client.query(`prepare s${i} as ${text}`);
   const db = { query: async (sql: string) => (await client.query(sql)).rows } as unknown as Queryable;
