@@ -6,7 +6,7 @@ import type { Queryable } from '../../entities/database/transaction.ts';
 import { AuditEntry } from '../../entities/history/audit.ts';
 import { chainedEntry } from '../../entities/history/audit-link.ts';
 import { publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
-import { type SignedHead, signedPart, textDigest, writeSignedText } from '../../entities/history/audit-text.ts';
+import { linesOf, type SignedHead, textDigest, writeSignedPart } from '../../entities/history/audit-text.ts';
 import { type Chained, LEDGER_CHAIN, linkHash, NO_HASH } from '../../entities/history/hash-chain.ts';
 import { Transfer } from '../../entities/payments/ledger.ts';
 import { chainedTransfer } from '../../entities/payments/ledger-chain.ts';
@@ -74,10 +74,12 @@ async function signDays(db: Database, vault: Vault): Promise<void> {
       ...(await db.query<SignedHead>(HEADS_OF_DAY, [since ?? '-infinity', signedAt])),
       ...(await db.query<SignedHead>(LEDGER_HEAD, [signedAt])),
     ].map((head) => ({ ...head, number: BigInt(head.number), first: BigInt(head.first!) }));
-    const text = writeSignedText({ number: BigInt(day), previous, signedAt, publicKey, others: [], since, heads });
+    const part = { number: BigInt(day), previous, signedAt, publicKey, others: [], since };
+    const lines = linesOf(heads);
+    const text: string = writeSignedPart(part, lines);
     await db.query(
       'insert into audit_signature (number, signed_text, public_key, signature, signed_at) values ($1, $2, $3, $4, $5)',
-      [day, text, publicKey, sign(null, Buffer.from(signedPart(text)), key), signedAt],
+      [day, `${text}\n${lines}`, publicKey, sign(null, Buffer.from(text), key), signedAt],
     );
     [previous, since] = [textDigest(text), signedAt];
   }

@@ -11,7 +11,7 @@ import type { Mark } from '../payments/proof/mark.ts';
 import { AuditEntry } from './audit.ts';
 import { chainedEntry, FIT_ENTRIES } from './audit-link.ts';
 import { type KnownOfAudit, proveSignatures, type SignatureProof } from './audit-signed.ts';
-import { type ChainFault, type Found, proveLinks } from './chain-proof.ts';
+import { type ChainFault, FAULTS_MAX, type Found, proveLinks } from './chain-proof.ts';
 import { findWaiting, LEDGER_CHAIN } from './hash-chain.ts';
 
 export interface AuditProof extends SignatureProof {
@@ -23,7 +23,6 @@ export interface AuditProof extends SignatureProof {
   hasMoreFaults: boolean;
 }
 
-const FAULTS_MAX = 50;
 const HOUR_MS = 3_600_000;
 
 const FIND_ENTRIES = statement(AuditEntry.columns)`
@@ -88,9 +87,7 @@ const faultsOf = ({ faults, hasMoreFaults }: Faults) => ({ faults, hasMoreFaults
 /** Proves the signatures, and returns their heads of the ledger as well. */
 async function proveHeads(db: Queryable, known: KnownOfAudit, found: Found) {
   const heads: LedgerHead[] = [];
-  const proof = await proveSignatures(db, known, found, ({ signedAt, heads: signed }) => {
-    for (const { accountId, number } of signed) if (accountId === LEDGER_CHAIN) heads.push({ number, signedAt });
-  });
+  const proof = await proveSignatures(db, known, found, (number, signedAt) => heads.push({ number, signedAt }));
   return { ...proof, heads };
 }
 

@@ -7,9 +7,10 @@ import { statement } from '../database/statement.ts';
 import { nullable } from '../database/table.ts';
 import type { Queryable } from '../database/transaction.ts';
 import { AUDIT_DAYS } from './audit.ts';
-import { noteCovered, provenText, SIGNATURE_BEFORE } from './audit-signature.ts';
-import { type SignedHead, type SignedText, textDigest } from './audit-text.ts';
-import type { ChainFault, Found } from './chain-proof.ts';
+import { coveredSql, hasItsLines, headsBackwards, linesDigest } from './audit-lines.ts';
+import { provenPart, SIGNATURE_BEFORE } from './audit-signature.ts';
+import { type SignedHead, type SignedPart, textDigest } from './audit-text.ts';
+import { type ChainFault, FAULTS_MAX, type Found } from './chain-proof.ts';
 import { LEDGER_CHAIN } from './hash-chain.ts';
 
 /** Facts that the proof compares with the database. */
@@ -33,7 +34,6 @@ export interface SignatureProof {
   missingDigests: string[];
 }
 
-const CHUNK = 2_000;
 const DAY_MS = 86_400_000;
 /** A head covers the entries of a day. Clocks of the database and of this process differ a little, too. */
 const ENTRY_KEPT_MS = (AUDIT_DAYS - 1) * DAY_MS - 3_600_000;
@@ -60,8 +60,8 @@ const FIND_SIGNED = statement({
         select number, entry_id from audit_link where account_id = given.account_id order by number limit 1) as oldest on true
     order by place`;
 /**
- * The links above the highest signed numbers $2 of the chains $1. They are an hour older than the time $3 of the latest
- * signature. Signatures of entries older than $4 days may be gone. It adds the links of the future, an hour from now. At most $5.
+ * The links that no text with a digest of $1 covers. They are an hour older than the time $2 of the latest signature. Signatures of
+ * entries older than $3 days may be gone. It adds the links of the future, an hour from now. At most $4.
  */
 const FIND_UNCOVERED = statement({
   accountId: column.text(),
@@ -70,26 +70,26 @@ const FIND_UNCOVERED = statement({
   first: column.bigint(),
   last: column.bigint(),
 })`
+  with ${coveredSql('$1')}
   select account_id, (array_agg(entry_id order by number))[1] as entry_id, is_future, min(number) as first, max(number) as last
     from (
       select audit_link.*, linked_at > clock_timestamp() + interval '1 hour' as is_future,
-          linked_at < $3::timestamptz - interval '1 hour' and number > coalesce(highest, 0)
-            and (created_at > now() - $4 * interval '1 day' or audit_link.account_id = '${LEDGER_CHAIN}') as is_uncovered
-        from audit_link left join audit_entry on id = entry_id
-          left join unnest($1::text[], $2::bigint[]) as covered (of_account, highest) on of_account = audit_link.account_id
+          linked_at < $2::timestamptz - interval '1 hour' and number > coalesce(highest, 0)
+            and (created_at > now() - $3 * interval '1 day' or audit_link.account_id = '${LEDGER_CHAIN}') as is_uncovered
+        from audit_link left join audit_entry on id = entry_id left join covered on covered.account_id = audit_link.account_id
     ) as link
-    where is_future or is_uncovered group by account_id, is_future order by account_id, is_future limit $5`;
+    where is_future or is_uncovered group by account_id, is_future order by account_id, is_future limit $4`;
 type Kept = { hash: string | null; entryId: string | null; oldestEntryId: string | null } & Record<
   'oldest' | 'newest',
   bigint | null
 >;
 
-/** Proves the signatures, and that the chains reach their heads. It passes each proven text on, the latest first. */
+/** Proves the signatures, and that the chains reach their heads. It passes the heads of the ledger on, the latest first. */
 export async function proveSignatures(
   db: Queryable,
   { publicKeys = [], digests = [], since }: KnownOfAudit,
   found: Found,
-  onText: (text: SignedText) => void,
+  onLedgerHead: (number: bigint, signedAt: Date) => void,
 ): Promise<SignatureProof> {
   const trusted = new Set(publicKeys.map((key) => key.toString('hex')));
   const proof: SignatureProof = {
@@ -99,8 +99,8 @@ export async function proveSignatures(
   const wrong = (number: bigint, detail: string) =>
     ofSignatures.push({ accountId: null, entryId: null, detail: `Signature ${number}: ${detail}` });
   const ofChains = new Map<string, ChainFault>();
-  const covered = new Map<string, bigint>();
-  let later: SignedText | undefined;
+  const covered: string[] = [];
+  let later: SignedPart | undefined;
   let isReached = false;
   for (let below: bigint | null = null; ; ) {
     const row = await SIGNATURE_BEFORE.first(db, [below, null]);
@@ -114,8 +114,10 @@ export async function proveSignatures(
     }
     const digest = textDigest(row.signedText);
     if (later && later.previous !== digest) wrong(later.number, 'it does not follow the one before it.');
-    later = provenText(row);
-    if (!later) {
+    const part = provenPart(row);
+    const signed = part && { ...row, part };
+    later = signed && (await hasItsLines(db, signed)) ? part : undefined;
+    if (!signed || !later) {
       wrong(row.number, 'it does not fit its text.');
       continue;
     }
@@ -125,9 +127,12 @@ export async function proveSignatures(
     proof.missingDigests = proof.missingDigests.filter((one) => one !== digest);
     isReached = digest === since;
     if (isReached) break;
-    noteCovered(covered, later);
-    onText(later);
-    await proveHeads(db, later.heads.toReversed(), ofChains);
+    covered.push(linesDigest(signed));
+    for await (const heads of headsBackwards(db, signed)) {
+      for (const { accountId, number } of heads)
+        if (accountId === LEDGER_CHAIN) onLedgerHead(number, signed.part.signedAt);
+      await proveHeads(db, heads, ofChains);
+    }
   }
   if (isReached) later = undefined;
   else if (since) wrong(later?.number ?? 0n, 'the one that the last whole proof covered was deleted.');
@@ -139,8 +144,8 @@ export async function proveSignatures(
 }
 
 /** Finds links without a signature whose time says that the latest one covers them. A thief can change the times. */
-async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: Date): Promise<ChainFault[]> {
-  const given = [[...covered.keys()], [...covered.values()], at ?? null, AUDIT_DAYS, CHUNK];
+async function findUncovered(db: Queryable, digests: readonly string[], at?: Date): Promise<ChainFault[]> {
+  const given = [digests, at ?? null, AUDIT_DAYS, FAULTS_MAX + 1];
   return (await FIND_UNCOVERED.all(db, given)).map(({ accountId, entryId, isFuture, first, last }) => ({
     ...{ accountId, entryId },
     detail: isFuture
@@ -149,19 +154,17 @@ async function findUncovered(db: Queryable, covered: Map<string, bigint>, at?: D
   }));
 }
 
-/** Compares heads with the chains, the newest first. It keeps one fault of each kind for a chain. */
+/** Compares heads with the chains, the newest first. It keeps one fault of each kind for a chain, of no more than the first chains. */
 async function proveHeads(db: Queryable, heads: readonly SignedHead[], faults: Map<string, ChainFault>): Promise<void> {
-  for (let at = 0; at < heads.length; at += CHUNK) {
-    const some = heads.slice(at, at + CHUNK);
-    const kept = await FIND_SIGNED.all(db, [some.map(({ accountId }) => accountId), some.map(({ number }) => number)]);
-    for (const [place, head] of some.entries()) {
-      const fault = faultOf(head, kept[place]!);
-      if (!fault) continue;
-      const { kind, ...rest } = fault;
-      const key = `${kind} ${head.accountId}`;
-      // The oldest head that differs is the nearest to the change.
-      if (kind === 'rewritten' || !faults.has(key)) faults.set(key, { accountId: head.accountId, ...rest });
-    }
+  const kept = await FIND_SIGNED.all(db, [heads.map(({ accountId }) => accountId), heads.map(({ number }) => number)]);
+  for (const [place, head] of heads.entries()) {
+    const fault = faultOf(head, kept[place]!);
+    if (!fault) continue;
+    const { kind, ...rest } = fault;
+    const key = `${kind} ${head.accountId}`;
+    // The oldest head that differs is the nearest to the change.
+    if (faults.has(key) ? kind === 'rewritten' : faults.size <= FAULTS_MAX)
+      faults.set(key, { accountId: head.accountId, ...rest });
   }
 }
 

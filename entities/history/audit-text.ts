@@ -34,14 +34,11 @@ export interface SignedPart {
   /** The digest of the lines after it. Undefined: it is a text of a first version, and has the lines itself. */
   headsDigest: string | undefined;
 }
-export interface SignedText extends SignedPart {
-  heads: SignedHead[];
-}
 
 const TITLE = 'freehold audit heads';
 /** The lines before the heads in a text of a first version. */
-const HEADER_LINES = 4;
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+export const HEADER_LINES = 4;
+export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 const hasPublicPart = (text: string): boolean => text.includes('\n\n');
 /** Returns the part that the signature covers. */
@@ -52,10 +49,12 @@ export const textDigest = (text: string): string => sha256(signedPart(text));
 
 const lineOf = ({ accountId, number, hash, createdAt, first }: SignedHead): string =>
   `${[accountId, number, hash, createdAt.toISOString(), ...(first === undefined ? [] : [first])].join(' ')}\n`;
+/** Returns the lines of heads. */
+export const linesOf = (heads: readonly SignedHead[]): string => heads.map(lineOf).join('');
 
-export function writeSignedText(text: Omit<SignedText, 'headsDigest'>): string {
-  const { number, previous, signedAt, publicKey, others, since, heads } = text;
-  const lines = heads.map(lineOf).join('');
+/** Writes the signed part of a text with these lines of heads. An empty line and these lines follow it. */
+export function writeSignedPart(part: Omit<SignedPart, 'headsDigest'>, lines: string): string {
+  const { number, previous, signedAt, publicKey, others, since } = part;
   const header = [
     `${TITLE} ${number}`,
     `previous ${previous}`,
@@ -65,7 +64,7 @@ export function writeSignedText(text: Omit<SignedText, 'headsDigest'>): string {
     ...(since === undefined ? [] : [`since ${since?.toISOString() ?? ''}`]),
     `heads ${sha256(lines)}`,
   ];
-  return `${header.join('\n')}\n\n${lines}`;
+  return `${header.join('\n')}\n`;
 }
 
 /** Reads the signed part of a text. */
@@ -85,19 +84,11 @@ export function readSignedPart(text: string): SignedPart {
   };
 }
 
-/** Reads a text. Undefined: the heads are not those that the signed part names. */
-export function readSignedText(text: string): SignedText | undefined {
-  const part = readSignedPart(text);
-  const { headsDigest } = part;
-  const unsigned = text.slice(signedPart(text).length + 1);
-  if (headsDigest !== undefined && headsDigest !== sha256(unsigned)) return undefined;
-  const lines = headsDigest === undefined ? text.split('\n').slice(HEADER_LINES) : unsigned.split('\n');
-  const heads = lines.slice(0, -1).map((line) => {
-    const [accountId = '', number = '0', hash = '', created = '', first] = line.split(' ');
-    return {
-      ...{ accountId, number: BigInt(number), hash, createdAt: new Date(created) },
-      first: first === undefined ? undefined : BigInt(first),
-    };
-  });
-  return { ...part, heads };
+/** Reads the line of a head, without its line break. */
+export function readHead(line: string): SignedHead {
+  const [accountId = '', number = '0', hash = '', created = '', first] = line.split(' ');
+  return {
+    ...{ accountId, number: BigInt(number), hash, createdAt: new Date(created) },
+    first: first === undefined ? undefined : BigInt(first),
+  };
 }

@@ -17,6 +17,8 @@ export interface ChainFault {
   entryId: string | null;
   detail: string;
 }
+/** A proof names at most so many faults. */
+export const FAULTS_MAX = 50;
 /** Takes a fault, and tells whether it takes more. */
 export type Found = (fault: ChainFault) => 'more' | 'full';
 

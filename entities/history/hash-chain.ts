@@ -74,7 +74,7 @@ const DELETE_UNLINKED = statement({})`
   with linked as (select entry_id from audit_unlinked where entry_id = any($1) order by entry_id for update)
     delete from audit_unlinked using linked where audit_unlinked.entry_id = linked.entry_id`;
 
-/** Makes transactions that write chains or sign them wait for each other. */
+/** Makes transactions that write chains wait for each other. */
 export const lockChains = (tx: Transaction): Promise<unknown> => LOCK_NAME.all(tx, ['audit chains']);
 
 export interface Linked {

@@ -4,8 +4,8 @@
  */
 import type { Database } from '../../entities/database/database.ts';
 import { linkEntries } from '../../entities/history/audit-link.ts';
-import { isLatestBy, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
-import { textDigest } from '../../entities/history/audit-text.ts';
+import { signHeads } from '../../entities/history/audit-sign.ts';
+import { isLatestBy, signingKeys } from '../../entities/history/audit-signature.ts';
 import { findWaiting, LEDGER_CHAIN, type Linked } from '../../entities/history/hash-chain.ts';
 import { log } from '../../entities/monitoring/log.ts';
 import { linkTransfers } from '../../entities/payments/ledger-chain.ts';
@@ -59,8 +59,8 @@ export const auditSignatureProcess = (db: Database, vault: Vault): Process =>
       while ((await db.transaction((tx) => linkTransfers(tx, CHUNK))).count === CHUNK);
       const signed = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
       // A copy outside of the database: a thief of the database cannot take it back.
-      if (signed)
-        log.info(`Signed the heads of the audit log: number ${signed.number}, sha256 ${textDigest(signed.signedText)}`);
+      for (const { number, sha256 } of signed)
+        log.info(`Signed the heads of the audit log: number ${number}, sha256 ${sha256}`);
       for (const { accountId, entryId, detail } of await findWaiting(db, WAITING_MAX))
         log.error(
           `${accountId === LEDGER_CHAIN ? 'The ledger' : `The audit log of ${accountId}`}, from entry ${entryId}: ${detail}`,

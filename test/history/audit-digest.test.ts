@@ -3,13 +3,8 @@ import { createHash, createPublicKey, generateKeyPairSync, sign as signBy, verif
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
-import {
-  FIND_PUBLISHED,
-  publicKeyOf,
-  publishedOf,
-  signHeads,
-  signingKeys,
-} from '../../entities/history/audit-signature.ts';
+import { signHeads } from '../../entities/history/audit-sign.ts';
+import { FIND_PUBLISHED, publicKeyOf, publishedOf, signingKeys } from '../../entities/history/audit-signature.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
@@ -32,8 +27,8 @@ async function write(accountId: string): Promise<void> {
 }
 async function sign(vault = VAULT) {
   await asSuperuser(db, `update audit_signature set signed_at = signed_at - interval '2 days'`);
-  const signature = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
-  return publishedOf(signature!)!;
+  const [made] = await db.transaction((tx) => signHeads(tx, signingKeys(vault)));
+  return made!;
 }
 
 describe('A published digest of the audit log', () => {

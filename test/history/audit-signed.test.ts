@@ -1,16 +1,10 @@
 /** The audit log against a thief who is superuser of the database, but lacks SECRET_KEY. */
-import { generateKeyPairSync, type KeyObject, sign as signBy } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { proveAudit } from '../../entities/history/audit-proof.ts';
-import { publicKeyOf, signHeads, signingKeys } from '../../entities/history/audit-signature.ts';
-import {
-  readSignedText,
-  type SignedText,
-  signedPart,
-  textDigest,
-  writeSignedText,
-} from '../../entities/history/audit-text.ts';
+import { signHeads } from '../../entities/history/audit-sign.ts';
+import { publicKeyOf, signingKeys } from '../../entities/history/audit-signature.ts';
 import { record } from '../../entities/history/record.ts';
 import { newId } from '../../entities/ids.ts';
 import { Vault } from '../../entities/secrets.ts';
@@ -18,6 +12,7 @@ import { asSuperuser, truncate } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';
 import { HOUR_MS, openShop } from '../setup/shop.ts';
 import { VAULT } from '../setup/vault.ts';
+import { addSignature, signedHeads } from './signed-lines.ts';
 
 const shop = await openShop(atEnd);
 const { db } = shop;
@@ -40,21 +35,13 @@ async function written(count: number, accountId: string): Promise<string[]> {
 }
 async function sign(keys = signingKeys(VAULT)) {
   await asSuperuser(db, `update audit_signature set signed_at = signed_at - interval '2 days'`);
-  return (await db.transaction((tx) => signHeads(tx, keys)))!;
+  const [made] = await db.transaction((tx) => signHeads(tx, keys));
+  return { ...made!, heads: await signedHeads(db, made!.number) };
 }
 const thief = generateKeyPairSync('ed25519').privateKey;
 
-/** Writes a signature as the service wrote it at another time. @returns the digest of its text */
-async function signedAt(given: Partial<SignedText>, key: KeyObject = signingKeys(VAULT)[0]): Promise<string> {
-  const publicKey = publicKeyOf(key);
-  const text = { number: 1n, previous: '', signedAt: new Date(), publicKey, others: [], heads: [], ...given };
-  const signedText = writeSignedText(text);
-  await db.query(
-    'insert into audit_signature (number, signed_text, public_key, signature, signed_at) values ($1, $2, $3, $4, $5)',
-    [text.number, signedText, publicKey, signBy(null, Buffer.from(signedPart(signedText)), key), text.signedAt],
-  );
-  return textDigest(signedText);
-}
+const signedAt = (given: Parameters<typeof addSignature>[2], key: KeyObject = signingKeys(VAULT)[0]) =>
+  addSignature(db, key, given);
 const relink = async () => {
   await asSuperuser(db, 'truncate audit_link');
   await asSuperuser(db, 'insert into audit_unlinked select id from audit_entry');
@@ -155,7 +142,7 @@ describe('The proof of the audit log', () => {
     await written(2, accountId);
     expect(await db.query(`select from audit_link where linked_at < now() - interval '1 hour'`)).toEqual([]);
     await asSuperuser(db, `update audit_link set linked_at = '2000-01-01' where number > 1`);
-    expect(readSignedText((await sign()).signedText)!.heads).toMatchObject([{ accountId, number: 3n }]);
+    expect((await sign()).heads).toMatchObject([{ accountId, number: 3n }]);
     expect((await prove()).faults).toEqual([]);
     await asSuperuser(db, 'delete from audit_entry where id in (select entry_id from audit_link where number > 1)');
     await asSuperuser(db, 'delete from audit_link where number > 1');
@@ -208,7 +195,7 @@ describe('The proof of the audit log', () => {
     await written(1, accountId);
     await sign();
     const later = (await written(2, accountId)).slice(1);
-    const digests = [textDigest((await sign()).signedText)];
+    const digests = [(await sign()).sha256];
     await asSuperuser(db, 'delete from audit_entry where id = any($1)', [later]);
     await asSuperuser(db, 'delete from audit_link where entry_id = any($1)', [later]);
     await asSuperuser(db, 'delete from audit_signature where number = 2');
@@ -243,7 +230,7 @@ describe('The proof of the audit log', () => {
 
   it('accepts a database of an earlier version, and protects its chains from the next signature on', async () => {
     const ids = await written(9, accountId);
-    const { heads } = readSignedText((await sign()).signedText)!;
+    const { heads } = await sign();
     await truncate(db, 'audit_signature');
     await signedAt({ heads: heads.map(({ first: _first, ...head }) => head) });
     expect((await prove()).faults).toEqual([]);
@@ -281,12 +268,10 @@ describe('A signature of a key that the service never had', () => {
     for (const number of [2n, 3n, 9n, 2n ** 63n - 1n]) await signedAt({ number, signedAt: future }, thief);
     const next = await sign();
     expect(next.number).toBe(4n);
-    expect(readSignedText(next.signedText)).toMatchObject({
-      ...{ previous: textDigest(first.signedText), heads: [{ accountId, number: 2n }] },
-    });
+    expect(next).toMatchObject({ previousSha256: first.sha256, heads: [{ accountId, number: 2n }] });
     const { faults, latest } = await prove();
     expect(faults.map(({ detail }) => detail)).toHaveLength(4);
-    expect(latest!.digest).toBe(textDigest(next.signedText));
+    expect(latest!.digest).toBe(next.sha256);
   });
 
   it('is also one of an old key after the service left that key', async () => {
