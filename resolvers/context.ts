@@ -147,7 +147,7 @@ function atTurn<T>({ viewer, address }: Turn, work: () => T, signal?: AbortSigna
   return onBehalfOf({ kind: 'account', group, signal }, work);
 }
 
-/** The turn of a caller: that of the account, or that of the site of a stranger or a free account. */
+/** The turn of a caller: that of the account, or of the site of a stranger or free account. */
 export function turnOf({ viewer, address }: Context): string {
   if (!viewer?.accountId) return siteOf(address ?? '');
   return viewer.isUnpaid ? freeSiteOf(address ?? '') : viewer.accountId;
