@@ -237,12 +237,12 @@ export interface AgentFilter {
 }
 
 /**
- * A search reads all entries that fit, and anybody may fill the directory. So few searches run at once, and leave the processors
- * and connections of PostgreSQL to other reads.
+ * A search reads all entries that fit, and a list passes over those of suspended accounts. Anybody may fill the directory. So few
+ * reads of it run at once, and leave the processors and connections of PostgreSQL to others.
  */
-const searches = new Turns({
-  ...{ places: 2, waiting: 200, waitingOfGroup: 8 },
-  refusal: 'Too many searches of the directory wait. Search again later.',
+const reads = new Turns({
+  ...{ places: 2, waiting: 400, waitingOfGroup: 32 },
+  refusal: 'Too many reads of the directory wait. Search again later.',
 });
 
 /** Returns the listed entries, newest first. A page has at most 50, and 20 for a stranger. Callers share it (`sharedSeconds`). */
@@ -262,9 +262,11 @@ export async function searchAgents(
     ...(verified == null ? [] : [AGENT_TERMS.verified(verified)]),
   ];
   const page = [limit + 1, after, PAGE_BYTES_MAX];
-  const rows = await (filters.q === null && !terms.length
-    ? LIST_AGENTS.all(db, page)
-    : searches.run(turnOf(context), () => SEARCH_AGENTS.all(db, [...page, filters.q, terms]), context.signal));
+  const read = () =>
+    filters.q === null && !terms.length
+      ? LIST_AGENTS.all(db, page)
+      : SEARCH_AGENTS.all(db, [...page, filters.q, terms]);
+  const rows = await reads.run(turnOf(context), read, context.signal);
   return pageFrom(rows, request, filters, ({ bytes }) => bytes);
 }
 

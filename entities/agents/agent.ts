@@ -75,9 +75,12 @@ const listed = (found: string) => `
     window newest as (order by id desc rows unbounded preceding)) as page
   where before <= $3 or number <= 2 order by id desc`;
 
+/** PostgreSQL reads so many suspended accounts at once, and looks up the others one by one. */
+const SUSPENDED_READ = 100_000;
 /** Returns the newest $1 listed entries with $3 bytes, of accounts that are not suspended. Their ids are below $2; null for the newest of all. */
 export const LIST_AGENTS = statement(LISTED)`${listed(
   `status = 'LISTED' and ($2::text is null or id < $2)
+    and account_id not in (select id from account where suspended_at is not null limit ${SUSPENDED_READ})
     and (select suspended_at is null from account where account.id = agent.account_id) order by id desc limit $1`,
 )}`;
 

@@ -5,6 +5,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
+import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { hasPaidSql } from '../payments/payer.ts';
 import { Task } from './task.ts';
 
@@ -29,6 +30,9 @@ export const WAKE_SLEEPERS = statement({ id: column.text() })`
     order by subject for update skip locked)
   update task set run_at = now() + case when leased_by is null then 0 else $2::float8 end * interval '1 second'
   from late where task.id = late.id returning task.id`;
+
+/** Whether an account, given as SQL, has paid. The operator hears of the service by webhooks, and comes before free accounts. */
+const paysSql = (account: string) => `(${account} = '${OPERATOR_ACCOUNT}' or ${hasPaidSql(account)})`;
 
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
@@ -67,13 +71,13 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED)`
     select id, run_at, party, paid, ($8::jsonb ->> party)::int as place,
       coalesce((select sum(tasks) from running where running.party = own.party), 0)
         + row_number() over (partition by party order by own_turn, signalled desc, paid desc, own_due, run_at, id) as turn
-    from (select own.*, ${hasPaidSql('own.account_id')} as paid from own where own_turn <= $7) as own),
+    from (select own.*, ${paysSql('own.account_id')} as paid from own where own_turn <= $7) as own),
   numbered as (
     select id, turn, place, run_at, paid, row_number() over (partition by paid order by turn, place nulls first, run_at) as number
     from turns where turn <= $6),
   chosen as materialized (
     select id, turn, place, run_at from numbered
-    where paid or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${hasPaidSql('running.account_id')})
+    where paid or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${paysSql('running.account_id')})
     order by turn, place nulls first, run_at limit $2 + ${OTHERS}),
   due as (
     select task.id from chosen join task on task.id = chosen.id where ${DUE}
