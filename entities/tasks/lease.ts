@@ -51,12 +51,14 @@ const leaseDue = `
 export const TAKE_LEASES = statement(LEASED)`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
+const PAYERS_FIRST = '($9::int is not null and paid) desc';
 /**
  * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
  * a party take turns, too. Signalled tasks come first, then those of accounts that have paid, then those of accounts with few
  * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets
- * more than $6 tasks at once, and no account more than $7 of a party. Free accounts together get no more than $9.
+ * more than $6 tasks at once, and no account more than $7 of a party. Free accounts together get no more than $9, and come after
+ * the others. Null: they have no such limit.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
@@ -76,12 +78,12 @@ export const TAKE_LEASES_IN_TURN = statement(LEASED)`
     select id, turn, place, run_at, paid, row_number() over (partition by paid order by turn, place nulls first, run_at) as number
     from turns where turn <= $6),
   chosen as materialized (
-    select id, turn, place, run_at from numbered
-    where paid or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${paysSql('running.account_id')})
-    order by turn, place nulls first, run_at limit $2 + ${OTHERS}),
+    select id, turn, place, run_at, paid from numbered
+    where paid or $9::int is null or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${paysSql('running.account_id')})
+    order by ${PAYERS_FIRST}, turn, place nulls first, run_at limit $2 + ${OTHERS}),
   due as (
     select task.id from chosen join task on task.id = chosen.id where ${DUE}
-    order by turn, place nulls first, chosen.run_at limit $2 for update of task skip locked)
+    order by ${PAYERS_FIRST}, turn, place nulls first, chosen.run_at limit $2 for update of task skip locked)
   ${leaseDue}`;
 
 /**

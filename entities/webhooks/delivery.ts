@@ -215,10 +215,10 @@ export const LATEST_DELIVERIES = statement(WebhookDelivery.columns)`
     select ${columnsOf(WebhookDelivery)} from webhook_delivery where webhook_id = webhook.id order by webhook_delivery.id desc limit 1
   ) as webhook_delivery`;
 
-/** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $1 seconds. */
+/** Finds webhooks with a delivery that has waited $1 seconds. Their task neither runs nor is due within $2 seconds. */
 export const FORGOTTEN_WEBHOOKS = statement({ id: column.text() })`
   select distinct webhook_id as id from webhook_delivery
   where status = 'PENDING' and created_at < now() - $1::float8 * interval '1 second'
     and not exists (
       select from task where subject = webhook_id and state = 'READY'
-        and (leased_by is not null or run_at <= now() + $1::float8 * interval '1 second'))`;
+        and (leased_by is not null or run_at <= now() + $2::float8 * interval '1 second'))`;

@@ -12,7 +12,7 @@ const PER_ACCOUNT_MAX = 4;
 const QUESTIONS_PER_SECOND = 200;
 /** The shortest and the longest rest before a task asks again. */
 const REST_SECONDS_MIN = 1;
-const REST_SECONDS_MAX = 60;
+export const REST_SECONDS_MAX = 60;
 /** An account that has not asked again for so long after its rest waits no more. */
 const LATE_MS = 15_000;
 

@@ -72,7 +72,7 @@ export function takeLeases(
 ): Promise<TakenTask[]> {
   const parameters = [lane, count, leaseSeconds, id, except];
   if (!shares) return TAKE_LEASES.all(db, parameters);
-  const { places, waiting, perParty, perAccount = perParty, freeAccounts = places + waiting } = shares;
+  const { perParty, perAccount = perParty, freeAccounts = null } = shares;
   return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served, freeAccounts]);
 }
 

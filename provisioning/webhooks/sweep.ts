@@ -6,6 +6,7 @@ import type { Database } from '../../entities/database/database.ts';
 import { FAIL_OLDEST_WAITING, FORGOTTEN_WEBHOOKS } from '../../entities/webhooks/delivery.ts';
 import { wakeWebhooks } from '../../entities/webhooks/outbox.ts';
 import { ERASE_PREVIOUS_SECRETS } from '../../entities/webhooks/webhook.ts';
+import { REST_SECONDS_MAX } from '../outbound/host-places.ts';
 import { periodic } from '../tasks/schedule.ts';
 import { hop, type Process } from '../tasks/tasks.ts';
 
@@ -18,7 +19,7 @@ export const webhookSweepProcess = (db: Database): Process =>
   periodic({
     start: async () => {
       await FAIL_OLDEST_WAITING.all(db, [WAITING_MAX]);
-      const forgotten = await FORGOTTEN_WEBHOOKS.all(db, [TICK_SECONDS]);
+      const forgotten = await FORGOTTEN_WEBHOOKS.all(db, [TICK_SECONDS, REST_SECONDS_MAX]);
       await wakeWebhooks(
         db,
         db.bus,

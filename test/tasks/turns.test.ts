@@ -22,10 +22,10 @@ const add = (accountId: string, count: number, secondsAgo: number) =>
   );
 
 /** The accounts whose tasks a worker takes next. */
-const next = async (count: number, ofFreeAccounts = 1000) =>
-  (await TAKE_LEASES_IN_TURN.all(db, ['turns', count, 30, 'worker', [], 40, 3, '{}', ofFreeAccounts])).map(
-    ({ accountId }) => accountId,
-  );
+const next = async (count: number, ofFreeAccounts: number | null = null, served = {}) =>
+  (
+    await TAKE_LEASES_IN_TURN.all(db, ['turns', count, 30, 'worker', [], 40, 3, JSON.stringify(served), ofFreeAccounts])
+  ).map(({ accountId }) => accountId);
 
 async function addFreeAccounts(): Promise<void> {
   for (let n = 0; n < 50; n++) await add(`acct_free${n}`, 5, 600);
@@ -77,4 +77,15 @@ it('Free accounts together leave places to accounts that have paid', async () =>
     `update task set run_at = now() where lane = 'turns' and leased_by is not null and account_id like 'acct_free1%'`,
   );
   expect((await next(8, 14)).length).toBeGreaterThan(0);
+});
+
+it('Where free accounts have a limit, an account that has paid comes before more of them than a worker remembers', async () => {
+  const { id } = await newAccount();
+  await pay(id);
+  await addFreeAccounts();
+  await add(id, 1, 0);
+  // Each account is a party of its own. The worker has served the payer, and none of the others.
+  await db.query(`update task set party = null where lane = 'turns'`);
+  expect(await next(1, null, { [id]: 0 })).not.toEqual([id]);
+  expect(await next(1, 40, { [id]: 0 })).toEqual([id]);
 });
