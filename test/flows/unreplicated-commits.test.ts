@@ -35,7 +35,7 @@ it('A repeated request gets its kept answer only when the standby has it, too', 
     );
     return rowCount;
   });
-  expect(ended).toBe(1);
+  expect(ended).toBeGreaterThan(0);
   await eventually(async () => (await primary.query('select from server')).rowCount);
   // The service repeats the request by itself, and waits for the standby.
   await eventually(
