@@ -1,6 +1,3 @@
--- The suspended accounts, which are few.
-create index account_suspended on account (id) where suspended_at is not null;
-
 -- As before. But PostgreSQL reads the suspended accounts once, and does not look up the account of each entry that fits.
 create or replace function search_agents(words text, terms text[], before text, most int) returns setof text stable language sql
   set enable_seqscan = off set enable_indexscan = off set enable_nestloop = off set jit = off
