@@ -48,9 +48,11 @@ const CLAIM_KEY = statement({ claimed: column.boolean() })`
 const FIND_OTHER = statement({ found: column.boolean() })`
   select true as found from idempotency_key where scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
 const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
-/** Changes nothing. Its commit waits until the synchronous standbys of PostgreSQL have every earlier commit. */
-const CONFIRM_ANSWER = statement({})`
-  update idempotency_key set expires_at = expires_at where scope = any($1::text[]) and key_digest = $2`;
+/** Returns the kept answer. It changes nothing, but its commit waits until the synchronous standbys of PostgreSQL have every earlier commit. */
+const CONFIRM_ANSWER = statement({ scope: column.text(), sealedAnswer: nullable(column.bytes()) })`
+  update idempotency_key set expires_at = expires_at
+    where scope = any($1::text[]) and key_digest = $2 and expires_at > now() and sealed_answer is not null
+    returning scope, sealed_answer`;
 const FORGET_KEY = statement({})`delete from idempotency_key where scope = $1 and key_digest = $2`;
 const DELETE_EXPIRED_KEYS = statement({})`delete from idempotency_key where expires_at < now()`;
 
@@ -122,8 +124,12 @@ export class KeptRequest {
     const parameters = [this.#scopes, this.#keyDigest, this.#locks];
     const { running, scope, sealedAnswer } = (await FIND_ANSWER.first(db, parameters))!;
     if (!sealedAnswer && running) throw new KeyTaken('The idempotency key is taken.');
-    if (!sealedAnswer) return undefined;
-    const kept = SEALED_ANSWER.open(this.#vault, sealedAnswer, this.#nameOf(scope!), this.#value);
+    return sealedAnswer ? this.#open(scope!, sealedAnswer) : undefined;
+  }
+
+  /** @throws ApiError idempotency_key_reused */
+  #open(scope: string, sealedAnswer: Buffer): Kept {
+    const kept = SEALED_ANSWER.open(this.#vault, sealedAnswer, this.#nameOf(scope), this.#value);
     const [about] = kept.split(' ', 1);
     const [inputDigest, owner, code] = about!.split('.');
     if (owner !== this.#owner) throw ofOther();
@@ -132,11 +138,14 @@ export class KeptRequest {
   }
 
   /**
-   * Waits until the found answer survives the end of the primary. PostgreSQL may show rows that no standby has, because the
+   * Returns the found answer when it survives the end of the primary. PostgreSQL may show rows that no standby has, because the
    * connection of their commit ended during its wait. A failover would lose them.
+   * @throws KeyTaken if a failover has lost it, or ApiError idempotency_key_reused
    */
-  async confirm(db: Queryable): Promise<void> {
-    await CONFIRM_ANSWER.all(db, [this.#scopes, this.#keyDigest]);
+  async confirm(db: Queryable): Promise<Kept> {
+    const row = await CONFIRM_ANSWER.first(db, [this.#scopes, this.#keyDigest]);
+    if (!row) throw new KeyTaken('The kept answer has gone.');
+    return this.#open(row.scope, row.sealedAnswer!);
   }
 
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */

@@ -57,11 +57,7 @@ export class IdempotencyKeys {
   async #run(kept: KeptRequest, work: Work, deadline: number): Promise<KeptAnswer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const found = await kept.find(this.#db);
-        if (found) {
-          await kept.confirm(this.#db);
-          return { ...found, replayed: true };
-        }
+        if (await kept.find(this.#db)) return { ...(await kept.confirm(this.#db)), replayed: true };
         return { answer: await this.#first(kept, work), replayed: false, sameCode: true };
       } catch (error) {
         if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {

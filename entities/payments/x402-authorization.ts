@@ -125,6 +125,13 @@ export const LEASE_PAYMENT = statement({ sends, sentTxId, status, txId })`
       sends = sends + case when status in ('OBSERVED', 'DROPPED') then 1 else 0 end
     from unanswered where payment_id = id and (lease_until <= now() or leased_by = $2) and not ($4 and status = 'DROPPED')
     returning sends, sent_tx_id, status, tx_id`;
+/**
+ * Finds the payment $1 with its order $2. It changes nothing, but its commit waits until the synchronous standbys of PostgreSQL have
+ * every earlier commit.
+ */
+export const CONFIRM_ORDER = statement({ id: column.text() })`
+  update x402_authorization set payer = payer from payment
+    where payment_id = payment.id and payment_id = $1 and order_number = $2 returning payment_id as id`;
 /** Ends the lease of the payment $1 by the request $2. $3 is the number of its sends that sent nothing, $4 a sent transaction. */
 export const RELEASE_PAYMENT = statement({ sends: column.int() })`
   update x402_authorization set lease_until = now(), sends = sends - $3, sent_tx_id = coalesce($4, sent_tx_id)

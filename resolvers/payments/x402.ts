@@ -94,7 +94,10 @@ export async function pay<T>(context: Context, header: string, sale: Sale<T>): P
       ({ found } = await x402.find(payment, buyer));
       if (!found) throw tooManyOpen(context.limits.openPayments);
     }
-    if (found.row.orderNumber) return answered(context, found.payment, found.row);
+    if (found.row.orderNumber) {
+      if (await x402.isConfirmed(found)) return answered(context, found.payment, found.row);
+      continue;
+    }
     const leased = await x402.lease(found, context.requestId);
     if (leased) return settle(context, found.payment, { ...found.row, ...leased }, sale, false);
     if (Date.now() > deadline || context.signal.aborted)

@@ -13,6 +13,7 @@ import { isInBalance, movePayment } from '../../../entities/payments/payment.ts'
 import {
   COUNT_WASTED_GAS,
   END_SEND,
+  CONFIRM_ORDER,
   FORGET_ANSWERS,
   findSigned,
   LEASE_PAYMENT,
@@ -160,6 +161,11 @@ export class X402 {
    */
   lease({ row: { id }, payment: { insteadOf } }: Found, requestId: string) {
     return LEASE_PAYMENT.first(this.#db, [id, requestId, LEASE_SECONDS, insteadOf !== undefined]);
+  }
+
+  /** Whether the order of a found payment survives the end of the primary, as `KeptRequest.confirm` does for kept answers. */
+  async isConfirmed({ row: { id, orderNumber } }: Found): Promise<boolean> {
+    return (await CONFIRM_ORDER.first(this.#db, [id, orderNumber])) !== undefined;
   }
 
   /** Forgets answers after a day, because they may contain passwords. The payment stays used. */
