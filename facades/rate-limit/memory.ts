@@ -13,15 +13,46 @@ interface Entry {
 }
 
 const SWEEP_MS = 60_000;
-/** Counting stops no caller with more networks than this. Credentials and accounts have no limit of their own. */
+/** The names that a process remembers at most. Each takes some 250 bytes. Anybody makes accounts, so those have a limit, too. */
 const ADDRESSES_MAX = 100_000;
+const CREDENTIALS_MAX = 200_000;
+
+/** The counts by name. Two generations: the older goes as a whole, because finding the oldest entry of a large map is slow. */
+class Names {
+  readonly #most: number;
+  #recent = new Map<string, Entry>();
+  #older = new Map<string, Entry>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
+  get(name: string): Entry | undefined {
+    return this.#recent.get(name) ?? this.#older.get(name);
+  }
+
+  set(name: string, entry: Entry): void {
+    if (this.#recent.size >= this.#most / 2 && !this.#recent.has(name)) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    this.#recent.set(name, entry);
+  }
+
+  forget(isOver: (name: string, entry: Entry) => boolean): void {
+    for (const entries of [this.#recent, this.#older])
+      for (const [name, entry] of entries) if (isOver(name, entry)) entries.delete(name);
+  }
+}
 
 export class MemoryRateLimits implements RateLimitStore {
   /** Also accounts. */
-  readonly #credentials = new Map<string, Entry>();
-  /** Two generations. The older goes as a whole, because finding the oldest entry of a large map is slow. */
-  #addresses = new Map<string, Entry>();
-  #olderAddresses = new Map<string, Entry>();
+  readonly #credentials = new Names(CREDENTIALS_MAX);
+  readonly #addresses = new Names(ADDRESSES_MAX);
   readonly #now: () => number;
   #sweptAt = 0;
 
@@ -32,7 +63,7 @@ export class MemoryRateLimits implements RateLimitStore {
 
   /** The number of remembered names. */
   get size(): number {
-    return this.#credentials.size + this.#addresses.size + this.#olderAddresses.size;
+    return this.#credentials.size + this.#addresses.size;
   }
 
   async take(quotas: readonly Quota[]): Promise<Taken[]> {
@@ -57,22 +88,14 @@ export class MemoryRateLimits implements RateLimitStore {
   }
 
   #entryOf(name: string, seconds: number): Entry {
-    const entries = isNetwork(name) ? this.#roomForAddress() : this.#credentials;
-    const known = entries.get(name) ?? this.#olderAddresses.get(name);
+    const names = isNetwork(name) ? this.#addresses : this.#credentials;
+    const known = names.get(name);
     const entry: Entry = {
       minute: roll(known?.minute, seconds, WINDOW_SECONDS.minute),
       hour: roll(known?.hour, seconds, WINDOW_SECONDS.hour),
     };
-    entries.set(name, entry);
+    names.set(name, entry);
     return entry;
-  }
-
-  #roomForAddress(): Map<string, Entry> {
-    if (this.#addresses.size >= ADDRESSES_MAX / 2) {
-      this.#olderAddresses = this.#addresses;
-      this.#addresses = new Map();
-    }
-    return this.#addresses;
   }
 
   /** Forgets names whose calls no longer count. Those with a limit of a minute go after two, the others after two hours. */
@@ -80,13 +103,9 @@ export class MemoryRateLimits implements RateLimitStore {
     if (seconds * 1000 - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = seconds * 1000;
     const over = ({ index }: Count, length: number) => index + 1 < Math.floor(seconds / length);
-    for (const addresses of [this.#addresses, this.#olderAddresses])
-      for (const [name, { minute, hour }] of addresses) {
-        const [count, length] = name.startsWith('ip:') ? [minute, WINDOW_SECONDS.minute] : [hour, WINDOW_SECONDS.hour];
-        if (over(count, length)) addresses.delete(name);
-      }
-    for (const [name, { hour }] of this.#credentials)
-      if (over(hour, WINDOW_SECONDS.hour)) this.#credentials.delete(name);
+    const isOver = (name: string, { minute, hour }: Entry) =>
+      name.startsWith('ip:') ? over(minute, WINDOW_SECONDS.minute) : over(hour, WINDOW_SECONDS.hour);
+    for (const names of [this.#addresses, this.#credentials]) names.forget(isOver);
   }
 }
 

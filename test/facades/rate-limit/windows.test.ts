@@ -88,6 +88,16 @@ describe('A sliding window', () => {
     expect(rates.size).toBeLessThanOrEqual(100_010);
     expect((await takeOne(rates, 'key_one', 10, 100)).allowed).toBe(false);
   });
+
+  it('limits the number of credentials in memory, and keeps the counts of one that calls on', async () => {
+    const rates = new MemoryRateLimits(() => now);
+    for (let i = 0; i < 450_000; i++) {
+      if (i % 45_000 === 0) await takeOne(rates, 'key_one', 10, 100);
+      await takeOne(rates, `key_${i}`, 10, 100);
+    }
+    expect(rates.size).toBeLessThanOrEqual(200_000);
+    expect((await takeOne(rates, 'key_one', 10, 100)).allowed).toBe(false);
+  });
 });
 
 describe('An address', () => {
