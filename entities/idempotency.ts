@@ -28,15 +28,11 @@ const KEPT_HOURS = 24;
 
 /** Whether this transaction now has the advisory locks $3. */
 const LOCKED_SQL = '(select bool_and(pg_try_advisory_xact_lock(one)) from unnest($3::bigint[]) as one)';
-/** The kept answer, and whether a request with the key is running. $1 scopes, $2 digest of the key, $3 advisory locks. */
-const FIND_ANSWER = statement({
-  running: column.boolean(),
-  scope: nullable(column.text()),
-  sealedAnswer: nullable(column.bytes()),
-})`
-  select not ${LOCKED_SQL} as running, scope, sealed_answer
-    from (select) as always
-    left join idempotency_key on scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
+/** Whether a request with the key is running, and whether an answer is kept. $1 scopes, $2 digest of the key, $3 advisory locks. */
+const FIND_ANSWER = statement({ running: column.boolean(), kept: column.boolean() })`
+  select not ${LOCKED_SQL} as running, exists (
+    select from idempotency_key where scope = any($1::text[]) and key_digest = $2 and expires_at > now() and sealed_answer is not null
+  ) as kept`;
 /** Takes a key that is free or expired. $1 scope, $2 digest of the key, $3 advisory locks. */
 const CLAIM_KEY = statement({ claimed: column.boolean() })`
   insert into idempotency_key as kept (scope, key_digest, expires_at)
@@ -49,7 +45,7 @@ const FIND_OTHER = statement({ found: column.boolean() })`
   select true as found from idempotency_key where scope = any($1::text[]) and key_digest = $2 and expires_at > now()`;
 const KEEP_ANSWER = statement({})`update idempotency_key set sealed_answer = $3 where scope = $1 and key_digest = $2`;
 /** Returns the kept answer. It changes nothing, but its commit waits until the synchronous standbys of PostgreSQL have every earlier commit. */
-const CONFIRM_ANSWER = statement({ scope: column.text(), sealedAnswer: nullable(column.bytes()) })`
+const CONFIRMED_ANSWER = statement({ scope: column.text(), sealedAnswer: column.bytes() })`
   update idempotency_key set expires_at = expires_at
     where scope = any($1::text[]) and key_digest = $2 and expires_at > now() and sealed_answer is not null
     returning scope, sealed_answer`;
@@ -119,12 +115,18 @@ export class KeptRequest {
     this.name = this.#nameOf(this.#scopes[0]);
   }
 
-  /** Returns the kept answer, or undefined. @throws KeyTaken, or ApiError idempotency_key_reused */
+  /**
+   * Returns the kept answer when it survives the end of the primary, or undefined. PostgreSQL may show rows that no standby has,
+   * because the connection of their commit ended during its wait. A failover would lose them.
+   * @throws KeyTaken, also if a failover loses the answer meanwhile, or ApiError idempotency_key_reused
+   */
   async find(db: Queryable): Promise<Kept | undefined> {
-    const parameters = [this.#scopes, this.#keyDigest, this.#locks];
-    const { running, scope, sealedAnswer } = (await FIND_ANSWER.first(db, parameters))!;
-    if (!sealedAnswer && running) throw new KeyTaken('The idempotency key is taken.');
-    return sealedAnswer ? this.#open(scope!, sealedAnswer) : undefined;
+    const parameters = [this.#scopes, this.#keyDigest];
+    const found = (await FIND_ANSWER.first(db, [...parameters, this.#locks]))!;
+    if (!found.kept && !found.running) return undefined;
+    const confirmed = found.kept ? await CONFIRMED_ANSWER.first(db, parameters) : undefined;
+    if (!confirmed) throw new KeyTaken('The idempotency key is taken.');
+    return this.#open(confirmed.scope, confirmed.sealedAnswer);
   }
 
   /** @throws ApiError idempotency_key_reused */
@@ -135,17 +137,6 @@ export class KeptRequest {
     if (owner !== this.#owner) throw ofOther();
     if (inputDigest !== this.#inputDigest) throw new ApiError('idempotency_key_reused');
     return { answer: kept.slice(about!.length + 1), sameCode: code === this.#code };
-  }
-
-  /**
-   * Returns the found answer when it survives the end of the primary. PostgreSQL may show rows that no standby has, because the
-   * connection of their commit ended during its wait. A failover would lose them.
-   * @throws KeyTaken if a failover has lost it, or ApiError idempotency_key_reused
-   */
-  async confirm(db: Queryable): Promise<Kept> {
-    const row = await CONFIRM_ANSWER.first(db, [this.#scopes, this.#keyDigest]);
-    if (!row) throw new KeyTaken('The kept answer has gone.');
-    return this.#open(row.scope, row.sealedAnswer!);
   }
 
   /** Takes the key without waiting: a caller waits without a connection. @throws KeyTaken */

@@ -143,12 +143,11 @@ type Turn = Pick<Context, 'viewer' | 'address'>;
 function atTurn<T>({ viewer, address }: Turn, work: () => T, signal?: AbortSignal): T {
   if (!viewer) return onBehalfOfStranger(address, work, signal);
   if (!viewer.accountId) return work();
-  const group = viewer.isUnpaid ? `unpaid ${freeSiteOf(address ?? '')}` : viewer.accountId;
-  return onBehalfOf({ kind: 'account', group, signal }, work);
+  return onBehalfOf({ kind: 'account', group: turnOf({ viewer, address }), signal }, work);
 }
 
 /** The turn of a caller: that of the account, or of the site of a stranger or free account. */
-export function turnOf({ viewer, address }: Context): string {
+export function turnOf({ viewer, address }: Turn): string {
   if (!viewer?.accountId) return siteOf(address ?? '');
   return viewer.isUnpaid ? freeSiteOf(address ?? '') : viewer.accountId;
 }

@@ -57,7 +57,8 @@ export class IdempotencyKeys {
   async #run(kept: KeptRequest, work: Work, deadline: number): Promise<KeptAnswer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        if (await kept.find(this.#db)) return { ...(await kept.confirm(this.#db)), replayed: true };
+        const found = await kept.find(this.#db);
+        if (found) return { ...found, replayed: true };
         return { answer: await this.#first(kept, work), replayed: false, sameCode: true };
       } catch (error) {
         if (causesOf(error).some((cause) => cause instanceof KeyTaken)) {

@@ -32,8 +32,10 @@ export const coveredSql = (digests: string) => `
         from proven cross join lateral string_to_table(${LINES_SQL}, E'\\n') with ordinality as lines(line, place)
         where line <> '' and place > case when is_public then 0 else ${HEADER_LINES} end group by 1)`;
 
-const FIND_DIGEST = statement({ digest: column.text(), length: column.int() })`
-  select encode(${DIGEST_SQL}, 'hex') as digest, length(signed_text) as length from audit_signature where number = $1`;
+const FIND_DIGEST = statement({ digest: column.text() })`
+  select encode(${DIGEST_SQL}, 'hex') as digest from audit_signature where number = $1`;
+const FIND_LENGTH = statement({ length: column.int() })`
+  select length(signed_text) as length from audit_signature where number = $1`;
 /** So many characters of the text $1 from the place $2 on, which is 1 for the first one. */
 const READ_CHARACTERS = statement({ characters: column.text() })`
   select substr(signed_text, $2::int, $3::int) as characters from audit_signature where number = $1`;
@@ -66,7 +68,7 @@ async function* linesBackwards(db: Queryable, { number, part, signedText }: Sign
   if (part.headsDigest === undefined) return yield signedText.split('\n').slice(HEADER_LINES, -1);
   const first = signedText.length + 2;
   /** The place after the characters of the next step. It leaves out the last line break. */
-  let end = (await FIND_DIGEST.first(db, [number]))?.length ?? 0;
+  let end = (await FIND_LENGTH.first(db, [number]))?.length ?? 0;
   /** The end of the line that the next step begins with. */
   let rest = '';
   while (end > first) {

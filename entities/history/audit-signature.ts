@@ -29,14 +29,14 @@ const SIGNED_PART_SQL = `split_part(left(signed_text, 4096), E'\\n\\n', 1)`;
 export const IS_PUBLIC_SQL = `position(E'\\n\\n' in left(signed_text, 4096)) > 0`;
 /** The signature before the number $1, or the latest one; with $2, of one of these keys. Of its text, it has the signed part. */
 export const SIGNATURE_BEFORE = statement(AuditSignature.columns)`
-  select number, case when ${IS_PUBLIC_SQL} then ${SIGNED_PART_SQL} || E'\n' else signed_text end as signed_text,
+  select number, case when ${IS_PUBLIC_SQL} then ${SIGNED_PART_SQL} || E'\\n' else signed_text end as signed_text,
       public_key, signature, signed_at
     from audit_signature
     where ($1::bigint is null or number < $1) and ($2::bytea[] is null or public_key = any($2)) order by number desc limit 1`;
 const { signedAt: _signed, ...PUBLISHED } = AuditSignature.columns;
 /** The signature $1 with the signed part of its text, or the latest one of the keys $2. $3: null, or the number after it. */
 export const FIND_PUBLISHED = statement(PUBLISHED)`
-  select number, ${SIGNED_PART_SQL} || E'\n' as signed_text, public_key, signature from audit_signature
+  select number, ${SIGNED_PART_SQL} || E'\\n' as signed_text, public_key, signature from audit_signature
     where ${IS_PUBLIC_SQL} and (number = $1 or $1::bigint is null and public_key = any($2))
       and ($3::bigint is null or number < $3) order by number desc limit 1`;
 

@@ -12,6 +12,20 @@ const busy = (ms: number) => {
   }
 };
 
+/** Reads that note their accounts in their order. */
+function reading() {
+  const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
+  const read = (account: string, ms: number) =>
+    time.atTurn(account, () => {
+      busy(ms);
+      order.push(account);
+    });
+  const drained = async (count: number) => {
+    while (order.length < count) await nextRound();
+  };
+  return { order, read, drained };
+}
+
 it('Accounts with costly receivers delay each read of another account by one read', async () => {
   const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
   const costly = () => {
@@ -40,15 +54,7 @@ it('The reads of an account keep their order', async () => {
 it('An account with many usual reads comes before one with costly reads, and takes turns with new ones', {
   retry: 3,
 }, async () => {
-  const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
-  const read = (account: string, ms: number) =>
-    time.atTurn(account, () => {
-      busy(ms);
-      order.push(account);
-    });
-  const drained = async (count: number) => {
-    while (order.length < count) await nextRound();
-  };
+  const { order, read, drained } = reading();
   for (let i = 0; i < 20; i++) read('usual', 1);
   read('costly', 10);
   await drained(21);
@@ -60,27 +66,19 @@ it('An account with many usual reads comes before one with costly reads, and tak
 it('An account that was costly gets its turns again later', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
-  const [time, order]: [ThreadTime, string[]] = [new ThreadTime(), []];
-  const spend = (account: string, ms: number) =>
-    time.atTurn(account, () => {
-      busy(ms);
-      order.push(account);
-    });
-  const drained = async (count: number) => {
-    while (order.length < count) await nextRound();
-  };
-  spend('costly', 100);
+  const { order, read, drained } = reading();
+  read('costly', 100);
   await drained(1);
   // Each of these reads comes in a minute of its own.
   for (let minute = 0; minute < 8; minute++) {
     vi.advanceTimersByTime(61_000);
-    spend('other', 0);
+    read('other', 0);
     await drained(2 + minute);
   }
-  spend('lately', 10);
+  read('lately', 10);
   await drained(10);
-  spend('lately', 0);
-  spend('costly', 0);
+  read('lately', 0);
+  read('costly', 0);
   await drained(12);
   expect(order.slice(-2)).toEqual(['costly', 'lately']);
 });

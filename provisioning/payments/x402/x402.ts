@@ -11,9 +11,9 @@ import { microsFromUsd } from '../../../entities/money.ts';
 import { lockAccount, postAll } from '../../../entities/payments/ledger.ts';
 import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
 import {
+  CONFIRM_ORDER,
   COUNT_WASTED_GAS,
   END_SEND,
-  CONFIRM_ORDER,
   FORGET_ANSWERS,
   findSigned,
   LEASE_PAYMENT,
@@ -163,7 +163,7 @@ export class X402 {
     return LEASE_PAYMENT.first(this.#db, [id, requestId, LEASE_SECONDS, insteadOf !== undefined]);
   }
 
-  /** Whether the order of a found payment survives the end of the primary, as `KeptRequest.confirm` does for kept answers. */
+  /** Whether the order of a found payment survives the end of the primary, as `KeptRequest.find` tells of kept answers. */
   async isConfirmed({ row: { id, orderNumber } }: Found): Promise<boolean> {
     return (await CONFIRM_ORDER.first(this.#db, [id, orderNumber])) !== undefined;
   }

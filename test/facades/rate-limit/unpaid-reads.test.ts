@@ -159,7 +159,7 @@ describe('The limits of addresses', () => {
       await limitsOf(isPayer).take(viewer, address);
       return [...asked, atTurnOf({ viewer, address }, () => callers.getStore()?.group)];
     };
-    const unpaid = 'unpaid 192.0.2.1';
+    const unpaid = '192.0.2.1';
     expect(await groupOf('acct_1', '192.0.2.1', false)).toEqual([unpaid, unpaid]);
     expect(await groupOf('acct_2', '192.0.2.1', false)).toEqual([unpaid, unpaid]);
     expect(await groupOf('acct_3', '192.0.2.1', true)).toEqual([unpaid, 'acct_3']);
