@@ -171,6 +171,30 @@ describe('A webhook', () => {
     ).toEqual(['enabled', 'enabled']);
   });
 
+  it('leaves the task alone while it rests for less than a minute, as for a place at its host', async () => {
+    const account = await newAccount();
+    const { id } = await quietWebhook(account);
+    await insertMany(id, account.id, 1, `'PENDING', now() + interval '1 hour'`);
+    await db.query(`update webhook_delivery set created_at = now() - interval '1 minute' where webhook_id = $1`, [id]);
+    /** The seconds until the task runs, after a sweep. */
+    const restOf = async (seconds: number) => {
+      await db.query('delete from task where subject = $1', [id]);
+      await db.query(
+        `insert into task (id, lane, process, subject, account_id, step, run_at)
+          values ($1, 'webhooks', 'webhook', $1, $2, 'deliver', now() + $3::int * interval '1 second')`,
+        [id, account.id, seconds],
+      );
+      await tick(WEBHOOK_SWEEP_PROCESS);
+      const [task] = await db.query<{ runAt: Date }>('select run_at from task where subject = $1', [id]);
+      return Math.round((+task!.runAt - Date.now()) / 1000);
+    };
+    expect(await restOf(50)).toBeGreaterThan(40);
+    expect(await restOf(50)).toBeLessThanOrEqual(50);
+    // Woken, it is due, or rests until its delivery is.
+    expect([0, 1]).toContain(Math.round((await restOf(600)) / 3600));
+    expect(Math.abs((await restOf(600)) - 600)).toBeGreaterThan(60);
+  });
+
   it('keeps waiting findings and payments while customers write more messages than may wait', async () => {
     const account = await newAccount();
     const { id } = await quietWebhook(account);
