@@ -90,17 +90,23 @@ it.each([
   ],
   ['a batch with a large notification', (test: Message) => [test, notification('x', { note: note(60_000) })]],
 ])('The service keeps little of %s while the call waits', async (_, large) => {
-  const { authorization, test } = await newCaller();
-  const waiting = async (message: object) => {
+  /** The bytes by which the heap grows while the calls of a new customer wait. */
+  const growth = async (messageOf: (test: Message) => object) => {
+    const { authorization, test } = await newCaller();
     let text = '';
+    const before = await heapBytes();
     for (let i = 0; i < CALLS; i++) {
-      const socket = await send({ ...of2025('2025-03-26'), authorization }, message);
+      const socket = await send({ ...of2025('2025-03-26'), authorization }, messageOf(test));
       socket.on('data', (data) => (text += data));
     }
     await sleep(1_500);
     expect(text.includes('"id":1')).toBe(false);
-    return heapBytes();
+    return (await heapBytes()) - before;
   };
-  const before = await waiting(test);
-  expect((await waiting(large(test))) - before).toBeLessThan(CALLS * 100_000);
+  await growth((test) => test);
+  // Other work of this process may add to one of the figures.
+  const added: number[] = [];
+  do added.push((await growth(large)) - (await growth((test) => test)));
+  while (added.at(-1)! > CALLS * 60_000 && added.length < 3);
+  expect(Math.min(...added)).toBeLessThan(CALLS * 60_000);
 });
