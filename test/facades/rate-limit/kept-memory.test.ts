@@ -39,7 +39,7 @@ async function newCaller() {
 
 const LARGE = 200_000;
 /** An account may have 32 under way. */
-const CALLS = 15;
+const CALLS = 30;
 /** With one letter outside Latin-1, a text takes two bytes a letter. */
 const note = (length: number) => `\u2713${'x'.repeat(length - 1)}`;
 const LISTEN = modern('subscriptions/listen');
