@@ -16,8 +16,6 @@ export interface AgentSkill {
   tags: string[];
 }
 
-/** The lane of the tasks that read the cards of agents. */
-export const AGENT_LANE = 'agents';
 /** Owners list and unlist entries. Only the operator hides an entry and shows it again. */
 export const AGENT_STATUSES = ['LISTED', 'UNLISTED', 'HIDDEN'] as const;
 

@@ -7,8 +7,6 @@ import type { ToldLifecycle } from '../history/lifecycle.ts';
 import { microsFromUsd } from '../money.ts';
 import { bonusMicros, type KeptBonusTier } from './bonus.ts';
 
-/** The lane of the tasks of top-ups, and of payments by x402. */
-export const PAYMENT_LANE = 'payments';
 export const TOP_UP_STATUSES = ['PENDING', 'CONFIRMING', 'CONFIRMED', 'EXPIRED', 'CANCELLED'] as const;
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 

@@ -5,8 +5,7 @@
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
-import { OPERATOR_ACCOUNT } from '../history/audit.ts';
-import { hasPaidSql } from '../payments/payer.ts';
+import { PRESENT_LANE } from './lane.ts';
 import { Task } from './task.ts';
 
 const HELD = 'id = $1 and fence = $2 and leased_by = $3';
@@ -31,9 +30,6 @@ export const WAKE_SLEEPERS = statement({ id: column.text() })`
   update task set run_at = now() + case when leased_by is null then 0 else $2::float8 end * interval '1 second'
   from late where task.id = late.id returning task.id`;
 
-/** Whether an account, given as SQL, has paid. The operator hears of the service by webhooks, and comes before free accounts. */
-const paysSql = (account: string) => `(${account} = '${OPERATOR_ACCOUNT}' or ${hasPaidSql(account)})`;
-
 /** The party of a task, by which the tasks of a lane take turns. */
 const PARTY = 'coalesce(task.party, task.account_id)';
 /**
@@ -51,39 +47,31 @@ const leaseDue = `
 export const TAKE_LEASES = statement(LEASED)`
   with due as (select id from task where ${DUE} order by run_at limit $2 for update skip locked) ${leaseDue}`;
 
-const PAYERS_FIRST = '($9::int is not null and paid) desc';
 /**
  * Leases as `TAKE_LEASES` does, but the parties take turns: the party with the fewest tasks at this worker comes first. The
  * object $8 has the places of parties that were served lately. Parties without a place come first. The accounts of
- * a party take turns, too. Signalled tasks come first, then those of accounts that have paid, then those of accounts with few
- * due tasks. So free accounts, which are easy to make, keep neither a customer nor each other waiting for long. No party gets
- * more than $6 tasks at once, and no account more than $7 of a party. Free accounts together get no more than $9, and come after
- * the others. Null: they have no such limit.
+ * a party take turns, too. Signalled tasks come first, then those of accounts with few due tasks. No party gets more than $6
+ * tasks at once, and no account more than $7 of a party.
  */
 export const TAKE_LEASES_IN_TURN = statement(LEASED)`
   with running as (
     select ${PARTY} as party, account_id, count(*) as tasks from task
     where lane = $1 and state = 'READY' and leased_by = $4 and run_at > now() group by 1, 2),
   own as (
-    select id, run_at, ${PARTY} as party, task.account_id, signalled,
+    select id, run_at, ${PARTY} as party, signalled,
       count(*) over (partition by task.account_id, ${PARTY}) as own_due, coalesce(tasks, 0)
         + row_number() over (partition by task.account_id, ${PARTY} order by signalled desc, run_at, id) as own_turn
     from task left join running on running.party = ${PARTY} and running.account_id = task.account_id where ${DUE}),
   turns as (
-    select id, run_at, party, paid, ($8::jsonb ->> party)::int as place,
+    select id, run_at, ($8::jsonb ->> party)::int as place,
       coalesce((select sum(tasks) from running where running.party = own.party), 0)
-        + row_number() over (partition by party order by own_turn, signalled desc, paid desc, own_due, run_at, id) as turn
-    from (select own.*, ${paysSql('own.account_id')} as paid from own where own_turn <= $7) as own),
-  numbered as (
-    select id, turn, place, run_at, paid, row_number() over (partition by paid order by turn, place nulls first, run_at) as number
-    from turns where turn <= $6),
+        + row_number() over (partition by party order by own_turn, signalled desc, own_due, run_at, id) as turn
+    from own where own_turn <= $7),
   chosen as materialized (
-    select id, turn, place, run_at, paid from numbered
-    where paid or $9::int is null or number <= $9 - (select coalesce(sum(tasks), 0) from running where not ${paysSql('running.account_id')})
-    order by ${PAYERS_FIRST}, turn, place nulls first, run_at limit $2 + ${OTHERS}),
+    select id, turn, place, run_at from turns where turn <= $6 order by turn, place nulls first, run_at limit $2 + ${OTHERS}),
   due as (
     select task.id from chosen join task on task.id = chosen.id where ${DUE}
-    order by ${PAYERS_FIRST}, turn, place nulls first, chosen.run_at limit $2 for update of task skip locked)
+    order by turn, place nulls first, chosen.run_at limit $2 for update of task skip locked)
   ${leaseDue}`;
 
 /**
@@ -106,7 +94,7 @@ export const IS_HELD = statement({ id: column.text() })`select id from task wher
 /** Writes the next step $5 with the data $6, due in $7 seconds. Null as the party $8 keeps the present one. It is due at once if a signal came after the $4th. */
 export const RELEASE_TASK = statement({ id: column.text() })`
   update task set step = coalesce($5, step), data = data || $6::jsonb, attempts = 0, outages = 0, error = null, leased_by = null,
-    party = coalesce($8, party),
+    party = coalesce($8, party), lane = ${PRESENT_LANE},
     run_at = case signals when $4 then least(now() + $7::float8 * interval '1 second', deadline_at) else now() end
   where ${HELD} returning id`;
 

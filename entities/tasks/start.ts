@@ -5,6 +5,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { newId } from '../ids.ts';
 import { tracedData } from '../monitoring/traces.ts';
+import { laneSql, PRESENT_LANE } from './lane.ts';
 import { TASK_LIFECYCLE } from './task.ts';
 
 export interface NewTask {
@@ -23,7 +24,7 @@ export interface NewTask {
 }
 
 /** The columns that a new task overwrites in a dead one. */
-const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'created_at'];
+const REPLACED = ['process', 'account_id', 'step', 'data', 'error', 'created_at'];
 
 /**
  * A CTE that starts a task, for statements that write its subject themselves. The caller announces it by `taskChange`.
@@ -34,11 +35,12 @@ const REPLACED = ['lane', 'process', 'account_id', 'step', 'data', 'error', 'cre
 export const startTaskSql = (from: string, first: number, party = 'null'): string => `
   task_started as (
     insert into task (id, lane, process, subject, account_id, step, data, run_at, deadline_at, party)
-    select $${first}, $${first + 1}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
+    select $${first}, ${laneSql(`$${first + 1}::text`, `${from}.account_id`)}, $${first + 2}, subject, account_id, $${first + 3}, $${first + 4}::jsonb,
       now() + $${first + 5}::float8 * interval '1 second', now() + $${first + 6}::float8 * interval '1 second',
       coalesce(${party}, $${first + 7}::text) from ${from}
     on conflict (subject) do update set signals = task.signals + 1, attempts = 0, outages = 0, state = 'READY',
-      party = excluded.party, ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
+      lane = case task.state when 'DEAD' then excluded.lane else ${PRESENT_LANE} end, party = excluded.party,
+      ${REPLACED.map((column) => `${column} = case task.state when 'DEAD' then excluded.${column} else task.${column} end`).join(', ')},
       deadline_at = case task.state when 'DEAD' then excluded.deadline_at else coalesce(excluded.deadline_at, task.deadline_at) end,
       run_at = case
         when task.state = 'DEAD' then excluded.run_at
@@ -82,6 +84,7 @@ export async function startTask(tx: Transaction, task: NewTask): Promise<void> {
 }
 
 const SIGNAL_TASK = moveStatement(TASK_LIFECYCLE, 'READY', 'subject = $1', {
+  lane: expression(PRESENT_LANE),
   signals: expression('signals + 1'),
   signalled: expression('true'),
   attempts: expression('0'),

@@ -6,6 +6,7 @@
  * The process wakes the webhooks after its commit. If it dies before that, a worker finds the deliveries
  * (provisioning/webhooks/sweep.ts).
  */
+
 import type { EntitySchema } from 'typeorm';
 import { forAllCallers } from '../caller.ts';
 import type { Bus, Change } from '../database/bus.ts';
@@ -15,7 +16,8 @@ import type { Queryable } from '../database/transaction.ts';
 import { OPERATOR_ACCOUNT } from '../history/audit.ts';
 import { newId } from '../ids.ts';
 import { hasPaidSql } from '../payments/payer.ts';
-import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS } from './webhook.ts';
+import { laneSql, WEBHOOK_LANE } from '../tasks/lane.ts';
+import { DELIVER_STEP, WEBHOOK_PROCESS } from './webhook.ts';
 
 /** Events that go to the webhooks of all accounts. A worker writes those deliveries in batches. */
 const PUBLIC_EVENTS = ['status.changed', 'canary.updated'];
@@ -88,18 +90,19 @@ export const deliveriesFor = (webhookIds: readonly string[] = []): Change[] =>
  * Starts the tasks of the webhooks $1 with the task ids $2, or signals them. A leased task runs again after its step. The
  * statement locks the tasks in the order of their subjects.
  */
-const WAKE = statement({})`
+const WAKE = statement({ lane: column.text() })`
   insert into task (id, lane, process, subject, account_id, step)
-  select task_id, '${WEBHOOK_LANE}', '${WEBHOOK_PROCESS}', webhook.id, account_id, '${DELIVER_STEP}'
+  select task_id, ${laneSql(`'${WEBHOOK_LANE}'`, 'webhook.account_id')}, '${WEBHOOK_PROCESS}', webhook.id, account_id, '${DELIVER_STEP}'
   from unnest($1::text[], $2::text[]) as given(id, task_id) join webhook on webhook.id = given.id order by webhook.id
-  on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY',
-    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end`;
+  on conflict (subject) do update set signals = task.signals + 1, attempts = 0, state = 'READY', lane = excluded.lane,
+    run_at = case when task.leased_by is null then least(task.run_at, excluded.run_at) else task.run_at end
+  returning lane`;
 
 /** Wakes webhooks in a separate statement and tells the workers. */
 export async function wakeWebhooks(db: Queryable, bus: Bus, webhookIds: readonly string[]): Promise<void> {
   if (!webhookIds.length) return;
-  await WAKE.all(db, [webhookIds, webhookIds.map(() => newId('task'))]);
-  bus.publish([{ kind: 'task', accountId: '', id: WEBHOOK_LANE }]);
+  const woken = await WAKE.all(db, [webhookIds, webhookIds.map(() => newId('task'))]);
+  bus.publish([...new Set(woken.map(({ lane }) => lane))].map((id) => ({ kind: 'task', accountId: '', id })));
 }
 
 /** Wakes webhooks after commits, with one statement at a time. Commits meanwhile share the next statement. */

@@ -79,7 +79,6 @@ export const ERASE_PREVIOUS_SECRETS = statement({})`
 /** Writes the time of a success of the webhook $1. */
 export const MARK_SUCCESS = statement({})`update webhook set last_success_at = clock_timestamp() where id = $1`;
 
-export const WEBHOOK_LANE = 'webhooks';
 export const WEBHOOK_PROCESS = 'webhook';
 /** The step of the process that sends due deliveries. */
 export const DELIVER_STEP = 'deliver';

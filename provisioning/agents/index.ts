@@ -1,7 +1,9 @@
 /** The process that verifies the keys of agents. */
-import { AGENT_LANE, type Agent } from '../../entities/agents/agent.ts';
+
+import type { Agent } from '../../entities/agents/agent.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
+import { AGENT_LANE, freeLane } from '../../entities/tasks/lane.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { Outbound } from '../outbound/call.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
@@ -10,7 +12,10 @@ import { AGENT_PROCESS, agentProcess, verificationTask } from './verify.ts';
 export class Agents implements WorkerPart {
   readonly #db: Database;
   readonly #outbound: Outbound;
-  readonly lanes = { [AGENT_LANE]: { places: 4, perParty: 2, freeAccounts: 24, waiting: 28 } };
+  readonly lanes = {
+    [AGENT_LANE]: { places: 4, perParty: 2, waiting: 28 },
+    [freeLane(AGENT_LANE)]: { places: 4, perParty: 2, waiting: 20 },
+  };
   readonly periodic = [];
 
   constructor(db: Database, outbound: Outbound) {

@@ -2,13 +2,15 @@
  * Checks whether an agent's own card names the key of its entry: after each change, and each day. A card without the
  * key ends the verification at once. An unreadable card ends it after several tries.
  */
-import { AGENT_LANE, Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
+
+import { Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
 import type { Database } from '../../entities/database/database.ts';
 import { find } from '../../entities/database/table.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { SYSTEM } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { AGENT_LANE } from '../../entities/tasks/lane.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
 import { call, type Outbound } from '../outbound/call.ts';
 import { HostPlaces } from '../outbound/host-places.ts';

@@ -1,4 +1,5 @@
 /** Payments by coins: invoices for top-ups, payments by x402, the chains, and exchange rates. */
+
 import type { Database } from '../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';
@@ -6,8 +7,9 @@ import { log, logFault } from '../../entities/monitoring/log.ts';
 import { chainsBehind } from '../../entities/payments/chain.ts';
 import { nextDeposit, REUSE_DEPOSIT } from '../../entities/payments/deposit.ts';
 import { CHAIN_TEXT } from '../../entities/payments/payout.ts';
-import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS, PAYMENT_LANE } from '../../entities/payments/top-up.ts';
+import { FIND_NAMED_TOP_UP, IS_GIVEN_ADDRESS } from '../../entities/payments/top-up.ts';
 import type { Vault } from '../../entities/secrets.ts';
+import { freeLane, PAYMENT_LANE } from '../../entities/tasks/lane.ts';
 import { signalTask, startTask } from '../../entities/tasks/start.ts';
 import type { WorkerPart } from '../tasks/tasks.ts';
 import { BOOKS_PROCESS, booksProcess } from './books-proof.ts';
@@ -44,14 +46,16 @@ export interface PaymentsOptions {
 /** How long a request waits for an address. */
 const OPEN_TIMEOUT_MS = 10_000;
 
+/** A step that waits for its gateway gives its place away. */
+const TURNS = { places: 8, perParty: 6, perAccount: 3, waiting: 32 };
+
 export class Payments implements WorkerPart {
   readonly #options: PaymentsOptions;
   /** The chains that the service reads, with the addresses there that a lost time may have given out. */
   readonly #chains: readonly { reader: ChainReader; lost: LostAddresses }[];
   /** Undefined: the service accepts no payment by x402. */
   readonly x402: X402 | undefined;
-  /** A step that waits for its gateway gives its place away. */
-  readonly lanes = { [PAYMENT_LANE]: { places: 8, perParty: 6, perAccount: 3, waiting: 32 } };
+  readonly lanes = { [PAYMENT_LANE]: TURNS, [freeLane(PAYMENT_LANE)]: TURNS };
 
   constructor(options: PaymentsOptions) {
     this.#options = options;

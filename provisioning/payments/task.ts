@@ -1,5 +1,5 @@
 /** The tasks of payments: of a top-up, and of a payment by x402. */
-import { PAYMENT_LANE } from '../../entities/payments/top-up.ts';
+import { PAYMENT_LANE } from '../../entities/tasks/lane.ts';
 import type { NewTask } from '../../entities/tasks/start.ts';
 
 export const TOP_UP_PROCESS = 'top-up';

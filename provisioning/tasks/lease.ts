@@ -72,8 +72,8 @@ export function takeLeases(
 ): Promise<TakenTask[]> {
   const parameters = [lane, count, leaseSeconds, id, except];
   if (!shares) return TAKE_LEASES.all(db, parameters);
-  const { perParty, perAccount = perParty, freeAccounts = null } = shares;
-  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served, freeAccounts]);
+  const { perParty, perAccount = perParty } = shares;
+  return TAKE_LEASES_IN_TURN.all(db, [...parameters, perParty, perAccount, served]);
 }
 
 /** Extends leases. @returns the ids of the tasks that the worker still holds */

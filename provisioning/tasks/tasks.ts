@@ -111,8 +111,6 @@ export interface SharedLane {
   perParty: number;
   /** The most tasks of one account at one party. Default: `perParty`. */
   perAccount?: number;
-  /** The most tasks of all accounts that never paid. Those of others then come first. Default: no such limit. */
-  freeAccounts?: number;
   /** The most tasks that give their place to another because their step waits for an answer, or is slow. */
   waiting: number;
 }

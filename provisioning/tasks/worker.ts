@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../entities/database/database.ts';
 import type { Queryable } from '../../entities/database/transaction.ts';
 import { logFault } from '../../entities/monitoring/log.ts';
+import { freeLane } from '../../entities/tasks/lane.ts';
 import { taskChange } from '../../entities/tasks/start.ts';
 import { DueLanes } from './due-lanes.ts';
 import { extendLeases, giveBack, type Lease, LeaseLost, release, type TakenTask, takeLeases, textOf } from './lease.ts';
@@ -116,10 +117,10 @@ export class Worker {
     for (const { abort } of this.#busy.keys()) abort.abort(new Error('The worker stops.'));
   }
 
-  /** For tests: runs all due tasks, one after the other, without timers. @returns the number of steps */
+  /** For tests: runs all due tasks, or those of a lane, one after the other, without timers. @returns the number of steps */
   async drain(lane?: string): Promise<number> {
     let ran = 0;
-    for (const one of lane ? [lane] : Object.keys(this.#lanes)) {
+    for (const one of lane ? [lane, freeLane(lane)] : Object.keys(this.#lanes)) {
       for (;;) {
         const [lease] = await this.lease(one);
         if (!lease) break;
@@ -206,8 +207,10 @@ export class Worker {
       }
       const isFull = room <= 0 || leases?.length === room;
       await wakeup.wait(isFull ? Math.min(this.#pollSeconds, FULL_MS / 1000) : undefined);
-      // Each lease reads all due tasks of the lane. The tasks that end meanwhile share the next one.
-      const pauseMs = Math.min(PAUSE_MS_MAX, PAUSES * (answered - asked)) - (performance.now() - answered);
+      // Each lease reads all due tasks of the lane. The tasks that end meanwhile share the next one. Long leases leave half of
+      // the time of the database to others.
+      const tookMs = answered - asked;
+      const pauseMs = Math.max(tookMs, Math.min(PAUSE_MS_MAX, PAUSES * tookMs)) - (performance.now() - answered);
       if (pauseMs > 0 && !this.#stopping) await sleep(pauseMs);
     }
   }

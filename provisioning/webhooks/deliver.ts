@@ -3,8 +3,10 @@
  * message at least once. If the worker dies between sending and its commit, the next worker sends the message again with the
  * same `webhook-id`.
  */
+
 import type { Database } from '../../entities/database/database.ts';
 import type { Vault } from '../../entities/secrets.ts';
+import { WEBHOOK_LANE } from '../../entities/tasks/lane.ts';
 import {
   FIND_TOLD_EVENT,
   SECONDS_TO_NEXT_ATTEMPT,
@@ -17,7 +19,6 @@ import {
   DELIVER_STEP,
   FIND_WEBHOOK,
   PREVIOUS_WEBHOOK_SECRET,
-  WEBHOOK_LANE,
   WEBHOOK_SECRET,
   type Webhook,
 } from '../../entities/webhooks/webhook.ts';

@@ -1,11 +1,13 @@
 /** Webhooks: the processes that deliver events, and test messages. */
+
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import type { EventType } from '../../entities/history/event.ts';
+import { freeLane, WEBHOOK_LANE } from '../../entities/tasks/lane.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import type { ExampleOf } from '../../entities/webhooks/body.ts';
-import { WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
+import { WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 import { checkNow } from '../outbound/call.ts';
 import { HostPlaces } from '../outbound/host-places.ts';
 import { RefusedUrl } from '../outbound/public-address.ts';
@@ -26,9 +28,9 @@ const HOST_TASKS_MAX = 64;
 
 export class Webhooks implements WorkerPart {
   readonly #options: DeliveryOptions;
-  /** Free accounts, which are easy to make, leave room for the webhooks of others. */
   readonly lanes = {
-    [WEBHOOK_LANE]: { places: 16, perParty: 6, freeAccounts: 96, waiting: 112 },
+    [WEBHOOK_LANE]: { places: 16, perParty: 6, waiting: 112 },
+    [freeLane(WEBHOOK_LANE)]: { places: 16, perParty: 6, waiting: 80 },
     [PUBLIC_EVENT_LANE]: 1,
   };
   readonly periodic = [WEBHOOK_SWEEP_PROCESS, WEBHOOK_RETENTION_PROCESS];

@@ -1,10 +1,12 @@
 /** Enables disabled webhooks, and wakes the process of a webhook. */
+
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';
+import { WEBHOOK_LANE } from '../../entities/tasks/lane.ts';
 import { startTask } from '../../entities/tasks/start.ts';
 import { ENABLE_WEBHOOK } from '../../entities/webhooks/delivery.ts';
-import { DELIVER_STEP, WEBHOOK_LANE, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
+import { DELIVER_STEP, WEBHOOK_PROCESS, type Webhook } from '../../entities/webhooks/webhook.ts';
 
 /**
  * Enables a webhook, if it is still disabled for the same reason and has not expired. Records that.

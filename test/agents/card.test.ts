@@ -1,10 +1,12 @@
 /** The card of an agent: the keys that it names, and the consequences for its entry. The tests move time in the database. */
+
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { AGENT_LANE, Agent } from '../../entities/agents/agent.ts';
+import { Agent } from '../../entities/agents/agent.ts';
 import { ed25519Key, thumbprint } from '../../entities/agents/agent-key.ts';
 import { newId } from '../../entities/ids.ts';
+import { AGENT_LANE } from '../../entities/tasks/lane.ts';
 import { cardUrl, namedKeys } from '../../provisioning/agents/card.ts';
 import { truncate } from '../setup/database.ts';
 import { atEnd } from '../setup/end.ts';

@@ -27,7 +27,7 @@ it('Leasing tasks in turn grows with the due tasks alone, before PostgreSQL know
   await asSuperuser(db, 'analyze task');
   await add(DUE, 'due', `now() - interval '1 second'`);
   const served = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`acct_${n}`, n]));
-  const parameters = ['webhooks', 16, 30, 'worker', [], 6, 6, JSON.stringify(served), 96];
+  const parameters = ['webhooks', 16, 30, 'worker', [], 6, 6, JSON.stringify(served)];
   const [explained] = await db.query<Record<string, [{ Plan: Node }]>>(
     `explain (analyze, format json) ${TAKE_LEASES_IN_TURN.text}`,
     parameters,

@@ -2,6 +2,7 @@
  * Watches one top-up: it expires, and a driver without chains is asked for its payments. The worker watches an address for
  * a month, so that late payments are credited, too.
  */
+
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';
@@ -9,7 +10,8 @@ import { record } from '../../../entities/history/record.ts';
 import { lockAccount } from '../../../entities/payments/ledger.ts';
 import { FINISH_REPORTED } from '../../../entities/payments/observed-payment.ts';
 import { HAS_UNFINAL_PAYMENT, LOCK_PAYMENTS } from '../../../entities/payments/payment.ts';
-import { DEPOSIT_ADDRESS_SECONDS, PAYMENT_LANE, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
+import { DEPOSIT_ADDRESS_SECONDS, READ_TOP_UP, type TopUp } from '../../../entities/payments/top-up.ts';
+import { PAYMENT_LANE } from '../../../entities/tasks/lane.ts';
 import { done, type LeasedTask, nap, type Outcome, type Process } from '../../tasks/tasks.ts';
 import { dropUnobserved, restoreReported, tellUnreported, writeObserved } from '../chains/observed-payments.ts';
 import type { ObservedPayment, PaymentDriver } from '../drivers/driver.ts';

@@ -10,6 +10,7 @@
  * reverses the payment only when the chain can never move it. Then the signature has expired, or the payer has used it
  * otherwise.
  */
+
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
@@ -26,11 +27,12 @@ import {
   type Spender,
 } from '../../../entities/payments/ledger.ts';
 import { isInBalance, movePayment } from '../../../entities/payments/payment.ts';
-import { earnedMicros, PAYMENT_LANE, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
+import { earnedMicros, TOP_UP_LIFECYCLE, TopUp } from '../../../entities/payments/top-up.ts';
 import { lockX402, READ_PAYMENT, type X402Payment } from '../../../entities/payments/x402-authorization.ts';
 import { LOCK_PENDING_SERVER } from '../../../entities/servers/lock.ts';
 import { FIND_SUSPENDED_ACCOUNTS } from '../../../entities/servers/renewal.ts';
 import { SERVER_LIFECYCLE, type Server } from '../../../entities/servers/server.ts';
+import { PAYMENT_LANE } from '../../../entities/tasks/lane.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import { RESUME_TASK } from '../../servers/billing/renew.ts';
 import { retrySuspended } from '../../servers/billing/resume.ts';

@@ -1,6 +1,7 @@
 /** The shares of the places in the lane of payments. A gateway without answers takes its own share only. */
+
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { PAYMENT_LANE } from '../../../entities/payments/top-up.ts';
+import { freeLane, PAYMENT_LANE } from '../../../entities/tasks/lane.ts';
 import { startTask } from '../../../entities/tasks/start.ts';
 import type { Coin, ObservedPayment } from '../../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../../provisioning/payments/drivers/simulated.ts';
@@ -78,7 +79,7 @@ it('A worker asks less often for the payments of a top-up that waits for long', 
       orderNumber,
     ]);
     await own.db.query('update task set run_at = now() where subject = $1', [orderNumber]);
-    const [lease] = await worker.lease(PAYMENT_LANE);
+    const [lease] = await worker.lease(freeLane(PAYMENT_LANE));
     await worker.run(lease!);
     const [task] = await own.db.query<{ seconds: number }>(
       'select extract(epoch from run_at - now())::float8 as seconds from task where subject = $1',

@@ -1,9 +1,10 @@
 /** Debts of payments by x402 whose money was spent before their chain removed them. */
+
 import { existsSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
 import { ADJUSTMENT, owed, post } from '../../../entities/payments/ledger.ts';
-import { PAYMENT_LANE } from '../../../entities/payments/top-up.ts';
+import { PAYMENT_LANE } from '../../../entities/tasks/lane.ts';
 import { findBalance } from '../../../resolvers/accounts/account.ts';
 import { createTopUp } from '../../../resolvers/payments/billing.ts';
 import { deleteServer } from '../../../resolvers/servers/delete.ts';
