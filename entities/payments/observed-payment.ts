@@ -4,6 +4,7 @@ import { statement } from '../database/statement.ts';
 import { columnsOf, nullable } from '../database/table.ts';
 import { expression, moveStatement } from '../history/transition.ts';
 import { cameToSql, PAYMENT_LIFECYCLE, Payment, requiredSql } from './payment.ts';
+import { TopUp } from './top-up.ts';
 
 /**
  * The external keys of a given payment. A contract may pay something else when another block has its transaction. So hash and
@@ -194,3 +195,16 @@ export const COUNT_CONFIRMATIONS = statement({ orderNumber: column.text() })`
           or payment.confirmations < top_up.confirmations)
     union select order_number from top_up
       where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;
+
+/**
+ * The top-ups that received something of which the service has no payment yet: those with the order numbers $1 or the addresses
+ * $2, and the transactions $3. Null as transaction: any payment counts.
+ */
+export const FIND_UNNOTICED = statement({ orderNumber: TopUp.columns.orderNumber })`
+  select distinct found.order_number
+  from unnest($1::text[], $2::text[], $3::text[]) as given (order_number, address, tx_id) cross join lateral (
+    select order_number, mode from top_up where top_up.order_number = given.order_number
+    union select order_number, mode from top_up where lower(wallet_address) = lower(given.address)) as found
+  where mode = 'CRYPTO' and not exists (
+    select from payment where payment.order_number = found.order_number and (given.tx_id is null or payment.tx_id = given.tx_id))
+  order by found.order_number`;

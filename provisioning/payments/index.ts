@@ -25,6 +25,7 @@ import type { ExchangeRateSource } from './exchange-rates/source.ts';
 import { TOP_UP_PROCESS, topUpTask, X402_PROCESS } from './task.ts';
 import { driverOf, topUpProcess } from './top-ups/await-payment.ts';
 import { LOW_BALANCE_PROCESS, lowBalanceProcess } from './top-ups/low-balance.ts';
+import { noticeName, noticeProcess } from './top-ups/notice.ts';
 import { x402CoinOf } from './x402/message.ts';
 import { requireOwnPayee } from './x402/payee.ts';
 import { x402Process } from './x402/reconcile.ts';
@@ -78,6 +79,11 @@ export class Payments implements WorkerPart {
     return this.#chains.map(({ reader }) => reader.network);
   }
 
+  /** The gateways that tell what they received lately. */
+  get #asked(): readonly PaymentDriver[] {
+    return this.#options.payments.filter(({ received }) => received);
+  }
+
   get simulated(): boolean {
     const { payments, x402 } = this.#options;
     return payments.some(({ simulated }) => simulated) || x402?.simulated === true;
@@ -92,6 +98,7 @@ export class Payments implements WorkerPart {
     return {
       [TOP_UP_PROCESS]: topUpProcess({ db, drivers, pollSeconds }),
       ...Object.fromEntries(syncs),
+      ...Object.fromEntries(this.#asked.map((driver) => [noticeName(driver), noticeProcess(db, driver, pollSeconds)])),
       ...(this.x402 && { [X402_PROCESS]: x402Process(db, this.x402, pollSeconds) }),
       [EXCHANGE_RATES_PROCESS]: exchangeRatesProcess(rates, logFault),
       [LOW_BALANCE_PROCESS]: lowBalanceProcess(db),
@@ -104,6 +111,7 @@ export class Payments implements WorkerPart {
       LOW_BALANCE_PROCESS,
       ...(this.#options.rates?.length ? [EXCHANGE_RATES_PROCESS] : []),
       ...this.networks.map(chainSyncName),
+      ...this.#asked.map(noticeName),
       BOOKS_PROCESS,
     ];
   }

@@ -280,7 +280,7 @@ describe('A refund of money from a processor', () => {
     const context = contextOf(other, accountId);
     await createTopUp(context, { amountUsd: usd(50), crypto: 'BTC' });
     const look = async () => {
-      await other.db.query(`update task set run_at = now() where lane = 'payments'`);
+      await other.db.query(`update task set run_at = now() where lane like 'payments%'`);
       await other.provisioning.newWorker().drain('payments');
       await other.tick('renewals');
     };

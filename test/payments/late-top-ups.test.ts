@@ -39,14 +39,14 @@ const open = async (): Promise<[Context, TopUp]> => {
 };
 /** Runs the tasks of payments until none is due. */
 const watch = async () => {
-  await shop.db.query(`update task set run_at = now() where lane = 'payments'`);
+  await shop.db.query(`update task set run_at = now() where lane like 'payments%'`);
   await shop.provisioning.newWorker().drain('payments');
 };
 
 describe('A cancelled top-up', () => {
   it('is confirmed as late if its payment still comes', async () => {
     const [context, { orderNumber, accountId }] = await open();
-    await shop.provisioning.newWorker().lease('payments'); // the first check runs at once
+    await shop.provisioning.newWorker().lease('payments-free'); // the first check runs at once
     expect((await cancelTopUp(context, orderNumber)).status).toBe('CANCELLED');
     await shop.db.query('update task set leased_by = null');
     await watch();

@@ -49,7 +49,7 @@ const paid = (topUp: TopUp, confirmations: number): ObservedPayment => ({
 });
 /** Looks once, as if the next poll were due. */
 const watch = async () => {
-  await db.query(`update task set run_at = now() where lane = 'payments'`);
+  await db.query(`update task set run_at = now() where lane like 'payments%'`);
   await shop.provisioning.newWorker().drain('payments');
 };
 const grow = (confirmations: number) => {

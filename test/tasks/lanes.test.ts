@@ -17,7 +17,8 @@ const laneOf = async (subject: string) =>
 it('The task of a top-up is in the lane of free accounts until its account has paid and the task is signalled', async () => {
   const [{ id: free }, { id: payer }] = [await newAccount(), await newAccount()];
   await pay(payer);
-  const start = (subject: string, id: string) => db.transaction((tx) => startTask(tx, topUpTask(subject, id, 'btcpay')));
+  const start = (subject: string, id: string) =>
+    db.transaction((tx) => startTask(tx, topUpTask(subject, id, 'btcpay')));
   await start('TOP-FREE', free);
   await start('TOP-PAYER', payer);
   expect([await laneOf('TOP-FREE'), await laneOf('TOP-PAYER')]).toEqual(['payments-free', 'payments']);

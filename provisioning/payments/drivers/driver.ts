@@ -149,6 +149,14 @@ export interface ChainNode {
   heightOf?(txId: string, signal: AbortSignal): Promise<number | null | undefined>;
 }
 
+/** A payment that a processor or wallet received, for one of its invoices. It has the order number or the address. */
+export interface Received {
+  orderNumber?: string;
+  address?: string;
+  /** Absent: the processor only tells that the invoice is paid. */
+  txId?: string;
+}
+
 /** A request that claims to come from a payment processor. */
 export interface ProcessorWebhook {
   /** In lower case. */
@@ -193,6 +201,8 @@ export interface PaymentDriver {
    * @param reject called with a sentence about each payment that cannot count; the operator reads it
    */
   observe?(invoice: OpenInvoice, signal: AbortSignal, reject?: (problem: string) => void): Promise<ObservedPayment[]>;
+  /** What it received in the last two hours, for all invoices together. The worker then observes those invoices. */
+  received?(signal: AbortSignal): Promise<Received[]>;
   /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
   readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;
 }

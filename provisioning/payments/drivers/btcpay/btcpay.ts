@@ -12,6 +12,7 @@ import {
   type PaymentDriver,
   type PaymentTarget,
   type ProcessorWebhook,
+  type Received,
   type WebhookSubject,
 } from '../driver.ts';
 import { roundedUp, unitsIn } from './amounts.ts';
@@ -59,6 +60,8 @@ export const btcpay: GatewayKind<Settings> = {
 /** BTCPay watches an address for so long after the invoice is over. The worker does the same. */
 const MONITORING_MINUTES = 31 * 24 * 60;
 const OBSERVE_TIMEOUT_MS = 30_000;
+/** The age of invoices that the driver asks for together. */
+const RECENT_SECONDS = 2 * 3600;
 
 class BtcpayDriver implements PaymentDriver {
   readonly name = 'btcpay';
@@ -145,6 +148,16 @@ class BtcpayDriver implements PaymentDriver {
     const counting = method.payments.filter(({ status }) => status !== 'Invalid');
     const { confirmationsRequired } = this.#coins.find(({ code }) => code === coin)!;
     return observedPayments(counting, { settings, confirmationsRequired, invoice: open, reject });
+  }
+
+  async received(aborted: AbortSignal): Promise<Received[]> {
+    const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
+    const since = Math.floor(Date.now() / 1000) - RECENT_SECONDS;
+    const paid = [
+      ...(await this.#greenfield.invoicesSince(since, 'Processing', signal)),
+      ...(await this.#greenfield.invoicesSince(since, 'Settled', signal)),
+    ];
+    return paid.flatMap(({ metadata: { orderId } }) => (orderId ? [{ orderNumber: orderId }] : []));
   }
 
   readWebhook(webhook: ProcessorWebhook): WebhookSubject | undefined {

@@ -67,6 +67,11 @@ export class Greenfield {
     return this.#call('GET', `${this.#store}/invoices?orderId=${encodeURIComponent(orderNumber)}`, signal);
   }
 
+  /** The newest invoices of a status, a thousand at most. @param since Unix time of the oldest */
+  invoicesSince(since: number, status: GreenfieldInvoice['status'], signal: AbortSignal): Promise<GreenfieldInvoice[]> {
+    return this.#call('GET', `${this.#store}/invoices?status=${status}&startDate=${since}&take=1000`, signal);
+  }
+
   invoice(id: string, signal: AbortSignal): Promise<GreenfieldInvoice> {
     return this.#call('GET', `/api/v1/invoices/${encodeURIComponent(id)}`, signal);
   }

@@ -8,6 +8,7 @@ import {
   type OpenInvoice,
   type PaymentDriver,
   type PaymentTarget,
+  type Received,
 } from '../driver.ts';
 import type { Login } from './digest.ts';
 import { moneroRpc } from './rpc.ts';
@@ -50,6 +51,8 @@ const loginOf = (login: string): Login => {
 
 /** Two hours. Reorganisations of 18 blocks have happened. */
 const FINAL_CONFIRMATIONS = 60;
+/** Two hours. */
+const RECENT_BLOCKS = 60;
 /** The timeout of one observation. A wallet that catches up answers no call meanwhile. */
 const OBSERVE_TIMEOUT_MS = 30_000;
 
@@ -103,6 +106,12 @@ class MoneroDriver implements PaymentDriver {
       // The wallet has the time of the block, or else of the announcement.
       minedAt: new Date(transfer.timestamp * 1000),
     }));
+  }
+
+  async received(aborted: AbortSignal): Promise<Received[]> {
+    const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
+    const transfers = await this.#wallet.latest(RECENT_BLOCKS, signal);
+    return transfers.map(({ address, txid }) => ({ address, txId: txid }));
   }
 
   /** The payer may lock a transfer for years. Until it unlocks, it lacks one confirmation. */

@@ -56,13 +56,28 @@ export class ViewWallet {
     signal: AbortSignal,
   ): Promise<{ mined: Transfer[]; pool: Transfer[] }> {
     await this.check(signal, { address, index });
+    const { mined, pool } = await this.#transfers({ subaddr_indices: [index] }, signal);
+    const stray = [...mined, ...pool].find((transfer) => transfer.address !== address);
+    if (stray) throw new Error(`The wallet reports a transfer to another address: ${stray.txid}`);
+    return { mined, pool };
+  }
+
+  /** The transfers of the last blocks, and the announced ones, to all subaddresses. */
+  async latest(blocks: number, signal: AbortSignal): Promise<Transfer[]> {
+    const { height } = await this.#wallet.call<{ height: number }>(signal, 'get_height');
+    const { mined, pool } = await this.#transfers(
+      { filter_by_height: true, min_height: Math.max(0, height - blocks) },
+      signal,
+    );
+    return [...mined, ...pool];
+  }
+
+  async #transfers(which: object, signal: AbortSignal): Promise<{ mined: Transfer[]; pool: Transfer[] }> {
     const { in: mined = [], pool = [] } = await this.#wallet.call<{ in?: Transfer[]; pool?: Transfer[] }>(
       signal,
       'get_transfers',
-      { ...ACCOUNT, in: true, pool: true, subaddr_indices: [index] },
+      { ...ACCOUNT, in: true, pool: true, ...which },
     );
-    const stray = [...mined, ...pool].find((transfer) => transfer.address !== address);
-    if (stray) throw new Error(`The wallet reports a transfer to another address: ${stray.txid}`);
     return { mined, pool };
   }
 

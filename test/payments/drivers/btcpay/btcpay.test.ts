@@ -1,6 +1,8 @@
 /** BTCPay Server: the service credits each payment of an invoice once, at the right exchange rate. */
 import { describe, expect, it } from 'vitest';
+import { btcpay as kind } from '../../../../provisioning/payments/drivers/btcpay/btcpay.ts';
 import { eventually } from '../../../setup/freehold.ts';
+import { API_KEY, STORE } from './btcpay.ts';
 import { openStore } from './store.ts';
 
 const { btcpay, freehold, worth, order, read, topUps, balance, opened, shows, tell } = await openStore();
@@ -68,6 +70,24 @@ describe('A top-up by BTCPay', () => {
 });
 
 describe('A payment to BTCPay', () => {
+  it('is named without a webhook, by two calls for all invoices', async () => {
+    const driver = kind.open({
+      url: btcpay.url,
+      store: STORE,
+      api_key: API_KEY,
+      speed_policy: 'MediumSpeed',
+      methods: [],
+    });
+    const [{ invoice: one }, { invoice: two }] = [await opened(), await opened('BTC-LN')];
+    const named = async () =>
+      (await driver.received!(AbortSignal.timeout(20_000))).map(({ orderNumber }) => orderNumber);
+    const numbers = [one, two].map(({ metadata }) => metadata.orderId);
+    expect(await named()).not.toEqual(expect.arrayContaining(numbers));
+    btcpay.pay(one, '0.001');
+    btcpay.pay(two, '0.001', 'Settled');
+    expect(await named()).toEqual(expect.arrayContaining(numbers));
+  });
+
   it('is shown, and credited once it is settled, except if another payment replaced it', async () => {
     const { topUp, invoice } = await opened();
     const replaced = btcpay.pay(invoice, '0.001');

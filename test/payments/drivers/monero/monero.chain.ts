@@ -104,6 +104,18 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     expect(await account.balance()).toBe(50);
   });
 
+  it('notices a payment by one call for all addresses, while the task of its top-up rests', async () => {
+    const { order_number: number, wallet_address: address } = await opened();
+    const rest = `update task set run_at = now() + interval '1 hour' where subject = $1 and leased_by is null returning id`;
+    await eventually(async () => (await freehold.db.query(rest, [number])).length);
+    const { tx_hash: hash } = await chain.pay([[address, DUE]]);
+    const read = async () => (await account.rest('GET', `/v1/billing/topups/${number}`)).body;
+    await eventually(async () => (await read()).status === 'confirming');
+    await chain.confirm(hash, 3);
+    await shows(number, { status: 'confirmed' });
+    expect(await account.balance()).toBe(100);
+  });
+
   it('credits every output of a transaction to its top-up', async () => {
     const [one, two] = [await opened(), await opened()];
     expect(one.wallet_address).not.toBe(two.wallet_address);
@@ -115,7 +127,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     await chain.confirm(hash, 3);
     for (const { order_number: number } of [one, two])
       await shows(number, { status: 'confirmed', received_crypto: '0.3125', payment_exception: null });
-    expect(await account.balance()).toBe(150);
+    expect(await account.balance()).toBe(200);
   });
 
   it('does not credit a locked payment', async () => {
@@ -124,10 +136,10 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     await chain.confirm(hash, 5);
     await shows(number, { status: 'confirming', confirmations: 2 });
     await lookedAt(number);
-    expect(await account.balance()).toBe(150);
+    expect(await account.balance()).toBe(200);
     await chain.mine(5);
     await shows(number, { status: 'confirmed' });
-    expect(await account.balance()).toBe(200);
+    expect(await account.balance()).toBe(250);
   });
 
   it('keeps its addresses although the wallet is killed', async () => {
@@ -138,7 +150,7 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
     const { tx_hash: hash } = await chain.pay([[before.wallet_address, DUE]]);
     await chain.confirm(hash, 3);
     await shows(before.order_number, { status: 'confirmed' });
-    expect(await account.balance()).toBe(250);
+    expect(await account.balance()).toBe(300);
   });
 
   it('reports a payment that vanishes after its credit to the operator, and takes nothing back', async () => {
@@ -154,12 +166,12 @@ describe.runIf(world)(`Monero (${version})`, { timeout: 180_000 }, () => {
         return (await paymentsOf(number)).every(({ missing }) => missing === wanted);
       });
     await looks(true);
-    expect(await account.balance()).toBe(300);
+    expect(await account.balance()).toBe(350);
     await chain.resend(blob);
     await chain.confirm(hash, 1);
     await looks(false);
     expect(await paymentsOf(number)).toEqual([{ status: 'CREDITED', missing: false }]);
-    expect(await account.balance()).toBe(300);
+    expect(await account.balance()).toBe(350);
     const events = await freehold.db.query<{ type: string }>(
       `select event.type from event join payment on payment.id = event.subject where order_number = $1 order by event.id`,
       [number],

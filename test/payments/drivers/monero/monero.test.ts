@@ -75,6 +75,25 @@ describe('A Monero wallet', () => {
     await expect(driver.observe!(opened, signal())).rejects.toThrow('another address');
   });
 
+  it('tells by one call what all subaddresses received lately', async () => {
+    await Promise.all([open(), open(), open()]);
+    const [, one, two, three] = rpc.addresses;
+    rpc.height = 1_000;
+    rpc.transfers = {
+      in: [
+        transfer({ address: one, txid: 'old', height: 900 }),
+        transfer({ address: two, txid: 'mined', height: 990 }),
+      ],
+      pool: [transfer({ address: three, txid: 'announced', height: 0 })],
+    };
+    rpc.calls = [];
+    expect(await driver.received!(signal())).toEqual([
+      { address: two, txId: 'mined' },
+      { address: three, txId: 'announced' },
+    ]);
+    expect(rpc.calls).toEqual(['get_height', 'get_transfers']);
+  });
+
   it.each([undefined, LOGIN])('is abandoned after the time limit if it does not answer (login: %s)', async (login) => {
     await start(login);
     rpc.delayMs = 60_000;

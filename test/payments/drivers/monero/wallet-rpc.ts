@@ -80,7 +80,7 @@ export class WalletRpc {
     return part('response') === md5([secret, part('nonce'), part('nc'), part('cnonce'), 'auth', request].join(':'));
   }
 
-  #result(method: string, params: { address_index?: number[]; key_type?: string }): object {
+  #result(method: string, params: { address_index?: number[]; min_height?: number }): object {
     const { addresses } = this;
     switch (method) {
       case 'get_address':
@@ -100,7 +100,12 @@ export class WalletRpc {
       case 'get_last_block_header':
         return { block_header: { timestamp: Math.floor(this.newestAt.getTime() / 1000) } };
       default:
-        return method === 'get_transfers' ? this.transfers : {};
+        return method === 'get_transfers' ? this.#transfersAbove(params.min_height ?? -1) : {};
     }
+  }
+
+  #transfersAbove(height: number) {
+    const above = (transfer: { height?: number }) => (transfer.height ?? Number.POSITIVE_INFINITY) > height;
+    return { ...this.transfers, ...(this.transfers.in && { in: this.transfers.in.filter(above) }) };
   }
 }

@@ -1,0 +1,37 @@
+/**
+ * Notices payments at a gateway by one call for all its top-ups, and wakes their tasks. So top-ups that nobody pays, which cost
+ * nothing, keep no payment waiting.
+ */
+import type { Database } from '../../../entities/database/database.ts';
+import { FIND_UNNOTICED } from '../../../entities/payments/observed-payment.ts';
+import { signalTask } from '../../../entities/tasks/start.ts';
+import { periodic } from '../../tasks/schedule.ts';
+import { nap, type Process } from '../../tasks/tasks.ts';
+import type { PaymentDriver } from '../drivers/driver.ts';
+
+/** The least pause between two calls. */
+const PAUSE_SECONDS = 5;
+/** The longest one, while the gateway does not answer. */
+const FAILED_PAUSE_SECONDS = 60;
+
+export const noticeName = (driver: PaymentDriver): string => `notice:${driver.coins()[0]!.code}`;
+
+export function noticeProcess(db: Database, driver: PaymentDriver, pollSeconds: number): Process {
+  const pauseSeconds = Math.max(pollSeconds, PAUSE_SECONDS);
+  return {
+    ...periodic({
+      start: async ({ aborted }) => {
+        const seen = await driver.received!(aborted);
+        const columns = [
+          seen.map(({ orderNumber = null }) => orderNumber),
+          seen.map(({ address = null }) => address),
+          seen.map(({ txId = null }) => txId),
+        ];
+        for (const { orderNumber } of await FIND_UNNOTICED.all(db, columns))
+          await db.transaction((tx) => signalTask(tx, orderNumber));
+        return nap(pauseSeconds);
+      },
+    }),
+    backoffSeconds: (attempt) => Math.min(FAILED_PAUSE_SECONDS, pauseSeconds * 2 ** attempt),
+  };
+}
