@@ -64,7 +64,7 @@ export const PROPOSAL_LIFECYCLE: Lifecycle<Proposal, ProposalState> = {
   transitions: TRANSITIONS,
 };
 
-/** The oldest $1 proposals that wait, also expired ones. */
+/** The oldest $1 proposals that wait, also expired ones. Null: all. */
 export const LIST_OPEN_PROPOSALS = statement(Proposal.columns)`
   select ${columnsOf(Proposal)} from proposal where state = 'OPEN' order by id limit $1`;
 /** The proposals that have waited too long. */

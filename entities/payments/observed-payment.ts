@@ -197,8 +197,8 @@ export const COUNT_CONFIRMATIONS = statement({ orderNumber: column.text() })`
       where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;
 
 /**
- * The top-ups that received something of which the service has no payment yet: those with the order numbers $1 or the addresses
- * $2, and the transactions $3. Null as transaction: any payment counts.
+ * The top-ups that lack a payment which their gateway received. The gateway names the order number $1 or the address $2, and the
+ * transaction $3. Null as transaction: any payment counts.
  */
 export const FIND_UNNOTICED = statement({ orderNumber: TopUp.columns.orderNumber })`
   select distinct found.order_number

@@ -4,7 +4,7 @@ import { statement } from '../database/statement.ts';
 import { AGENT_LANE, freeLane, PAYMENT_LANE, WEBHOOK_LANE } from '../tasks/lane.ts';
 import type { Health } from './health.ts';
 
-/** Calls to silent machines that customers choose, and top-ups that nobody pays, make these lanes late while the workers work. */
+/** Silent machines of customers and unpaid top-ups make these lanes late, while the workers work. */
 const LATE_LANES = [WEBHOOK_LANE, AGENT_LANE, ...[WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE].map(freeLane)]
   .map((lane) => `'${lane}'`)
   .join(', ');

@@ -17,6 +17,7 @@ import { LIST_STOPPED_ENGINES, STOP_ENGINES } from '../../entities/servers/findi
 import { FIND_FREE_DEDICATED_HOSTS, moveHost } from '../../entities/servers/host.ts';
 import { signalTask } from '../../entities/tasks/start.ts';
 import { LIST_LISTENERS } from '../../entities/webhooks/webhook.ts';
+import { expireProposals } from '../accounts/expire-proposals.ts';
 import { exportPayouts } from '../payments/wallet/payouts.ts';
 import { cronSubject } from '../tasks/schedule.ts';
 import { DAILY_ARCHIVE_PROCESS } from './daily.ts';
@@ -36,6 +37,8 @@ export interface Restored {
   retired: string[];
   /** The payouts that count as exported, because the lost time may have paid them. */
   payouts: string[];
+  /** The proposals that have ended, because the lost time may have approved them. */
+  proposals: string[];
   /** The sources of deposit addresses that leave numbers out. */
   sources: string[];
   /** The accounts whose webhooks hear of it. */
@@ -58,7 +61,8 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
   const last = await LAST_CHANGE.first(db);
   const data = last ? { since: last.createdAt.toISOString() } : {};
   await linkWaiting(db);
-  // It has a transaction of its own. A payout that is already exported stays so when this ends before the other one.
+  // These have transactions of their own. Their changes stay when this ends before the other one.
+  const proposals = await expireProposals(db);
   const payouts = (await exportPayouts(db, actor)).map(({ id }) => id);
   return db.transaction(async (tx) => {
     await ADOPT_DATABASE.all(tx);
@@ -75,7 +79,7 @@ export async function noteRestore(db: Database, actor: Actor): Promise<Restored>
     await record(tx, OPERATOR_ACCOUNT, 'database', { type: 'backup.restored', actor, data });
     // The folder of this machine has no archive yet.
     await signalTask(tx, cronSubject(DAILY_ARCHIVE_PROCESS));
-    return { engines, hosts, retired, payouts, sources, accounts };
+    return { engines, hosts, retired, payouts, proposals, sources, accounts };
   });
 }
 
@@ -84,7 +88,7 @@ export const stoppedLines = (engines: string[]): string[] =>
   engines.map((name) => `Workers leave the machines of the engine ${name} alone, until releaseBrake.`);
 
 /** The lines about a restore, for the operator. */
-export function linesOf({ engines, hosts, retired, payouts, sources, accounts }: Restored): string[] {
+export function linesOf({ engines, hosts, retired, payouts, proposals, sources, accounts }: Restored): string[] {
   return [
     ...stoppedLines(engines),
     ...hosts.map(
@@ -92,6 +96,10 @@ export function linesOf({ engines, hosts, retired, payouts, sources, accounts }:
     ),
     ...retired.map((name) => `The host ${name} was being installed or wiped. It is retired until declareWiped.`),
     ...payouts.map((id) => `The payout ${id} counts as exported. Sign it only if its chain does not show it.`),
+    ...proposals.map(
+      (id) =>
+        `The proposal ${id} has expired. If it was not approved in the lost time, let an operator propose it again.`,
+    ),
     ...sources.map((source) => `${LOST_NUMBERS.toLocaleString('en')} numbers of ${source} are left out.`),
     `Accounts whose webhooks hear of it (account.restored): ${accounts}.`,
     'Now follow docs/operate/restore.md. If you only moved the database, run: npm run restored -- --moved',

@@ -1,5 +1,7 @@
 /** Sums above the limit of one operator wait for another one. */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../entities/history/audit.ts';
+import { noteRestore } from '../../provisioning/archives/restored.ts';
 import { asSuperuser } from '../setup/database.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { graphqlClient } from '../setup/spawn.ts';
@@ -273,4 +275,15 @@ describe('A payout above the limit', () => {
     expect(codeOf(await bea(REQUEST, { id }))).toBe('validation_failed');
     expect(await proposalOf(id)).toBeUndefined();
   });
+});
+
+// The last one, because it also stops the engines.
+it('A restore ends open proposals, because the lost time may have approved them', async () => {
+  const { id: accountId, balance } = await newAccount();
+  await adjust(bea, accountId, 700, 'lost');
+  const { proposals } = await noteRestore(db, SYSTEM);
+  const { id, state } = await proposalOf(accountId);
+  expect([proposals.includes(id), state]).toEqual([true, 'EXPIRED']);
+  expect(codeOf(await approve(operator, id))).toBe('validation_failed');
+  expect(await balance()).toBe(0);
 });

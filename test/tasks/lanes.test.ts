@@ -14,7 +14,7 @@ const pay = (id: string) =>
 const laneOf = async (subject: string) =>
   (await db.query<{ lane: string }>('select lane from task where subject = $1', [subject]))[0]?.lane;
 
-it('The task of a top-up is in the lane of free accounts until its account has paid and the task is signalled', async () => {
+it('A signal takes the task of a top-up to the lane of payers once its account has paid', async () => {
   const [{ id: free }, { id: payer }] = [await newAccount(), await newAccount()];
   await pay(payer);
   const start = (subject: string, id: string) =>

@@ -1,6 +1,6 @@
 /**
- * Notices payments at a gateway by one call for all its top-ups, and wakes their tasks. So top-ups that nobody pays, which cost
- * nothing, keep no payment waiting.
+ * Notices payments at a gateway by one call for all its top-ups, and wakes their tasks. So unpaid top-ups, which cost nothing,
+ * keep no payment waiting.
  */
 import type { Database } from '../../../entities/database/database.ts';
 import { FIND_UNNOTICED } from '../../../entities/payments/observed-payment.ts';

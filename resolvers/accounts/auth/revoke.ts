@@ -36,7 +36,7 @@ export async function revokeAccount(context: Context, id: string, reason: string
   return context.db.transaction(async (tx) => {
     await lockedAccount(tx, id);
     const revoked = await revokeCredentialsOf(tx, context, id, reason);
-    const body = `We ended the sessions and credentials of your account, and disabled its webhooks. Our reason: ${reason}`;
+    const body = `We ended the sessions and credentials of your account, and disabled its webhooks. Its SSH keys stay, so delete those that are not yours. Our reason: ${reason}`;
     const letter = { title: 'We ended your credentials', body, relatedType: null, relatedId: null };
     await writeMessages(tx, 'OPERATOR', [id], letter, actorOf(context));
     return revoked;
