@@ -18,6 +18,14 @@ async function heapBytes(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
+/** Expects that work keeps few bytes. Other work of this process may add to a figure, so it measures up to three times. */
+async function expectLittle(keptBytes: () => Promise<number>, limitBytes: number): Promise<void> {
+  const figures: number[] = [];
+  do figures.push(await keptBytes());
+  while (figures.at(-1)! > limitBytes && figures.length < 3);
+  expect(Math.min(...figures)).toBeLessThan(limitBytes);
+}
+
 /** A receiver of webhooks that never answers. */
 const silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1');
 await once(silent, 'listening');
@@ -74,9 +82,11 @@ it.each([
     if (!isCustomer) await once(socket, 'close');
   };
   await open();
-  const before = await heapBytes();
-  for (let i = 0; i < 9; i++) await open();
-  expect((await heapBytes()) - before).toBeLessThan(9 * LARGE);
+  await expectLittle(async () => {
+    const before = await heapBytes();
+    for (let i = 0; i < 9; i++) await open();
+    return (await heapBytes()) - before;
+  }, 9 * LARGE);
 });
 
 type Message = ReturnType<typeof rpc>;
@@ -104,9 +114,5 @@ it.each([
     return (await heapBytes()) - before;
   };
   await growth((test) => test);
-  // Other work of this process may add to one of the figures.
-  const added: number[] = [];
-  do added.push((await growth(large)) - (await growth((test) => test)));
-  while (added.at(-1)! > CALLS * 60_000 && added.length < 3);
-  expect(Math.min(...added)).toBeLessThan(CALLS * 60_000);
+  await expectLittle(async () => (await growth(large)) - (await growth((test) => test)), CALLS * 60_000);
 });
