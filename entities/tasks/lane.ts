@@ -10,13 +10,13 @@ export const WEBHOOK_LANE = 'webhooks';
 export const AGENT_LANE = 'agents';
 /** The lane of the tasks of top-ups, and of payments by x402. */
 export const PAYMENT_LANE = 'payments';
-const SHARED_LANES = [WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE];
+const OPEN_LANES = [WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE];
 
 const FREE = '-free';
 /** The lane of accounts that never paid, beside the given one of payers and the operator. */
 export const freeLane = (lane: string): string => lane + FREE;
 
-const quoted = SHARED_LANES.map((lane) => `'${lane}'`).join(', ');
+const quoted = OPEN_LANES.map((lane) => `'${lane}'`).join(', ');
 /** The lane of a task, as SQL. @param lane the one that its process names @param account its account */
 export const laneSql = (lane: string, account: string): string =>
   `case when ${lane} not in (${quoted}) or ${account} = '${OPERATOR_ACCOUNT}' or ${hasPaidSql(account)}

@@ -6,7 +6,6 @@
  * The process wakes the webhooks after its commit. If it dies before that, a worker finds the deliveries
  * (provisioning/webhooks/sweep.ts).
  */
-
 import type { EntitySchema } from 'typeorm';
 import { forAllCallers } from '../caller.ts';
 import type { Bus, Change } from '../database/bus.ts';

@@ -1,5 +1,4 @@
 /** Payments by coins: invoices for top-ups, payments by x402, the chains, and exchange rates. */
-
 import type { Database } from '../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../entities/database/request-transaction.ts';
 import type { Queryable, Transaction } from '../../entities/database/transaction.ts';

@@ -3,7 +3,6 @@
  * message at least once. If the worker dies between sending and its commit, the next worker sends the message again with the
  * same `webhook-id`.
  */
-
 import type { Database } from '../../entities/database/database.ts';
 import type { Vault } from '../../entities/secrets.ts';
 import { WEBHOOK_LANE } from '../../entities/tasks/lane.ts';

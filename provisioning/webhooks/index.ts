@@ -1,5 +1,4 @@
 /** Webhooks: the processes that deliver events, and test messages. */
-
 import type { Transaction } from '../../entities/database/transaction.ts';
 import { ApiError } from '../../entities/errors.ts';
 import type { Actor } from '../../entities/history/audit.ts';

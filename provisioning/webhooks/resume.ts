@@ -1,5 +1,4 @@
 /** Enables disabled webhooks, and wakes the process of a webhook. */
-
 import type { Transaction } from '../../entities/database/transaction.ts';
 import type { Actor } from '../../entities/history/audit.ts';
 import { record } from '../../entities/history/record.ts';

@@ -1,5 +1,4 @@
 /** The card of an agent: the keys that it names, and the consequences for its entry. The tests move time in the database. */
-
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';

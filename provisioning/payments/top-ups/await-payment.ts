@@ -2,7 +2,6 @@
  * Watches one top-up: it expires, and a driver without chains is asked for its payments. The worker watches an address for
  * a month, so that late payments are credited, too.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { OPERATOR_ACCOUNT, SYSTEM } from '../../../entities/history/audit.ts';

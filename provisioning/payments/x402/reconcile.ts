@@ -10,7 +10,6 @@
  * reverses the payment only when the chain can never move it. Then the signature has expired, or the payer has used it
  * otherwise.
  */
-
 import type { Database } from '../../../entities/database/database.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';

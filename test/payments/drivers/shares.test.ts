@@ -1,5 +1,4 @@
 /** The shares of the places in the lane of payments. A gateway without answers takes its own share only. */
-
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freeLane, PAYMENT_LANE } from '../../../entities/tasks/lane.ts';
 import { startTask } from '../../../entities/tasks/start.ts';

@@ -1,5 +1,4 @@
 /** Debts of payments by x402 whose money was spent before their chain removed them. */
-
 import { existsSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { proveBooks } from '../../../entities/payments/books.ts';
