@@ -196,15 +196,23 @@ export const COUNT_CONFIRMATIONS = statement({ orderNumber: column.text() })`
     union select order_number from top_up
       where network = $1 and status = 'CONFIRMING' and mode = 'CRYPTO' and expires_at <= now()) as due`;
 
+/** Micro-USD: everybody can send a millionth of a dollar, so only larger payments are worth a look of their own. */
+const NOTICED_MIN_MICROS = 1_000_000;
 /**
- * The top-ups that lack a payment which their gateway received. The gateway names the order number $1 or the address $2, and the
- * transaction $3. Null as transaction: any payment counts.
+ * The top-ups for which a gateway reports news: a payment that the service lacks, or more confirmations of one that waits for its
+ * credit. The gateway names the order number $1 or the address $2, the transaction $3, its amount $4 in the coin, and its
+ * confirmations $5. Null as transaction and amount: the top-up is paid in full.
  */
-export const FIND_UNNOTICED = statement({ orderNumber: TopUp.columns.orderNumber })`
+export const FIND_NEWS = statement({ orderNumber: TopUp.columns.orderNumber })`
   select distinct found.order_number
-  from unnest($1::text[], $2::text[], $3::text[]) as given (order_number, address, tx_id) cross join lateral (
-    select order_number, mode from top_up where top_up.order_number = given.order_number
-    union select order_number, mode from top_up where lower(wallet_address) = lower(given.address)) as found
-  where mode = 'CRYPTO' and not exists (
-    select from payment where payment.order_number = found.order_number and (given.tx_id is null or payment.tx_id = given.tx_id))
+  from unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::int[]) as given (order_number, address, tx_id, amount, confirmations)
+  cross join lateral (
+    select * from top_up where top_up.order_number = given.order_number
+    union all select * from top_up where lower(wallet_address) = lower(given.address)) as found
+  where mode = 'CRYPTO' and (given.amount is null or given.amount * rate_micros >= ${NOTICED_MIN_MICROS})
+    and not exists (
+      select from payment
+      where payment.order_number = found.order_number and (given.tx_id is null or payment.tx_id = given.tx_id)
+        and payment.status <> 'DROPPED' and (payment.status not in ('OBSERVED', 'CONFIRMING')
+          or payment.confirmations >= least(given.confirmations, found.confirmations_required)))
   order by found.order_number`;

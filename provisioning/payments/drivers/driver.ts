@@ -153,8 +153,11 @@ export interface ChainNode {
 export interface Received {
   orderNumber?: string;
   address?: string;
-  /** Absent: the processor only tells that the invoice is paid. */
+  /** Absent, as its amount: the processor only tells that the invoice is paid in full. */
   txId?: string;
+  /** A decimal string in the coin. */
+  amount?: string;
+  confirmations: number;
 }
 
 /** A request that claims to come from a payment processor. */

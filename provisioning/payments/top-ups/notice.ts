@@ -1,9 +1,9 @@
 /**
- * Notices payments at a gateway by one call for all its top-ups, and wakes their tasks. So unpaid top-ups, which cost nothing,
- * keep no payment waiting.
+ * Notices payments at a gateway and their confirmations by one call for all its top-ups, and wakes their tasks. So unpaid
+ * top-ups, which cost nothing, keep no payment waiting.
  */
 import type { Database } from '../../../entities/database/database.ts';
-import { FIND_UNNOTICED } from '../../../entities/payments/observed-payment.ts';
+import { FIND_NEWS } from '../../../entities/payments/observed-payment.ts';
 import { signalTask } from '../../../entities/tasks/start.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { nap, type Process } from '../../tasks/tasks.ts';
@@ -26,8 +26,10 @@ export function noticeProcess(db: Database, driver: PaymentDriver, pollSeconds: 
           seen.map(({ orderNumber = null }) => orderNumber),
           seen.map(({ address = null }) => address),
           seen.map(({ txId = null }) => txId),
+          seen.map(({ amount = null }) => amount),
+          seen.map(({ confirmations }) => confirmations),
         ];
-        for (const { orderNumber } of await FIND_UNNOTICED.all(db, columns))
+        for (const { orderNumber } of await FIND_NEWS.all(db, columns))
           await db.transaction((tx) => signalTask(tx, orderNumber));
         return nap(pauseSeconds);
       },

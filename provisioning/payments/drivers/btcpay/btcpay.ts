@@ -153,11 +153,12 @@ class BtcpayDriver implements PaymentDriver {
   async received(aborted: AbortSignal): Promise<Received[]> {
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const since = Math.floor(Date.now() / 1000) - RECENT_SECONDS;
-    const paid = [
-      ...(await this.#greenfield.invoicesSince(since, 'Processing', signal)),
-      ...(await this.#greenfield.invoicesSince(since, 'Settled', signal)),
-    ];
-    return paid.flatMap(({ metadata: { orderId } }) => (orderId ? [{ orderNumber: orderId }] : []));
+    const most = Math.max(...this.#coins.map(({ confirmationsRequired }) => confirmationsRequired));
+    const paid = async (status: 'Processing' | 'Settled', confirmations: number) =>
+      (await this.#greenfield.invoicesSince(since, status, signal)).flatMap(({ metadata: { orderId } }) =>
+        orderId ? [{ orderNumber: orderId, confirmations }] : [],
+      );
+    return [...(await paid('Processing', 0)), ...(await paid('Settled', most))];
   }
 
   readWebhook(webhook: ProcessorWebhook): WebhookSubject | undefined {

@@ -1,4 +1,5 @@
 /** Monero: each top-up has a subaddress of a view-only wallet, and the wallet reports its payments. */
+import { formatUnits } from '../../top-ups/amount.ts';
 import {
   type Coin,
   closedObject,
@@ -111,7 +112,16 @@ class MoneroDriver implements PaymentDriver {
   async received(aborted: AbortSignal): Promise<Received[]> {
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
     const transfers = await this.#wallet.latest(RECENT_BLOCKS, signal);
-    return transfers.map(({ address, txid }) => ({ address, txId: txid }));
+    return transfers
+      .filter(({ double_spend_seen }) => !double_spend_seen)
+      .map((transfer) => ({
+        ...{
+          address: transfer.address,
+          txId: transfer.txid,
+          amount: formatUnits(transfer.amount, this.#coin.decimals),
+        },
+        confirmations: this.#confirmationsOf(transfer),
+      }));
   }
 
   /** The payer may lock a transfer for years. Until it unlocks, it lacks one confirmation. */

@@ -84,12 +84,15 @@ describe('A Monero wallet', () => {
         transfer({ address: one, txid: 'old', height: 900 }),
         transfer({ address: two, txid: 'mined', height: 990 }),
       ],
-      pool: [transfer({ address: three, txid: 'announced', height: 0 })],
+      pool: [
+        transfer({ address: three, txid: 'announced', height: 0, confirmations: 0 }),
+        transfer({ address: three, txid: 'spent elsewhere', height: 0, double_spend_seen: true }),
+      ],
     };
     rpc.calls = [];
     expect(await driver.received!(signal())).toEqual([
-      { address: two, txId: 'mined' },
-      { address: three, txId: 'announced' },
+      { address: two, txId: 'mined', amount: '0.3125', confirmations: 12 },
+      { address: three, txId: 'announced', amount: '0.3125', confirmations: 0 },
     ]);
     expect(rpc.calls).toEqual(['get_height', 'get_transfers']);
   });
