@@ -238,12 +238,14 @@ export interface AgentFilter {
 
 /**
  * A search reads all entries that fit, and a list passes over those of suspended accounts. Anybody may fill the directory. So few
- * reads of it run at once, and leave the processors and connections of PostgreSQL to others.
+ * reads of it run at once, and leave the processors and connections of PostgreSQL to others. Lists do not wait for searches.
  */
-const reads = new Turns({
-  ...{ places: 2, waiting: 400, waitingOfGroup: 32 },
-  refusal: 'Too many reads of the directory wait. Search again later.',
-});
+const newTurns = (places: number) =>
+  new Turns({
+    ...{ places, waiting: 400, waitingOfGroup: 32 },
+    refusal: 'Too many reads of the directory wait. Search again later.',
+  });
+const [lists, searches] = [newTurns(1), newTurns(2)];
 
 /** Returns the listed entries, newest first. A page has at most 50, and 20 for a stranger. Callers share it (`sharedSeconds`). */
 export async function searchAgents(
@@ -262,11 +264,9 @@ export async function searchAgents(
     ...(verified == null ? [] : [AGENT_TERMS.verified(verified)]),
   ];
   const page = [limit + 1, after, PAGE_BYTES_MAX];
-  const read = () =>
-    filters.q === null && !terms.length
-      ? LIST_AGENTS.all(db, page)
-      : SEARCH_AGENTS.all(db, [...page, filters.q, terms]);
-  const rows = await reads.run(turnOf(context), read, context.signal);
+  const isList = filters.q === null && !terms.length;
+  const read = () => (isList ? LIST_AGENTS.all(db, page) : SEARCH_AGENTS.all(db, [...page, filters.q, terms]));
+  const rows = await (isList ? lists : searches).run(turnOf(context), read, context.signal);
   return pageFrom(rows, request, filters, ({ bytes }) => bytes);
 }
 

@@ -199,9 +199,9 @@ export const COUNT_CONFIRMATIONS = statement({ orderNumber: column.text() })`
 /** Micro-USD: everybody can send a millionth of a dollar, so only larger payments are worth a look of their own. */
 const NOTICED_MIN_MICROS = 1_000_000;
 /**
- * The top-ups for which a gateway reports news: a payment that the service lacks, or more confirmations of one that waits for its
- * credit. The gateway names the order number $1 or the address $2, the transaction $3, its amount $4 in the coin, and its
- * confirmations $5. Null as transaction and amount: the top-up is paid in full.
+ * The top-ups for which a gateway reports a new payment, or more confirmations of an uncredited one. $1 has the order numbers
+ * or $2 the addresses. $3 has the transactions, $4 their amounts in the coin, and $5 their confirmations. Null as
+ * transaction and amount: the top-up is paid in full.
  */
 export const FIND_NEWS = statement({ orderNumber: TopUp.columns.orderNumber })`
   select distinct found.order_number

@@ -9,7 +9,7 @@ const { newAccount, graphqlUrl } = await startFreehold({ ROLES: 'api' });
 const TYPES = Array.from({ length: 20 }, (_, n) => `t${n}: types { name description fields { name description } }`);
 const LARGE = `{ __schema { ${TYPES.join(' ')} } }`;
 
-// On a busy machine, this process may pause for the two seconds in which the service waits for the answer to its close.
+// On a busy machine, this process may pause for two seconds. The service waits no longer for the answer to its close.
 it('A slow WebSocket is closed with 1013, and its client finds the present state when it returns', {
   retry: 2,
 }, async () => {
