@@ -203,6 +203,22 @@ describe('The owner of an account', () => {
     expect(await entryOf(account, 'session.refused')).toMatchObject({ resource: { id: tokens.token_id } });
   });
 
+  it.each(['without the client', 'by another client'])(
+    "reads of the use of an OAuth client's refresh token %s",
+    async (how) => {
+      const account = await newAccount();
+      const metadata = { grant_types: ['client_credentials', 'refresh_token'] };
+      const [client, other] = [await newClient(account, metadata), await newClient(account, metadata)];
+      const { refresh_token } = (await requestToken(client)).body;
+      const { status } =
+        how === 'by another client'
+          ? await requestToken(other, { grant_type: 'refresh_token', refresh_token })
+          : await anonymous('POST', '/v1/auth/token/refresh', { refresh_token });
+      expect(status).toBe(how === 'by another client' ? 400 : 401);
+      expect((await entryOf(account, 'session.refused')).resource.type).toBe('session');
+    },
+  );
+
   it("reads of the use of an OAuth client's token from a foreign network", async () => {
     const account = await newAccount();
     const client = await newClient(account);

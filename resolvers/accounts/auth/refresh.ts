@@ -36,8 +36,11 @@ export async function refresh(context: Context, refreshToken: string, client?: O
   if (credentialKind(refreshToken) !== 'rt') throw new ApiError('invalid_credential');
   const refreshDigest = digest(refreshToken);
   const found = await find(context.db, Session, { refreshDigest });
-  if (!found || (client && found.source !== sourceOf(client))) throw new ApiError('invalid_credential');
-  if (!client && found.source.startsWith('oauth:')) throw ofClient();
+  if (!found) throw new ApiError('invalid_credential');
+  if (client ? found.source !== sourceOf(client) : found.source.startsWith('oauth:')) {
+    noteRefused(context, found);
+    throw client ? new ApiError('invalid_credential') : ofClient();
+  }
   // A second use counts nothing. So a thief who used up the limit does not delay its discovery.
   if (!found.revokedAt) await context.countUnpaid(found.accountId, context.address, 'refresh');
   const outcome = await context.db.transaction(async (tx): Promise<Refreshed | Refusal> => {
@@ -50,10 +53,7 @@ export async function refresh(context: Context, refreshToken: string, client?: O
       return 'refresh_token_reused';
     }
     if (session.revokedAt) {
-      const { accountId: account, id, source: name } = session;
-      const actor = { type: 'access_token', id, name, requestId: null } as const;
-      const { address } = context;
-      context.security.note({ type: 'session.refused', account, address, resource: { type: 'session', id }, actor });
+      noteRefused(context, session);
       return 'revoked_credential';
     }
     if (session.isOver) return 'expired_credential';
@@ -63,6 +63,13 @@ export async function refresh(context: Context, refreshToken: string, client?: O
   // The throw is outside the transaction, so that the end of a family is committed.
   if (typeof outcome === 'string') throw new ApiError(outcome);
   return outcome;
+}
+
+/** Tells the owner of a session that somebody sent its refresh token in vain. */
+function noteRefused(context: Context, { accountId: account, id, source: name }: Session): void {
+  const actor = { type: 'access_token', id, name, requestId: null } as const;
+  const { address } = context;
+  context.security.note({ type: 'session.refused', account, address, resource: { type: 'session', id }, actor });
 }
 
 const ofClient = () =>
