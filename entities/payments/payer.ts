@@ -4,11 +4,11 @@ import { statement } from '../database/statement.ts';
 
 /** Everybody can send a millionth of a dollar, so a smaller sum makes no payer. */
 const PAID_MIN_MICROS = 1_000_000;
-/** So many of the first and of the latest transfers count. An account may have thousands of tiny ones. */
+/** So many of the first and of the latest transfers count, in the order of their index. An account may have thousands of tiny ones. */
 const COUNTED = 100;
 
 const transfers = (account: string, order: string, limit: number) =>
-  `(select id, amount_micros from transfer where transfer.account_id = ${account} order by id ${order} limit ${limit})`;
+  `(select id, amount_micros from transfer where transfer.account_id = ${account} order by created_at ${order}, id ${order} limit ${limit})`;
 
 /** Whether an account, given as SQL, has moved a dollar. Its first transfer brings money, and mostly shows it. */
 export const hasPaidSql = (account: string) => `(exists (

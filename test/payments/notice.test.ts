@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ObservedPayment, Received } from '../../provisioning/payments/drivers/driver.ts';
 import { SimulatedPayments } from '../../provisioning/payments/drivers/simulated.ts';
-import { formatUnits } from '../../provisioning/payments/top-ups/amount.ts';
 import { noticeName } from '../../provisioning/payments/top-ups/notice.ts';
 import { createTopUp, findTopUp } from '../../resolvers/payments/billing.ts';
 import { newDatabase } from '../setup/database.ts';
@@ -14,8 +13,10 @@ class Asked extends SimulatedPayments {
   override readonly simulated = false as never;
   readonly paid = new Map<string, ObservedPayment>();
   async received(): Promise<Received[]> {
-    return [...this.paid].map(([orderNumber, { txId, units, confirmations = 0 }]) => ({
-      ...{ orderNumber, txId, amount: formatUnits(units, 6), confirmations },
+    return [...this.paid].map(([orderNumber, payment]) => ({
+      orderNumber,
+      payment,
+      confirmations: payment.confirmations!,
     }));
   }
   override async observe({ orderNumber }: { orderNumber: string }): Promise<ObservedPayment[]> {
@@ -82,8 +83,8 @@ it('A gateway may name the address of a payment, or only say that an invoice is 
     const { orderNumber, walletAddress } = await open();
     numbers.push(orderNumber);
     pay(orderNumber, walletAddress);
-    const paid = { txId: `tx-${orderNumber}`, amount: '50' };
-    told.push({ ...(by === 'number' ? { orderNumber } : { address: walletAddress!, ...paid }), confirmations: 0 });
+    const payment = { txId: `tx-${orderNumber}`, coin: 'USDC-BASE', units: 50_000_000n };
+    told.push({ ...(by === 'number' ? { orderNumber } : { address: walletAddress!, payment }), confirmations: 0 });
   }
   await shop.db.query(`update task set run_at = now() + interval '1 hour' where lane = 'payments-free'`);
   gateway.received = async () => told;

@@ -49,7 +49,14 @@ it('Tasks that went to rest by a clock that was ahead are due when the clock is 
   await stepRests(steps, 2);
   await setAhead('0');
   await eventually(async () => steps() === 3, 20);
-  await eventually(async () => /The clock of the database went back from/.test(String(errors)));
+  // On a busy machine, the worker may have looked at one of the times only.
+  await eventually(async () => {
+    if (/The clock of the database went back from/.test(String(errors))) return true;
+    for (const ahead of ['40 days', '0']) {
+      await setAhead(ahead);
+      await sleep(1_000);
+    }
+  });
 });
 
 it('A worker that starts later finds them, too, and leaves tasks that rest for a day', async () => {

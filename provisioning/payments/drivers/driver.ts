@@ -153,10 +153,8 @@ export interface ChainNode {
 export interface Received {
   orderNumber?: string;
   address?: string;
-  /** Absent, as its amount: the processor only tells that the invoice is paid in full. */
-  txId?: string;
-  /** A decimal string in the coin. */
-  amount?: string;
+  /** Absent: the processor only tells that the invoice is paid in full. */
+  payment?: Pick<ObservedPayment, 'txId' | 'coin' | 'units'>;
   confirmations: number;
 }
 

@@ -8,6 +8,7 @@ import { signalTask } from '../../../entities/tasks/start.ts';
 import { periodic } from '../../tasks/schedule.ts';
 import { nap, type Process } from '../../tasks/tasks.ts';
 import type { PaymentDriver } from '../drivers/driver.ts';
+import { formatUnits } from './amount.ts';
 
 /** The least pause between two calls. */
 const PAUSE_SECONDS = 5;
@@ -18,6 +19,7 @@ export const noticeName = (driver: PaymentDriver): string => `notice:${driver.co
 
 export function noticeProcess(db: Database, driver: PaymentDriver, pollSeconds: number): Process {
   const pauseSeconds = Math.max(pollSeconds, PAUSE_SECONDS);
+  const decimalsOf = (coin: string) => driver.coins().find(({ code }) => code === coin)!.decimals;
   return {
     ...periodic({
       start: async ({ aborted }) => {
@@ -25,8 +27,8 @@ export function noticeProcess(db: Database, driver: PaymentDriver, pollSeconds: 
         const columns = [
           seen.map(({ orderNumber = null }) => orderNumber),
           seen.map(({ address = null }) => address),
-          seen.map(({ txId = null }) => txId),
-          seen.map(({ amount = null }) => amount),
+          seen.map(({ payment }) => payment?.txId ?? null),
+          seen.map(({ payment }) => (payment ? formatUnits(payment.units, decimalsOf(payment.coin)) : null)),
           seen.map(({ confirmations }) => confirmations),
         ];
         for (const { orderNumber } of await FIND_NEWS.all(db, columns))

@@ -2,7 +2,6 @@
  * BTCPay Server, and with it Lightning. By the Greenfield API the driver makes one invoice of a store for each top-up. A
  * webhook of BTCPay credits nothing. The worker credits only payments that it reads from BTCPay itself.
  */
-import { isOrderNumber } from '../../../../entities/ids.ts';
 import {
   type Coin,
   closedObject,
@@ -65,7 +64,7 @@ const OBSERVE_TIMEOUT_MS = 30_000;
 const RECENT_SECONDS = 2 * 3600;
 
 /** Others may make invoices in the store, with any metadata. */
-const isTopUp = (orderId: unknown): orderId is string => typeof orderId === 'string' && isOrderNumber('TOP', orderId);
+const isOrder = (orderId: unknown): orderId is string => typeof orderId === 'string' && /^[!-~]{1,200}$/.test(orderId);
 
 class BtcpayDriver implements PaymentDriver {
   readonly name = 'btcpay';
@@ -160,7 +159,7 @@ class BtcpayDriver implements PaymentDriver {
     const most = Math.max(...this.#coins.map(({ confirmationsRequired }) => confirmationsRequired));
     const paid = async (status: 'Processing' | 'Settled', confirmations: number) =>
       (await this.#greenfield.invoicesSince(since, status, signal)).flatMap(({ metadata: { orderId } }) =>
-        isTopUp(orderId) ? [{ orderNumber: orderId, confirmations }] : [],
+        isOrder(orderId) ? [{ orderNumber: orderId, confirmations }] : [],
       );
     return [...(await paid('Processing', 0)), ...(await paid('Settled', most))];
   }

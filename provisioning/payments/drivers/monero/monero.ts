@@ -1,5 +1,4 @@
 /** Monero: each top-up has a subaddress of a view-only wallet, and the wallet reports its payments. */
-import { formatUnits } from '../../top-ups/amount.ts';
 import {
   type Coin,
   closedObject,
@@ -115,11 +114,8 @@ class MoneroDriver implements PaymentDriver {
     return transfers
       .filter(({ double_spend_seen }) => !double_spend_seen)
       .map((transfer) => ({
-        ...{
-          address: transfer.address,
-          txId: transfer.txid,
-          amount: formatUnits(transfer.amount, this.#coin.decimals),
-        },
+        address: transfer.address,
+        payment: { txId: transfer.txid, coin: this.#coin.code, units: transfer.amount },
         confirmations: this.#confirmationsOf(transfer),
       }));
   }

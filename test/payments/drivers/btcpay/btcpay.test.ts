@@ -86,9 +86,9 @@ describe('A payment to BTCPay', () => {
     btcpay.pay(one, '0.001');
     btcpay.pay(two, '0.001', 'Settled');
     // Others may make invoices in the store.
-    for (const orderId of ['\0', ['a'], 7, null, 'x'.repeat(300)])
+    for (const orderId of ['\0', ['a'], 7, null, 'x'.repeat(300), 'x'])
       btcpay.invoices.push({ ...two, id: String(orderId), metadata: { orderId } as never });
-    expect((await named()).filter((number) => !/^TOP-/.test(number!))).toEqual([]);
+    expect((await named()).filter((number) => !/^(TOP-\w{10}|x)$/.test(number!))).toEqual([]);
     expect(await named()).toEqual(expect.arrayContaining(numbers));
   });
 

@@ -91,8 +91,8 @@ describe('A Monero wallet', () => {
     };
     rpc.calls = [];
     expect(await driver.received!(signal())).toEqual([
-      { address: two, txId: 'mined', amount: '0.3125', confirmations: 12 },
-      { address: three, txId: 'announced', amount: '0.3125', confirmations: 0 },
+      { address: two, payment: { txId: 'mined', coin: 'XMR', units: 312_500_000_000n }, confirmations: 12 },
+      { address: three, payment: { txId: 'announced', coin: 'XMR', units: 312_500_000_000n }, confirmations: 0 },
     ]);
     expect(rpc.calls).toEqual(['get_height', 'get_transfers']);
   });
