@@ -85,7 +85,7 @@ export const LIST_AGENTS = statement(LISTED)`${listed(
 /** The same with two filters. Each word of the text $4 begins a word of the entry; null for any text. The entry has the terms $5. */
 export const SEARCH_AGENTS = statement(LISTED)`${listed(`id = any(array(select search_agents($4, $5, $2, $1)))`)}`;
 
-/** Terms of the function agent_terms, which the index has: a skill or tag, a protocol of an endpoint, the verification. */
+/** Terms of the function agent_terms: a skill or tag, a protocol of an endpoint, the verification. The index has their keys. */
 export const AGENT_TERMS = {
   skill: (skill: string) => `skill:${skill.toLowerCase()}`,
   protocol: (protocol: AgentEndpoint['protocol']) => `protocol:${protocol}`,

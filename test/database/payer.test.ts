@@ -1,4 +1,4 @@
-/** Whether an account has paid is asked for each call of a free account, so the answer must read few pages. */
+/** The service asks at each call of a free account whether it has paid. The answer must read few pages. */
 import { expect, it } from 'vitest';
 import { Database } from '../../entities/database/database.ts';
 import { HAS_PAID } from '../../entities/payments/payer.ts';
