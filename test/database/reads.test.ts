@@ -187,7 +187,7 @@ describe('A search of the directory', () => {
     ['q=bot-1999', 1],
   ])('reads only entries that fit, for %s', async (filter, fit) => {
     const address = `/v1/agents/directory?limit=9&${filter}`;
-    // The search reads each entry once by its keys and once to compare its terms, and the page reads it once.
+    // The search reads each entry twice: by its keys, and to compare its terms. The page reads it once more.
     expect(await rowsRead(() => anonymous('GET', address))).toBeLessThanOrEqual(3 * fit);
   });
 
