@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { refresh } from '../../../resolvers/accounts/auth/refresh.ts';
 import { openSession } from '../../../resolvers/accounts/auth/session.ts';
+import { SecurityLog } from '../../../resolvers/accounts/security-log.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
 import { restClient } from '../../setup/spawn.ts';
 
@@ -128,7 +129,8 @@ describe('A refresh token', () => {
     const account = await newAccount();
     const tokens = await login(account);
     expect((await rotate(tokens.access_token)).body.code).toBe('invalid_credential');
-    const context = { db, requestId: 'req', userAgent: null } as never;
+    const security = new SecurityLog(db, async () => {});
+    const context = { db, requestId: 'req', userAgent: null, address: null, security } as never;
     await expect(refresh(context, tokens.refresh_token, { id: 'cl_1' } as never)).rejects.toMatchObject({
       code: 'invalid_credential',
     });
