@@ -78,7 +78,11 @@ const unnamed = ({ type, account, address }: Attack): Attack => ({ type, account
 const keyOf = ({ type, resource }: Attack) => `${type} ${resource?.id ?? ''}`;
 
 /** The counts for the operator, in the words of the log. */
-type Counted = 'logins with unknown names' | 'unknown credentials' | 'attacks beyond the memory of the log';
+type Counted =
+  | 'logins with unknown names'
+  | 'unknown credentials'
+  | 'attacks beyond the memory of the log'
+  | 'attacks beyond the limit of their address';
 
 export class SecurityLog {
   readonly #db: Database;
@@ -173,7 +177,11 @@ export class SecurityLog {
       return this.count('logins with unknown names', count);
     }
     const { type: noun, id } = resource ?? { type: 'account' as const, id: accountId };
-    if (accountId !== OPERATOR_ACCOUNT && !(await this.#hasRoom(accountId, address))) return;
+    if (accountId !== OPERATOR_ACCOUNT && !(await this.#hasRoom(accountId, address))) {
+      // The next attack may come from an address with room.
+      this.#forget(window);
+      return this.count('attacks beyond the limit of their address', count);
+    }
     const outcome = await this.#db.transaction(async (tx) => {
       await LOCK_NAME.all(tx, [`security ${accountId}`]);
       const since = (minutes: number) => idFloor('aud', Date.now() - (minutes + 1) * MINUTE_MS);

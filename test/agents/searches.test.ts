@@ -1,5 +1,4 @@
 /** Searches of the directory, whose cost grows with its entries. */
-import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { eventually, startFreehold } from '../setup/freehold.ts';
 import { restClient } from '../setup/spawn.ts';
@@ -49,33 +48,4 @@ it('A read passes over the entries of suspended accounts', async () => {
     const { data } = (await anonymous('GET', `/v1/agents/directory?${query}`)).body;
     expect(data.map(({ slug }: { slug: string }) => slug)).toEqual(['old']);
   }
-});
-
-it('A search compares words, although the index has four million keys for all words', async () => {
-  const { rest } = await newAccount();
-  const keyOf = (word: string) =>
-    Number.parseInt(createHash('md5').update(word).digest('hex').slice(0, 6), 16) % 4_194_304;
-  const words = new Map<number, string>();
-  let [one, other] = ['', ''];
-  for (let n = 10_000; !other; n++) {
-    const [word, key] = [`word${n}`, keyOf(`word${n}`)];
-    if (words.has(key)) [one, other] = [words.get(key)!, word];
-    words.set(key, word);
-  }
-  const [keys] = await db.query('select term_keys(array[$1]) as one, term_keys(array[$2]) as other', [one, other]);
-  expect(keys).toEqual({ one: [keyOf(one)], other: [keyOf(one)] });
-  const endpoints = [{ protocol: 'mcp', url: 'https://agent.example.org/mcp' }];
-  for (const slug of ['first', 'second', 'third'])
-    await rest('POST', '/v1/agents/directory', {
-      ...{ slug, name: 'Night', description: `Says ${slug === 'second' ? other : one}.`, endpoints },
-      url: 'https://agent.example.org',
-    });
-  const found = async (query: string) => {
-    const { data, next_cursor } = (await anonymous('GET', `/v1/agents/directory?${query}`)).body;
-    return { slugs: data.map(({ slug }: { slug: string }) => slug), next_cursor };
-  };
-  expect(await found(`q=${other}`)).toMatchObject({ slugs: ['second'] });
-  const page = await found(`q=${one}&limit=1`);
-  expect(page.slugs).toEqual(['third']);
-  expect(await found(`q=${one}&limit=1&cursor=${page.next_cursor}`)).toMatchObject({ slugs: ['first'] });
 });

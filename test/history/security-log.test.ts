@@ -1,7 +1,10 @@
 /** Attacks on an account stand in its audit log and reach its webhooks. A flood makes one entry in ten minutes. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../entities/errors.ts';
 import { mintCredential } from '../../entities/secrets.ts';
+import { SecurityLog } from '../../resolvers/accounts/security-log.ts';
 import { oauthRequests } from '../accounts/oauth/requests.ts';
 import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
@@ -256,4 +259,19 @@ describe('The owner of an account', () => {
     await entryOf(account, 'api_key.refused');
     expect(await entriesOf(account, 'api_key.refused')).toHaveLength(1);
   });
+});
+
+it('An attack from an address whose limit is used up leaves the next one its entry', async () => {
+  const account = await newAccount();
+  const [full, other] = ['192.0.2.1', '192.0.2.2'];
+  const security = new SecurityLog(db, async (_, address) => {
+    if (address === full) throw new ApiError('rate_limited');
+  });
+  const attack = (address: string) => security.note({ type: 'session.refused', account: account.id, address });
+  attack(full);
+  await sleep(500);
+  expect(await entriesOf(account, 'session.refused')).toEqual([]);
+  attack(other);
+  expect(await entryOf(account, 'session.refused')).toMatchObject({ count: 1 });
+  await security.flush();
 });

@@ -1,5 +1,5 @@
--- The index of the terms kept each term for ever, and an entry may have a thousand new ones with each change. These keys are at
--- most four million numbers, so their index has a bound. Different terms may have the same key.
-create function term_keys(terms text[]) returns int[] immutable language sql begin atomic
-  select array_agg(distinct ('x' || left(md5(term), 6))::bit(24)::int & 4194303) from unnest(terms) as term;
+-- The index of the terms kept each term for ever, and an entry may have a thousand new ones with each change. A key takes a third of
+-- the room. It has 60 bits, so nobody finds another term with the key of a given one.
+create function term_keys(terms text[]) returns bigint[] immutable language sql begin atomic
+  select array_agg(distinct ('x' || left(md5(term), 15))::bit(60)::bigint) from unnest(terms) as term;
 end;
