@@ -242,7 +242,7 @@ export interface AgentFilter {
  */
 const newTurns = (places: number) =>
   new Turns({
-    ...{ places, placesOfGroup: 1, waiting: 400, waitingOfGroup: 32 },
+    ...{ places, waiting: 400, waitingOfGroup: 32 },
     refusal: 'Too many reads of the directory wait. Search again later.',
   });
 const [lists, searches] = [newTurns(1), newTurns(2)];
