@@ -10,7 +10,8 @@ export const WEBHOOK_LANE = 'webhooks';
 export const AGENT_LANE = 'agents';
 /** The lane of the tasks of top-ups, and of payments by x402. */
 export const PAYMENT_LANE = 'payments';
-const OPEN_LANES = [WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE];
+/** The lanes that have another one for accounts that never paid. */
+export const OPEN_LANES = [WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE];
 
 const FREE = '-free';
 /** The lane of accounts that never paid, beside the given one of payers and the operator. */

@@ -1,13 +1,11 @@
 /** The measurements behind the status of the service. */
 import * as column from '../database/column.ts';
 import { statement } from '../database/statement.ts';
-import { AGENT_LANE, freeLane, PAYMENT_LANE, WEBHOOK_LANE } from '../tasks/lane.ts';
+import { AGENT_LANE, freeLane, OPEN_LANES, WEBHOOK_LANE } from '../tasks/lane.ts';
 import type { Health } from './health.ts';
 
 /** Silent machines of customers and unpaid top-ups make these lanes late, while the workers work. */
-const LATE_LANES = [WEBHOOK_LANE, AGENT_LANE, ...[WEBHOOK_LANE, AGENT_LANE, PAYMENT_LANE].map(freeLane)]
-  .map((lane) => `'${lane}'`)
-  .join(', ');
+const LATE_LANES = [WEBHOOK_LANE, AGENT_LANE, ...OPEN_LANES.map(freeLane)].map((lane) => `'${lane}'`).join(', ');
 
 /**
  * Reads whether periodic work exists, the health of components, and the offered bastions. `lateSeconds` is the delay of the

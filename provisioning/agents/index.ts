@@ -1,5 +1,4 @@
 /** The process that verifies the keys of agents. */
-
 import type { Agent } from '../../entities/agents/agent.ts';
 import type { Database } from '../../entities/database/database.ts';
 import type { Transaction } from '../../entities/database/transaction.ts';

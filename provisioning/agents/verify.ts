@@ -2,7 +2,6 @@
  * Checks whether an agent's own card names the key of its entry: after each change, and each day. A card without the
  * key ends the verification at once. An unreadable card ends it after several tries.
  */
-
 import { Agent, WRITE_VERIFICATION } from '../../entities/agents/agent.ts';
 import { thumbprint } from '../../entities/agents/agent-key.ts';
 import type { Database } from '../../entities/database/database.ts';

@@ -22,7 +22,7 @@ import { testWebhook, type WebhookTest } from './test.ts';
 export { newWebhookSecret } from './sign.ts';
 export type { ExampleOf, RenderResource, WebhookTest };
 
-/** Half of the tasks that a worker runs at once. */
+/** Half of the tasks of customers that a worker runs at once. The tasks of free accounts take the same places. */
 const HOST_TASKS_MAX = 64;
 
 export class Webhooks implements WorkerPart {

@@ -180,7 +180,7 @@ export class SecurityLog {
     if (accountId !== OPERATOR_ACCOUNT && !(await this.#hasRoom(accountId, address))) {
       // The next attack may come from an address with room.
       this.#forget(window);
-      return this.count('attacks beyond the limit of their address', count);
+      return this.count('attacks beyond the limit of their address', window.count);
     }
     const outcome = await this.#db.transaction(async (tx) => {
       await LOCK_NAME.all(tx, [`security ${accountId}`]);

@@ -202,7 +202,7 @@ export interface PaymentDriver {
    * @param reject called with a sentence about each payment that cannot count; the operator reads it
    */
   observe?(invoice: OpenInvoice, signal: AbortSignal, reject?: (problem: string) => void): Promise<ObservedPayment[]>;
-  /** The payments of the last two hours, for all invoices together. The worker then observes those invoices. */
+  /** The recent payments, for all invoices together. The worker then observes those invoices. */
   received?(signal: AbortSignal): Promise<Received[]>;
   /** The top-up that a webhook of its processor names; undefined: its processor has not signed the webhook. */
   readWebhook?(webhook: ProcessorWebhook): WebhookSubject | undefined;

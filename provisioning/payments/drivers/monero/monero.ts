@@ -51,7 +51,7 @@ const loginOf = (login: string): Login => {
 
 /** Two hours. Reorganisations of 18 blocks have happened. */
 const FINAL_CONFIRMATIONS = 60;
-/** Two hours. */
+/** The blocks of two hours, beside those that a payment needs until its credit. */
 const RECENT_BLOCKS = 60;
 /** The timeout of one observation. A wallet that catches up answers no call meanwhile. */
 const OBSERVE_TIMEOUT_MS = 30_000;
@@ -110,7 +110,7 @@ class MoneroDriver implements PaymentDriver {
 
   async received(aborted: AbortSignal): Promise<Received[]> {
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(OBSERVE_TIMEOUT_MS)]);
-    const transfers = await this.#wallet.latest(RECENT_BLOCKS, signal);
+    const transfers = await this.#wallet.latest(RECENT_BLOCKS + this.#coin.confirmationsRequired, signal);
     return transfers
       .filter(({ double_spend_seen }) => !double_spend_seen)
       .map((transfer) => ({

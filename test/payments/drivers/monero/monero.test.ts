@@ -81,7 +81,7 @@ describe('A Monero wallet', () => {
     rpc.height = 1_000;
     rpc.transfers = {
       in: [
-        transfer({ address: one, txid: 'old', height: 900 }),
+        transfer({ address: one, txid: 'old', height: 925 }),
         transfer({ address: two, txid: 'mined', height: 990 }),
       ],
       pool: [
