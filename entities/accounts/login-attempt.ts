@@ -21,7 +21,7 @@ entity('login_tally', {
   forgetAt: column.real(),
 });
 
-/** A login under way stops counting after this time, in case its process has died. */
+/** A login under way stops counting after once to twice this time, in case its process has died. */
 const UNDER_WAY_SECONDS = 60;
 const KNOWN_SECONDS = 7 * 24 * 3600;
 
@@ -40,11 +40,11 @@ const NOW = 'extract(epoch from clock_timestamp())::double precision';
 const after = (column: string, limit: string) =>
   `array(select one from unnest(${column}) as one where one > ${limit} order by one)`;
 /**
- * Counts a login in the row $6 if its pair $1 is known, or else in the rows $2. A random fraction of a millisecond in the
- * mark tells logins apart that begin at once. $3 most failures, $4 seconds of the window, $5 seconds under way.
+ * Counts a login in the row $6 if its pair $1 is known, or else in the rows $2. A random part of a minute in the mark tells
+ * logins apart that begin at once. $3 most failures, $4 seconds of the window, $5 seconds under way.
  */
 const BEGIN_LOGIN = statement({ key: column.key(), mark: column.real(), fits: column.boolean(), wait: column.real() })`
-  with clock as (select ${NOW} as at, ${NOW} + $5 + random() / 1000 as mark),
+  with clock as (select ${NOW} as at, ${NOW} + $5 * (1 + random()) as mark),
     known as (select $6::text as key from login_tally, clock where key = $1 and known_until > at),
     keys as (select key from known union all select key from unnest($2::text[]) as given(key) where not exists (select from known)),
     tallied as (

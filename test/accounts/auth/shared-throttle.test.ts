@@ -1,6 +1,6 @@
 /** The throttle of logins with counts that processes share. The tests move the time in the database. */
 import { describe, expect, it } from 'vitest';
-import { sweepLogins } from '../../../entities/accounts/login-attempt.ts';
+import { beginLogin, sweepLogins } from '../../../entities/accounts/login-attempt.ts';
 import { onBehalfOf } from '../../../entities/caller.ts';
 import { LoginAttempts } from '../../../resolvers/accounts/auth/login-attempts.ts';
 import { LoginThrottle } from '../../../resolvers/accounts/auth/throttle.ts';
@@ -35,6 +35,16 @@ describe('The throttle of logins of several processes', () => {
     expect(count(codes, 'invalid_login')).toBe(10);
     const next = await tryAll(12, (i) => ({ name: `${i}@example.net`, address: '198.51.100.2' }), wrong);
     expect(count(next, 'invalid_login')).toBe(10);
+  });
+
+  it('tells logins apart that begin in the same moment, so that the end of one ends no other', async () => {
+    const begun = await Promise.all(
+      Array.from({ length: 4_000 }, (_, i) =>
+        beginLogin(db, { pair: 'pair', paired: 'pair', apart: [`${i}`], max: 10, windowSeconds: 900 }),
+      ),
+    );
+    const marks = new Set(begun.map((login) => 'begun' in login && login.begun.mark));
+    expect(marks.size).toBe(begun.length);
   });
 
   it('lets logins with the right password wait, and refuses none', async () => {
@@ -103,7 +113,7 @@ describe('The throttle of logins of several processes', () => {
     const rows = await db.query<{ text: string }>('select t::text as text from login_tally as t');
     expect(rows.length).toBeGreaterThan(10);
     for (const { text } of rows) expect(text).not.toMatch(/example|\d+\.\d+\.\d+\.\d+/);
-    await db.query('update login_tally set forget_at = forget_at - 1000');
+    await db.query('update login_tally set forget_at = forget_at - 1020');
     await sweepLogins(db);
     const kept = await db.query<{ known: boolean }>('select known_until > 0 as known from login_tally');
     expect(kept).toEqual([{ known: true }]);
