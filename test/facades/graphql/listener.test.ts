@@ -140,7 +140,7 @@ describe('The WebSockets of the internal listener', () => {
     const [first, second, other] = await Promise.all(['acct_a', 'acct_a', 'acct_b'].map((id) => admitted(port, id)));
     const sockets = [first, second, other] as WebSocket[];
     const isOpen = ({ readyState }: WebSocket) => readyState === WebSocket.OPEN;
-    /** Sends what one socket may send in a second, and waits for the answers or for the end of the socket. */
+    /** Sends what one socket may send in a second. Waits for the answers or for the end of the socket. */
     const fill = async (socket: WebSocket) => {
       let answers = 0;
       const count = () => answers++;
