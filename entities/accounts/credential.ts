@@ -287,3 +287,4 @@ export const DELETE_ENDED_SESSIONS = deleteEnded(
       or not exists (select from session as one where one.family_id = session.family_id and ${IS_OPEN}))`,
 );
 export const DELETE_ENDED_API_KEYS = deleteEnded('api_key', 'least(revoked_at, expires_at)');
+export const DELETE_ENDED_CLIENTS = deleteEnded('ended_client', 'ended_at');

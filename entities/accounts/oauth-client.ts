@@ -37,6 +37,13 @@ export const OauthClient = entity('oauth_client', {
 });
 export type OauthClient = RowOf<typeof OauthClient>;
 
+/** A deleted client. Uses of it stand in the log of its owner. */
+export const EndedClient = entity('ended_client', {
+  id: column.key(),
+  accountId: column.text(),
+  endedAt: column.now(),
+});
+
 /** Notes that the client $1 with the secret of the digest $2 gets a token. No row: it may get none any more. */
 export const NOTE_CLIENT_USE = statement({ isWayIn: column.boolean() })`
   update oauth_client set last_used_at = date_trunc('minute', now())

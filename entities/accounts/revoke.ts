@@ -25,9 +25,10 @@ const REVOKE_API_KEYS = moveStatement(
   `${CHOSEN} and (expires_at is null or expires_at > now())`,
   { revokedAt: expression('now()') },
 );
-/** Keeps the clients $3. */
+/** Deletes all but the clients $3, and remembers their owner. */
 const DELETE_CLIENTS = statement({ id: column.key() })`
-  delete from oauth_client where ${CHOSEN} and id <> all($3::text[]) returning id`;
+  with deleted as (delete from oauth_client where ${CHOSEN} and id <> all($3::text[]) returning id, account_id)
+  insert into ended_client (id, account_id) select id, account_id from deleted returning id`;
 /** Ends the sessions of the account $1 from the OAuth clients $2. */
 const END_CLIENT_SESSIONS = statement({ id: column.key() })`
   update session set revoked_at = now() where account_id = $1 and substr(source, 7) = any($2::text[]) and source like 'oauth:%'

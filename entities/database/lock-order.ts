@@ -66,6 +66,7 @@ export const UNDER_ACCOUNT: ReadonlySet<string> = new Set([
   'abuse_case',
   'account',
   'api_key',
+  'ended_client',
   'message',
   'oauth_client',
   'pending_login',

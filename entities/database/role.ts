@@ -21,6 +21,7 @@ const DELETABLE = [
   ...[
     'abuse_case',
     'api_key',
+    'ended_client',
     'oauth_client',
     'operator_session',
     'pending_login',

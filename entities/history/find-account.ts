@@ -9,7 +9,7 @@ import { credentialKind, digest } from '../secrets.ts';
 const TABLES: Partial<Record<IdPrefix, readonly string[]>> = {
   tok: ['session'],
   key: ['api_key'],
-  cl: ['oauth_client'],
+  cl: ['oauth_client', 'ended_client'],
   login: ['pending_login'],
   sshkey: ['ssh_key'],
   srv: ['server'],

@@ -1,6 +1,7 @@
 /** Deletes credentials that ended long ago. The audit log keeps their history. */
 import {
   DELETE_ENDED_API_KEYS,
+  DELETE_ENDED_CLIENTS,
   DELETE_ENDED_SESSIONS,
   ENDED_CREDENTIAL_DAYS,
 } from '../../entities/accounts/credential.ts';
@@ -19,10 +20,11 @@ export const credentialRetentionProcess = (db: Database): Process =>
   periodic({
     start: async () => {
       // Ids sort by time, and a younger credential cannot have ended so long ago.
-      const before = (prefix: 'tok' | 'key') => idFloor(prefix, Date.now() - ENDED_CREDENTIAL_DAYS * DAY_MS);
+      const before = (prefix: 'tok' | 'key' | 'cl') => idFloor(prefix, Date.now() - ENDED_CREDENTIAL_DAYS * DAY_MS);
       const deleted = [
         await DELETE_ENDED_SESSIONS.all(db, [before('tok'), CHUNK]),
         await DELETE_ENDED_API_KEYS.all(db, [before('key'), CHUNK]),
+        await DELETE_ENDED_CLIENTS.all(db, [before('cl'), CHUNK]),
       ];
       await DELETE_UNCONFIRMED_SEEDS.all(db);
       return hop('start', { afterSeconds: deleted.some(({ length }) => length === CHUNK) ? 0 : TICK_SECONDS });

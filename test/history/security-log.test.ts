@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../entities/errors.ts';
 import { mintCredential } from '../../entities/secrets.ts';
 import { SecurityLog } from '../../resolvers/accounts/security-log.ts';
-import { oauthRequests } from '../accounts/oauth/requests.ts';
+import { oauthRequests, type TestClient } from '../accounts/oauth/requests.ts';
 import { atEnd } from '../setup/end.ts';
 import { eventually, startFreehold, type TestAccount } from '../setup/freehold.ts';
 import { startReceiver } from '../setup/receiver.ts';
@@ -24,7 +24,7 @@ const entriesOf = async (account: TestAccount, action: string): Promise<Entry[]>
 const entryOf = (account: TestAccount, action: string): Promise<Entry> =>
   eventually(async () => (await entriesOf(account, action))[0]);
 const oauth = oauthRequests(anonymous);
-const { requestToken, tokenOf } = oauth;
+const { form, requestToken, tokenOf } = oauth;
 const newClient = ({ rest }: TestAccount, more: object = {}) => oauth.newClient(more, rest);
 const login = (email: string, password: string) => anonymous('POST', '/v1/auth/login', { email, password });
 const call = (credential: string) =>
@@ -183,6 +183,27 @@ describe('The owner of an account', () => {
     await db.query('update oauth_client set expires_at = now() where id = $1', [expired.client_id]);
     expect((await requestToken(expired)).status).toBe(401);
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: expired.client_id } });
+  });
+
+  const revoked = ({ client_id, client_secret }: TestClient) =>
+    form('/v1/oauth/revoke', { token: 'x', client_id, client_secret });
+  it.each([
+    ['a token of a deleted client', 'delete from', requestToken],
+    ['a revocation by a deleted client', 'delete from', revoked],
+    [
+      'a token of another kind of an expired client',
+      'update',
+      (client: TestClient) => requestToken(client, { grant_type: 'other' }),
+    ],
+    ['a revocation by an expired client', 'update', revoked],
+  ])('reads of a request for %s', async (_name, end, request) => {
+    const account = await newAccount();
+    const client = await newClient(account);
+    if (end === 'update')
+      await db.query('update oauth_client set expires_at = now() where id = $1', [client.client_id]);
+    else await account.rest('DELETE', `/v1/oauth/clients/${client.client_id}`);
+    expect((await request(client)).status).toBe(401);
+    expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: client.client_id } });
   });
 
   it('reads of the introspection of a revoked key, and of an ended session', async () => {

@@ -1,6 +1,6 @@
 /** Authentication at the OAuth endpoints: a client sends its secret (RFC 6749, section 2.3.1), or a caller a token. */
 import { timingSafeEqual } from 'node:crypto';
-import { NOTE_CLIENT_USE, OauthClient } from '../../../entities/accounts/oauth-client.ts';
+import { EndedClient, NOTE_CLIENT_USE, OauthClient } from '../../../entities/accounts/oauth-client.ts';
 import { find } from '../../../entities/database/table.ts';
 import type { Transaction } from '../../../entities/database/transaction.ts';
 import { ApiError } from '../../../entities/errors.ts';
@@ -28,9 +28,14 @@ export async function authenticateClient(context: Context, credentials: ClientCr
     throw new ApiError('invalid_client', 'Send client_id and client_secret, by HTTP Basic or in the body.');
   const client = isId('cl', id) && (await find(db, OauthClient, { id }));
   if (!client || !timingSafeEqual(client.secretDigest, digest(secret))) {
-    if (client) noteRefusal(context, client, 'refused');
+    const known = client || (isId('cl', id) && (await find(db, EndedClient, { id })));
+    if (known) noteRefusal(context, known, 'refused');
     else security.count('unknown credentials');
     throw new ApiError('invalid_client');
+  }
+  if (client.expiresAt && client.expiresAt.getTime() <= Date.now()) {
+    noteRefusal(context, client, 'refused');
+    throw new ApiError('invalid_client', 'The client has expired. Register another by {RegisterOauthClient}.');
   }
   if (!allowedBy(client.ipAllowlist)(address)) {
     noteRefusal(context, client, 'network_refused');
@@ -58,7 +63,7 @@ export async function noteClientUse(context: Context, tx: Transaction, client: O
 /** Tells the owner of a client. */
 export const noteRefusal = (
   { security, address }: Context,
-  { id, accountId: account }: OauthClient,
+  { id, accountId: account }: Pick<OauthClient, 'id' | 'accountId'>,
   what: 'refused' | 'network_refused',
 ): void => security.note({ type: `oauth_client.${what}`, account, address, resource: { type: 'oauth_client', id } });
 
