@@ -42,23 +42,33 @@ const linesSql = (given: string, where = 'true') => `
     case when signed < 0 then '-' || units else units end as units, network, tx_id, signed as amount_micros,
     (sum(signed) over ())::bigint as total_micros
   from change where ${where} order by created_at, id limit ${RECEIPT_LINES_MAX}`;
-const GIVEN = `select transfer.id, created_at, description, order_number, ${SIGNED} as signed, ${PAYMENT_KEY} as payment_key,
-  ${PAYMENT_ID} as assigned_id from transfer where transfer.account_id = $1`;
+const givenSql = (transfers: string) => `
+  select transfer.id, created_at, description, order_number, ${SIGNED} as signed, ${PAYMENT_KEY} as payment_key, ${PAYMENT_ID} as assigned_id
+  from ${transfers} where transfer.account_id = $1`;
 
 /** The first changes of the balance of the account $1, in the order of their times. $2 and $3 the range. */
-export const LIST_RECEIPT_LINES = statement(LINE)`${linesSql(`${GIVEN}
+export const LIST_RECEIPT_LINES = statement(LINE)`${linesSql(`${givenSql('transfer')}
   and 'available:' || $1 in (debit, credit) and created_at >= $2 and created_at < $3
   order by created_at, transfer.id limit ${RECEIPT_LINES_MAX}`)}`;
+/** The keys of the transfers of a payment. */
+const KEYS = `
+  select unnest(array['assign:' || id, external_key]) from payment where payment.order_number = $2
+  union all select way || ':' || n || ':' || external_key
+    from payment, generate_series(1, reversals) as n, unnest('{reverse,restore}'::text[]) as way where payment.order_number = $2`;
+/**
+ * The transfers of the top-up $2, and those of its payments from before it had them. An index finds each part. PostgreSQL might
+ * otherwise read all transfers of the account.
+ */
+const OF_TOP_UP = `(
+  select * from transfer where order_number = $2 and order_number like 'TOP-%'
+  union all select * from transfer where order_number is null and external_key = any(array(${KEYS})) offset 0) as transfer`;
 /**
  * The changes of the balance of the account $1 by the top-up $2, in the range from $3 to $4. The credited sum of a top-up has no
  * payment in another coin, which the operator assigned. So such a payment is a change of its month alone. A reversal of a payment
  * makes a debt, which is a change by its order. The payment of the debt names no order, and is a change of its month.
  */
 export const LIST_TOP_UP_LINES = statement(LINE)`${linesSql(
-  `${GIVEN}
-  and ('available:' || $1 in (debit, credit) or debit = 'owed:' || $1) and created_at >= $3 and created_at < $4
-  and (order_number = $2 or order_number is null and (
-    ${PAYMENT_KEY} in (select external_key from payment where payment.order_number = $2)
-    or ${PAYMENT_ID} in (select payment.id from payment where payment.order_number = $2)))`,
+  `${givenSql(OF_TOP_UP)}
+  and ('available:' || $1 in (debit, credit) or debit = 'owed:' || $1) and created_at >= $3 and created_at < $4`,
   `payment_id is null or mode = 'X402' or coin = (select crypto from top_up where top_up.order_number = $2)`,
 )}`;

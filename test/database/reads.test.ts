@@ -146,6 +146,28 @@ it(`A receipt reads its 1,000 lines, and not all ${ROWS} changes of an account`,
   expect(await rowsRead(() => rest('GET', `/v1/billing/receipts/${month}`))).toBeLessThan(5_000);
 });
 
+it(`The receipt of a top-up reads its lines, and not all ${ROWS} later changes of the account`, async () => {
+  const order = 'TOP-0123456789';
+  await asSuperuser(
+    db,
+    `update top_up set order_number = $1, status = 'CONFIRMED', created_at = $2 where order_number = 'TOP-1'`,
+    [order, time(-86_400_000)],
+  );
+  await asSuperuser(
+    db,
+    `update transfer set order_number = $1 where id in (select id from transfer where kind = 'adjustment' limit 3)`,
+    [order],
+  );
+  let total: number | undefined;
+  const read = async () => {
+    const { status, body } = await rest('GET', `/v1/billing/topups/${order}/receipt`);
+    total = body.total_usd;
+    return { status };
+  };
+  expect(await rowsRead(read)).toBeLessThan(100);
+  expect(total).toBe(0.000003);
+});
+
 describe(`An order of an account with ${ROWS} released holds of a key with a limit`, () => {
   it.each([
     ['limited', 'from the balance', {}],
