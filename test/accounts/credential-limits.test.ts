@@ -234,7 +234,7 @@ describe('An OAuth client with limits', () => {
     const ended = await restClient(publicUrl, body.access_token)('GET', '/v1/account');
     expect(refusal(ended)).toEqual([401, 'expired_credential']);
     const refreshed = await requestToken(client, { grant_type: 'refresh_token', refresh_token: body.refresh_token });
-    expect(refusal(refreshed)).toEqual([400, 'invalid_grant']);
+    expect(refusal(refreshed)).toEqual([401, 'invalid_client']);
   });
 
   it('creates keys with its limits, which end when it is deleted', async () => {

@@ -125,7 +125,7 @@ describe(`A request of an account with ${ROWS} rows of each kind`, () => {
     `account/audit-log?until=${time(-36_000_000)}`,
     'account/audit-log?action=webhook.disabled',
     `account/audit-log?action=api.request&since=${time(60_000)}`,
-    'account/usage?',
+    `account/usage?from=${time(-86_400_000)}`,
     'account/balance?',
   ])('reads few of them for GET /v1/%s', async (address) => {
     expect(
@@ -134,11 +134,13 @@ describe(`A request of an account with ${ROWS} rows of each kind`, () => {
   });
 });
 
+/** The usage of all rows. By default, it begins with the month. */
+const USAGE = `limit=100&from=${time(-86_400_000)}`;
 it('A late page of the usage reads as few rows as the first one', async () => {
-  const page = async (cursor = '') => (await rest('GET', `/v1/account/usage?limit=100${cursor}`)).body;
+  const page = async (cursor = '') => (await rest('GET', `/v1/account/usage?${USAGE}${cursor}`)).body;
   let { next_cursor: cursor } = await page();
   for (let n = 0; n < 20; n++) cursor = (await page(`&cursor=${cursor}`)).next_cursor;
-  expect(await rowsRead(() => rest('GET', `/v1/account/usage?limit=100&cursor=${cursor}`))).toBeLessThan(500);
+  expect(await rowsRead(() => rest('GET', `/v1/account/usage?${USAGE}&cursor=${cursor}`))).toBeLessThan(500);
 });
 
 it(`A receipt reads its 1,000 lines, and not all ${ROWS} changes of an account`, async () => {

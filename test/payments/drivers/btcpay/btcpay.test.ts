@@ -191,9 +191,9 @@ describe('A payment to BTCPay', () => {
   it('waits while BTCPay is unreachable, and is credited afterwards', async () => {
     const { topUp, invoice } = await opened();
     btcpay.pay(invoice, '0.001', 'Settled');
-    btcpay.faults = ['broken'];
+    btcpay.broken.add(invoice.id);
     await tell(invoice);
-    await eventually(async () => !btcpay.faults.length);
+    await eventually(async () => !btcpay.broken.size);
     expect((await read(topUp.order_number)).status).toBe('pending');
     await tell(invoice);
     await shows(topUp.order_number, { status: 'confirmed' });

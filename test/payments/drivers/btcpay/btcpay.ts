@@ -39,8 +39,10 @@ export class Btcpay {
   readonly problems: string[] = [];
   /** The called operations. */
   readonly calls: string[] = [];
-  /** Faults of the next calls: `lost` carries the call out and fails, `broken` only fails. */
+  /** Faults of the next calls for an opening top-up: `lost` carries the call out and fails, `broken` only fails. */
   faults: ('lost' | 'broken')[] = [];
+  /** The invoices whose next call fails. */
+  readonly broken = new Set<string>();
   /** The payment address of all invoices, instead of a fresh one for each. */
   destination: string | undefined;
   /** The payment method whose new invoices get no answer. */
@@ -119,9 +121,11 @@ export class Btcpay {
     this.problems.push(...wrong);
     if (wrong.length) return void say(400, wrong);
     if (this.silent && text.includes(this.silent)) return void this.unanswered.push(text);
-    // A worker asks for the state of the store and for paid invoices at any time.
-    const fault = searchParams.has('take') ? undefined : this.faults.shift();
-    if (fault === 'broken') return void say(502, { code: 'bad-gateway' });
+    // A worker calls at any time, also for other top-ups.
+    const isOpening = endpoint.id === 'Invoices_CreateInvoice' || searchParams.has('orderId');
+    const fault = isOpening ? this.faults.shift() : undefined;
+    if (fault === 'broken' || pathname.split('/').some((part) => this.broken.delete(part)))
+      return void say(502, { code: 'bad-gateway' });
     const value = this.#do(endpoint.id, pathname.split('/'), searchParams, body);
     if (value === undefined) return void say(404, { code: 'invoice-not-found', message: 'The invoice was not found' });
     this.problems.push(...endpoint.problemsOfAnswer(value));
