@@ -62,9 +62,9 @@ export const READ_OPERATOR = statement(Operator.columns)`select ${columnsOf(Oper
 /** The operators, the newest first. $1 a state, or null for all. */
 export const LIST_OPERATORS = statement(Operator.columns)`
   select ${columnsOf(Operator)} from operator where $1::text is null or state = $1 order by id desc`;
-/** The active operator with the name $1, in any case. */
+/** The operator with the name $1, in any case: the active one, or else the last one. */
 export const FIND_BY_NAME = statement(Operator.columns)`
-  select ${columnsOf(Operator)} from operator where lower(name) = lower($1) and state = 'ACTIVE'`;
+  select ${columnsOf(Operator)} from operator where lower(name) = lower($1) order by state = 'ACTIVE' desc, id desc limit 1`;
 /** The operator whose invitation has the digest $1 and has not expired. */
 export const FIND_INVITED = statement({ ...Operator.columns, secondsLeft: column.real() })`
   select ${columnsOf(Operator)}, extract(epoch from invitation_expires_at - now())::float8 as seconds_left from operator

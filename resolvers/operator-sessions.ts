@@ -66,13 +66,14 @@ export interface Acceptance {
 }
 
 /**
- * Returns the seed of an invited operator. It stays the same until `acceptInvitation`, or until the invitation expires.
+ * Returns the seed of an invited operator, and records that. The seed stays the same until `acceptInvitation`, or until the invitation expires.
  * @throws ApiError not_found
  */
 export async function openInvitation(context: Context, code: string): Promise<TotpSetup & { name: string }> {
   return context.db.transaction(async (tx) => {
     await lockOperator(tx);
     const { id, name, secondsLeft } = await invitedBy(tx, code);
+    await recordByOperator(tx, context, id, { type: 'operator.updated', data: { opened: 'invitation' } });
     return { name, ...(await continueSetup(context, tx, id, name, secondsLeft)) };
   });
 }
@@ -118,7 +119,7 @@ async function invitedBy(db: Queryable, code: string): Promise<Operator & { seco
  * @throws ApiError invalid_login or login_throttled
  */
 export async function signIn(context: Context, given: SignIn): Promise<SignedIn> {
-  const { db, logins, address } = context;
+  const { db, logins, security, address } = context;
   const known = await FIND_BY_NAME.first(db, [given.name]);
   const attempt = attemptOf(context, known?.id ?? `unknown ${given.name.toLowerCase()}`);
   try {
@@ -129,7 +130,7 @@ export async function signIn(context: Context, given: SignIn): Promise<SignedIn>
       return signedIn;
     });
   } catch (error) {
-    if (known && error instanceof ApiError && NOTED.has(error.code)) noteRefusal(context, known);
+    if (known && error instanceof ApiError && NOTED.has(error.code)) security.operator(known.id, address);
     throw error;
   }
 }
@@ -181,11 +182,6 @@ async function openSession(context: Context, tx: Transaction, operator: Operator
     data: { session: session.id, ...how },
   });
   return { operator, token, expiresAt: session.expiresAt };
-}
-
-/** Tells the operators of an attack on one of them. */
-function noteRefusal({ security, address }: Context, { id }: Operator): void {
-  security.note({ type: 'operator.refused', account: OPERATOR_ACCOUNT, address, resource: { type: 'operator', id } });
 }
 
 /** The open sessions of all operators for an owner, and otherwise the own ones. */

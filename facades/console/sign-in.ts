@@ -24,7 +24,10 @@ const BODY_MAX = 4096;
 /** The time in which a body arrives. */
 const BODY_MS = 10_000;
 
-/** Answers a sign-in in the form of GraphQL. Pages of other origins cannot send JSON, because the listener allows no CORS. */
+/**
+ * Answers a sign-in in the form of GraphQL. Pages of other origins cannot send JSON, because the listener allows no CORS. A page
+ * that rebinds its DNS name to the listener can, and so use up the attempts of a name. It learns nothing.
+ */
 export async function answerSignIn(
   request: IncomingMessage,
   response: ServerResponse,

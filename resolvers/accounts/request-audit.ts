@@ -109,7 +109,7 @@ export class RequestAudit {
 
   /**
    * Answers a root field of GraphQL. Notes mutations, also refused ones, and the operator's reads: queries, and each event of
-   * a subscription. An entry of the operator names an account.
+   * a subscription. An entry of the operator names an account. A refused read is noted if it lacked the right.
    */
   field(caller: Caller, field: Field, answer: () => unknown): unknown {
     if (field.isMutation) return this.#change(caller, field, answer);
@@ -136,13 +136,13 @@ export class RequestAudit {
       await note(OK, shown);
       return shown;
     } catch (error) {
-      await note((apiErrorOf(error) ?? faultOf(error)).extensions.status as number);
+      await note(statusOf(error));
       throw error;
     }
   }
 
   async #read(caller: Caller, { name, args }: Field, answer: () => unknown): Promise<unknown> {
-    const shown = await answer();
+    const shown = await this.#permitted(caller, name, answer);
     await this.#room();
     // An event of a subscription comes to many operators at once.
     const names = [...namesIn(args), ...namesIn(shown).flatMap(wordsOf)];
@@ -156,6 +156,17 @@ export class RequestAudit {
       this.add(caller, { method: 'POST', path: pathOf(name), status: OK, account });
     }
     return shown;
+  }
+
+  /** Answers a read. Notes one for which the operator lacks the right. */
+  async #permitted(caller: Caller, name: string, answer: () => unknown): Promise<unknown> {
+    try {
+      return await answer();
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === FORBIDDEN) this.add(caller, { method: 'POST', path: pathOf(name), status });
+      throw error;
+    }
   }
 
   /** Lets the operator wait while the log is half full. So no read loses its entry to others. */
@@ -210,6 +221,8 @@ function rowOf(entry: Entry): unknown[] {
   return [id, performance.now() - atMs, ...actor, requestId, ...request, ...resource, count];
 }
 const columns = (batch: unknown[][]): unknown[][] => batch[0]!.map((_, i) => batch.map((entry) => entry[i]));
+
+const statusOf = (error: unknown) => (apiErrorOf(error) ?? faultOf(error)).extensions.status as number;
 
 const pathOf = (field: string) => `/graphql#${field}`;
 

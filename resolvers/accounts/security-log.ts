@@ -104,6 +104,11 @@ export class SecurityLog {
     if (type) this.note({ type, account: name, address });
   }
 
+  /** Notes a refused sign-in of an operator, or a refused token. */
+  operator(id: string, address: string | null): void {
+    this.note({ type: 'operator.refused', account: OPERATOR_ACCOUNT, address, resource: { type: 'operator', id } });
+  }
+
   /** Notes an attack. The entry follows after the answer, so the answer takes as long as for an unknown name. */
   note(attack: Attack): void {
     this.#add(attack, 1);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { newId } from '../../entities/ids.ts';
 import { eventually, startFreehold } from '../setup/freehold.ts';
+import { graphqlClient } from '../setup/spawn.ts';
 import { listen } from '../setup/subscription.ts';
 
 const { db, graphqlUrl, newAccount, operator, operatorToken } = await startFreehold();
@@ -36,6 +37,14 @@ describe("The operator's audit log", () => {
     });
     expect(await found('/graphql#adjustBalance', account.id)).toMatchObject({ status: 422 });
     expect(await found('/graphql#resumeAccount')).toMatchObject({ status: 404, resource: null });
+  });
+
+  it('has a read for which the operator lacks the right', async () => {
+    const ADD = 'mutation { addOperator(input: { name: "ro", role: READ_ONLY }) { token operator { id } } }';
+    const { token, operator: added } = (await operator(ADD)).data.addOperator;
+    const refused = await graphqlClient(graphqlUrl, token)('{ manualJobs { id } }');
+    expect(refused.errors[0].extensions.code).toBe('insufficient_scope');
+    expect(await found('/graphql#manualJobs')).toMatchObject({ actor: { id: added.id }, status: 403, resource: null });
   });
 
   it('has the accounts whose data the operator read, once in ten minutes for each field', async () => {

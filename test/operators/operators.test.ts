@@ -152,6 +152,14 @@ describe('A named operator', () => {
 
 describe('The token of an operator', () => {
   const WHO = '{ operators(state: ACTIVE) { id name role } }';
+  const isRefused = (id: string) =>
+    eventually(async () => {
+      const [entry] = await db.query(
+        `select 1 from audit_entry where action = 'operator.refused' and resource_id = $1`,
+        [id],
+      );
+      return entry;
+    });
 
   it('ends with the operator, and its running subscriptions, too', async () => {
     const { token, id, call } = await add('max', 'OWNER');
@@ -172,6 +180,7 @@ describe('The token of an operator', () => {
     await operator('mutation ($id: ID!) { endOperator(id: $id) { state } }', { id });
     expect(await closed.promise).toBeGreaterThan(4000);
     expect(codeOf(await call(WHO))).toBe('revoked_credential');
+    await isRefused(id);
     expect(codeOf(await operator('mutation ($id: ID!) { endOperator(id: $id) { id } }', { id }))).toBe(
       'validation_failed',
     );
@@ -182,6 +191,7 @@ describe('The token of an operator', () => {
     expect(codeOf(await call(WHO))).toBeUndefined();
     await db.query(`update operator set expires_at = now() - interval '1 second' where id = $1`, [id]);
     expect(codeOf(await call(WHO))).toBe('expired_credential');
+    await isRefused(id);
   });
 
   it('gives way to a new one at once', async () => {

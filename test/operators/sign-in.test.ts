@@ -75,7 +75,9 @@ describe('An invitation', () => {
     await forgetSteps(id);
     const again = (await signIn('ana', totpCode(secret))).data.signIn;
     expect(again.token).toMatch(/^svc_os_/);
-    expect(await actsOf(id)).toEqual(['operator.updated', 'operator.signed_in', 'operator.signed_in']);
+    expect(await actsOf(id)).toEqual([
+      ...['operator.updated', 'operator.updated', 'operator.signed_in', 'operator.signed_in'],
+    ]);
   });
 
   it('refuses a wrong code of the authenticator and a common password, and stays', async () => {
@@ -143,6 +145,13 @@ describe('A sign-in', () => {
     expect(new Set(refused.map(String))).toEqual(
       new Set(['invalid_login,The name, the password or the code is wrong.']),
     );
+    await eventually(async () => (await actsOf(id)).includes('operator.refused'));
+  });
+
+  it('is noted under the name of an operator who has ended', async () => {
+    const { id, used } = await join('fox');
+    await operator(END, { id });
+    expect(codeOf(await signIn('fox', used))).toBe('invalid_login');
     await eventually(async () => (await actsOf(id)).includes('operator.refused'));
   });
 

@@ -124,9 +124,10 @@ export class Authenticator {
     if (timingSafeEqual(key, this.#operatorDigest)) return FIRST_OWNER;
     const found = await onBehalfOfStranger(address, () => FIND_OPERATOR.first(this.#db, [key]));
     if (!found) throw this.#unknown();
-    if (found.state === 'ENDED') throw new ApiError('revoked_credential');
-    if (found.isOver) throw new ApiError('expired_credential');
-    return operatorOf(found);
+    const isEnded = found.state === 'ENDED';
+    if (!isEnded && !found.isOver) return operatorOf(found);
+    this.#security.operator(found.id, address);
+    throw new ApiError(isEnded ? 'revoked_credential' : 'expired_credential');
   }
 
   /** @throws ApiError invalid_ or expired_credential */
