@@ -1,4 +1,7 @@
-/** Few places for work, at which groups of callers take turns. So a flood from one group delays that group. */
+/**
+ * Few places for work, at which groups of callers take turns. So a flood from one group delays that group. The group goes first
+ * whose last turn is the longest ago. So a group with little work waits for few of those that always have some.
+ */
 import { randomInt } from 'node:crypto';
 import { ApiError } from './errors.ts';
 import { freeSiteOf } from './networks.ts';
@@ -26,8 +29,13 @@ interface Waiter {
 interface Group {
   running: number;
   turns: number;
+  /** The number of its last turn. A new group begins as if it just had one. */
+  last: number;
   waiters: Waiter[];
 }
+
+/** The idle groups whose last turns count. More would let as many newcomers go before a group that waits. */
+const IDLE_MAX = 1_000;
 
 /** The error of work whose caller has gone. */
 const gone = () => new ApiError('unavailable', 'The caller has gone.', { retryAfter: RETRY_SECONDS });
@@ -35,8 +43,11 @@ const gone = () => new ApiError('unavailable', 'The caller has gone.', { retryAf
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #placesOfGroup: number;
-  /** The groups with work. The group whose turn comes next is the first. */
+  /** The groups with work. */
   readonly #groups = new Map<string, Group>();
+  /** The last turns of idle groups. The group that became idle first is the first. */
+  readonly #idle = new Map<string, number>();
+  #turn = 0;
   #running = 0;
   #waiting = 0;
   #arrivals = 0;
@@ -76,7 +87,7 @@ export class Turns {
    */
   async enter(name: string, signal?: AbortSignal, rank = 0): Promise<() => void> {
     if (signal?.aborted) throw gone();
-    const group = this.#groups.get(name) ?? { running: 0, turns: 0, waiters: [] };
+    const group = this.#groups.get(name) ?? this.#newGroup(name);
     if (this.#running < this.#limits.places && group.running < this.#placesOfGroup) return this.#begin(name, group);
     if (group.waiters.length >= this.#limits.waitingOfGroup) this.#outrank(group, rank);
     else if (this.#waiting >= this.#limits.waiting) this.#shorten(group, rank);
@@ -101,11 +112,17 @@ export class Turns {
     waiter.refuse(gone());
   }
 
+  #newGroup(name: string): Group {
+    const last = this.#idle.get(name) ?? this.#turn;
+    this.#idle.delete(name);
+    return { running: 0, turns: 0, last, waiters: [] };
+  }
+
   /** Begins work of a group, whose next turn comes after those of the others. */
   #begin(name: string, group: Group): () => void {
     this.#running++;
     group.running++;
-    this.#groups.delete(name);
+    group.last = ++this.#turn;
     this.#groups.set(name, group);
     return () => {
       this.#running--;
@@ -115,17 +132,22 @@ export class Turns {
     };
   }
 
-  #forgetIdle(name: string, { running, waiters }: Group): void {
-    if (!running && !waiters.length) this.#groups.delete(name);
+  #forgetIdle(name: string, { running, waiters, last }: Group): void {
+    if (running || waiters.length || !this.#groups.delete(name)) return;
+    this.#idle.set(name, last);
+    if (this.#idle.size > IDLE_MAX) this.#idle.delete(this.#idle.keys().next().value!);
   }
 
   #next(): void {
-    for (const [name, group] of this.#groups) {
-      if (!group.waiters.length || group.running >= this.#placesOfGroup) continue;
-      this.#waiting--;
-      this.#take(group).begin(this.#begin(name, group));
-      return;
+    if (!this.#waiting) return;
+    let next: [string, Group] | undefined;
+    for (const entry of this.#groups) {
+      const [, { waiters, running, last }] = entry;
+      if (waiters.length && running < this.#placesOfGroup && last < (next?.[1].last ?? Infinity)) next = entry;
     }
+    if (!next) return;
+    this.#waiting--;
+    this.#take(next[1]).begin(this.#begin(...next));
   }
 
   /** Takes work out of the queue of a group. Each third is the one that came first, so no rank waits for ever. */

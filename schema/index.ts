@@ -82,6 +82,7 @@ export {
   type Viewer,
 } from '../resolvers/context.ts';
 export { faultOf, nearest, shortened, suggestion, withoutSecrets } from '../resolvers/errors.ts';
+export { restOfRound } from '../resolvers/large-answers.ts';
 export { acceptProcessorWebhook } from '../resolvers/payments/gateways.ts';
 export { type ListedEvent, toldEvents } from '../resolvers/webhooks.ts';
 export { EXPECTED, malformed } from './scalars/scalar.ts';

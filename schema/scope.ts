@@ -22,6 +22,7 @@ import { requireActive, requireRight, requireScope } from '../resolvers/accounts
 import { requireStepUp } from '../resolvers/accounts/auth/step-up.ts';
 import type { Context } from '../resolvers/context.ts';
 import { unavailable } from '../resolvers/errors.ts';
+import { atTurnOfAnswer } from '../resolvers/large-answers.ts';
 
 /* biome-ignore-start lint/correctness/noUnusedVariables: the extended declarations have these parameters */
 declare global {
@@ -121,8 +122,9 @@ class ScopePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     const created = createdBy(pothosOptions);
     const inner = created ? creating(resolver, created, outsideOf(pothosOptions)) : resolver;
     const isMutation = kind === 'Mutation';
+    const answering = kind === 'Query' ? atItsTurn(inner) : inner;
     const needs = { scope: scopeOf(pothosOptions)!, right: rightOf(kind, pothosOptions)!, isMutation };
-    return audited(guarded(inner, { ...needs, activeOnly: isActiveOnly(kind, pothosOptions) }), isMutation);
+    return audited(guarded(answering, { ...needs, activeOnly: isActiveOnly(kind, pothosOptions) }), isMutation);
   }
   override wrapSubscribe(subscriber: Resolver | undefined, { kind, pothosOptions }: PothosOutputFieldConfig<Types>) {
     if (!subscriber || !ROOTS.has(kind)) return subscriber;
@@ -171,6 +173,14 @@ const creating =
     const code = (args as { input?: { totpCode?: string | null } | null }).input?.totpCode;
     await requireStepUp(caller, code, () => outside(args, caller));
     return resolver(parent, args, { ...caller, inherited }, info);
+  };
+/** Lets a large answer wait for its turn. The operator waits for none. */
+const atItsTurn =
+  (resolver: Resolver): Resolver =>
+  (parent, args, context, info) => {
+    const caller = context as Context;
+    const answer = () => resolver(parent, args, context, info);
+    return caller.viewer?.kind === 'operator' ? answer() : atTurnOfAnswer(caller, info.fieldName, answer);
   };
 /** Hands the field to the audit log, if the facade audits fields. */
 const audited =

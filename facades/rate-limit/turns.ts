@@ -3,9 +3,8 @@
  * unknown fields. A flood of them would delay everybody. So requests begin at once only for the first millisecond of a round of
  * the loop. Each later round begins one of the others, where accounts and sites take turns. A body waits unread for its turn.
  */
-import { setImmediate as nextRound } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { freeSiteOf, Turns } from '../../schema/index.ts';
+import { freeSiteOf, restOfRound, Turns } from '../../schema/index.ts';
 import { disconnectOf } from '../http/connections.ts';
 
 declare module 'fastify' {
@@ -17,8 +16,6 @@ declare module 'fastify' {
 
 /** The time of a round in which requests begin, in milliseconds. The last one may take longer. */
 const ROUND_MS = 1;
-/** The rounds that follow each millisecond of a request at its turn. Node accepts one connection a round, also of other callers. */
-const ROUNDS_A_MS = 2;
 
 /** Lets the requests of the app begin at their turns. Its parsers are made by `readingAtTurn`. */
 export function takeTurns(app: FastifyInstance): void {
@@ -38,7 +35,7 @@ export function takeTurns(app: FastifyInstance): void {
   };
   const turn = async (request: FastifyRequest, reply: FastifyReply) => {
     const leave = await turns.enter(groupOf(request), disconnectOf(reply.raw));
-    void rest().then(leave);
+    void restOfRound().then(leave);
   };
   app.decorateRequest('turn', null);
   app.addHook('preParsing', (request, reply, _, done) => {
@@ -65,14 +62,6 @@ function begin(request: FastifyRequest): Promise<void> | undefined {
   const { turn } = request;
   request.turn = null;
   return turn?.();
-}
-
-/** Waits until the round is over. After a long one, leaves further rounds for as long again. */
-async function rest(): Promise<void> {
-  const began = performance.now();
-  await nextRound();
-  const [ended, spent] = [performance.now(), performance.now() - began];
-  for (let rounds = spent * ROUNDS_A_MS; rounds >= 1 && performance.now() - ended < spent; rounds--) await nextRound();
 }
 
 /** The account of a caller who has paid, or the site of another. */

@@ -37,6 +37,19 @@ describe('Work', () => {
     expect(await later).toBe('d 1');
   });
 
+  it('of a group without recent work goes before that of groups that always have some', async () => {
+    const { ask, begun, end } = onePlace();
+    const rare = ask('r 1');
+    await end();
+    await rare;
+    const busy = ['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'c 2'].map((name) => ask(name));
+    for (let i = 0; i < 2; i++) await end();
+    const later = [ask('new'), ask('r 2')];
+    for (let i = 0; i < 7; i++) await end();
+    await Promise.all([...busy, ...later]);
+    expect(begun).toEqual(['r 1', 'a 1', 'a 2', 'b 1', 'r 2', 'c 1', 'b 2', 'new', 'c 2']);
+  });
+
   it('goes by its rank within its group, and each third turn by its arrival', async () => {
     const { ask, begun, end } = onePlace({ waitingOfGroup: 8 });
     const ranks = [0, 9, 3, 2, 1, 1, 1];
