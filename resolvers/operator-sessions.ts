@@ -66,14 +66,14 @@ export interface Acceptance {
 }
 
 /**
- * Returns the seed of an invited operator, and records that. The seed stays the same until `acceptInvitation`, or until the invitation expires.
+ * Returns the seed of an invited operator, and notes that. The seed stays the same until `acceptInvitation`, or until the invitation expires.
  * @throws ApiError not_found
  */
 export async function openInvitation(context: Context, code: string): Promise<TotpSetup & { name: string }> {
   return context.db.transaction(async (tx) => {
     await lockOperator(tx);
-    const { id, name, secondsLeft } = await invitedBy(tx, code);
-    await recordByOperator(tx, context, id, { type: 'operator.updated', data: { opened: 'invitation' } });
+    const { id, name, secondsLeft } = await invitedBy(context, tx, code);
+    context.security.operator('operator.invitation_opened', id, context.address);
     return { name, ...(await continueSetup(context, tx, id, name, secondsLeft)) };
   });
 }
@@ -84,12 +84,12 @@ export async function openInvitation(context: Context, code: string): Promise<To
  * @throws ApiError not_found, weak_password, totp_setup_missing or invalid_totp
  */
 export async function acceptInvitation(context: Context, { code, password, totpCode }: Acceptance): Promise<Accepted> {
-  const { name } = await invitedBy(context.db, code);
+  const { name } = await invitedBy(context, context.db, code);
   await refuseWeakPassword(password, name);
   const passwordHash = await hashPassword(password, context.address);
   const signedIn = await context.db.transaction(async (tx) => {
     await lockOperator(tx);
-    const { id } = await invitedBy(tx, code);
+    const { id } = await invitedBy(context, tx, code);
     await confirmSetup(context, tx, id, totpCode);
     const set = { passwordHash, invitationDigest: null, invitationExpiresAt: null };
     const recoveryCodes = await newRecoveryCodes(context, tx, id);
@@ -106,11 +106,15 @@ export async function acceptInvitation(context: Context, { code, password, totpC
  */
 const attemptOf = ({ address }: Context, name: string): LoginAttempt => ({ name: `operator ${name}`, address });
 
-async function invitedBy(db: Queryable, code: string): Promise<Operator & { secondsLeft: number }> {
+async function invitedBy(
+  { security }: Context,
+  db: Queryable,
+  code: string,
+): Promise<Operator & { secondsLeft: number }> {
   const invited = await FIND_INVITED.first(db, [digest(code)]);
-  if (!invited)
-    throw new ApiError('not_found', 'The invitation is unknown, used or expired. Ask an owner for a new one.');
-  return invited;
+  if (invited) return invited;
+  security.count('unknown or used invitations');
+  throw new ApiError('not_found', 'The invitation is unknown, used or expired. Ask an owner for a new one.');
 }
 
 /**
@@ -130,7 +134,8 @@ export async function signIn(context: Context, given: SignIn): Promise<SignedIn>
       return signedIn;
     });
   } catch (error) {
-    if (known && error instanceof ApiError && NOTED.has(error.code)) security.operator(known.id, address);
+    if (known && error instanceof ApiError && NOTED.has(error.code))
+      security.operator('operator.refused', known.id, address);
     throw error;
   }
 }

@@ -108,6 +108,7 @@ export const EVENT_TYPES = [
   'operator.signed_in',
   'operator.signed_out',
   'operator.refused',
+  'operator.invitation_opened',
   'note.added',
   'backup.noted',
   'backup.restored',

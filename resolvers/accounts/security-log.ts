@@ -53,11 +53,12 @@ const LOGIN_EVENTS: Partial<Record<ErrorCode, EventType>> = {
   invalid_totp: 'session.code_failed',
   login_throttled: 'session.login_throttled',
 };
-/** The events of attacks. */
+/** The events of attacks, and of openings of invitations. */
 export const SECURITY_EVENTS: ReadonlySet<string> = new Set<EventType>([
   ...Object.values(LOGIN_EVENTS),
   ...(['session.refused', 'session.network_refused', 'api_key.refused', 'api_key.network_refused'] as const),
-  ...(['oauth_client.refused', 'oauth_client.network_refused', 'operator.refused'] as const),
+  ...(['oauth_client.refused', 'oauth_client.network_refused'] as const),
+  ...(['operator.refused', 'operator.invitation_opened'] as const),
 ]);
 /** A second more than the time between two entries, so that the earlier one is old enough. */
 const WINDOW_MS = 601_000;
@@ -81,6 +82,8 @@ const keyOf = ({ type, resource }: Attack) => `${type} ${resource?.id ?? ''}`;
 type Counted =
   | 'logins with unknown names'
   | 'unknown credentials'
+  | 'unknown or used invitations'
+  | 'ended sessions of operators'
   | 'attacks beyond the memory of the log'
   | 'attacks beyond the limit of their address';
 
@@ -104,9 +107,9 @@ export class SecurityLog {
     if (type) this.note({ type, account: name, address });
   }
 
-  /** Notes a refused sign-in of an operator, or a refused token. */
-  operator(id: string, address: string | null): void {
-    this.note({ type: 'operator.refused', account: OPERATOR_ACCOUNT, address, resource: { type: 'operator', id } });
+  /** Notes a refused sign-in of an operator, a refused token, or the opening of an invitation. */
+  operator(type: 'operator.refused' | 'operator.invitation_opened', id: string, address: string | null): void {
+    this.note({ type, account: OPERATOR_ACCOUNT, address, resource: { type: 'operator', id } });
   }
 
   /** Notes an attack. The entry follows after the answer, so the answer takes as long as for an unknown name. */

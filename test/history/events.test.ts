@@ -55,6 +55,7 @@ const BEYOND: EventType[] = [
     'operator.signed_in',
     'operator.signed_out',
     'operator.refused',
+    'operator.invitation_opened',
     'proposal.updated',
     'account.limits_changed',
   ] as const),

@@ -126,7 +126,7 @@ export class Authenticator {
     if (!found) throw this.#unknown();
     const isEnded = found.state === 'ENDED';
     if (!isEnded && !found.isOver) return operatorOf(found);
-    this.#security.operator(found.id, address);
+    this.#security.operator('operator.refused', found.id, address);
     throw new ApiError(isEnded ? 'revoked_credential' : 'expired_credential');
   }
 
@@ -134,7 +134,10 @@ export class Authenticator {
   async #findSession(credential: string, address: string | null): Promise<Viewer> {
     const found = await onBehalfOfStranger(address, () => USE_SESSION.first(this.#db, [digest(credential)]));
     if (!found) throw this.#unknown();
-    if (found.isOver) throw new ApiError('expired_credential', 'The session has expired. Sign in again.');
+    if (found.isOver) {
+      this.#security.count('ended sessions of operators');
+      throw new ApiError('expired_credential', 'The session has expired. Sign in again.');
+    }
     return inSession(found, { id: found.sessionId, expiresAt: found.sessionExpiresAt });
   }
 
