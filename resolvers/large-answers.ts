@@ -7,9 +7,11 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import { Turns } from '../entities/turns.ts';
 import { type Context, turnOf } from './context.ts';
 
-/** The characters of a large answer, where each value counts a few. It takes a millisecond or more. */
-const LARGE = 32 * 1024;
+/** The characters of a large answer, where each value counts a few. It takes two milliseconds or more. */
+const LARGE = 128 * 1024;
 const VALUE = 50;
+/** The rows of an array whose size counts. */
+const SAMPLE = 16;
 /** How deep the rows of an answer are. */
 const DEPTH_MAX = 6;
 /** After so long without a large answer, an account makes all its calls of the field at once again. */
@@ -57,11 +59,17 @@ function remember(asked: string): void {
   if (lastOf.size > REMEMBERED_MAX) lastOf.delete(lastOf.keys().next().value!);
 }
 
-/** About how many characters a value has as JSON. */
+/** About how many characters a value has as JSON. A few rows of many stand for all, because the look costs time, too. */
 function sizeOf(value: unknown, depth = 0): number {
   if (typeof value === 'string') return value.length + VALUE;
-  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value) || depth === DEPTH_MAX) return VALUE;
-  return Object.values(value).reduce((size, one) => size + sizeOf(one, depth + 1), VALUE);
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array || depth === DEPTH_MAX) return VALUE;
+  let size = VALUE;
+  if (Array.isArray(value)) {
+    const step = Math.ceil(value.length / SAMPLE);
+    for (let i = Math.floor(Math.random() * step); i < value.length; i += step)
+      size += step * sizeOf(value[i], depth + 1);
+  } else for (const key in value) size += sizeOf((value as Record<string, unknown>)[key], depth + 1);
+  return size;
 }
 
 /** Waits until the round of the loop is over. After a long one, leaves further rounds for as long again. */

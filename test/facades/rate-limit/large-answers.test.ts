@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Context } from '../../../resolvers/context.ts';
 import { atTurnOfAnswer } from '../../../resolvers/large-answers.ts';
 
-const LARGE = { data: Array.from({ length: 100 }, (_, n) => ({ id: `${n}`, text: 'x'.repeat(500) })) };
+const LARGE = { data: Array.from({ length: 200 }, (_, n) => ({ id: `${n}`, text: 'x'.repeat(1_000) })) };
 const SMALL = { data: [{ id: '1', text: 'x' }] };
 
 /** The callers of a test ask for a field of their own. They count the reads under way. */
