@@ -184,6 +184,12 @@ async function startInternal(
   await listen(server, config.internalPort, config.internalHost, onStop, closeSockets);
 }
 
+/**
+ * The most connections that the system keeps until the process accepts them. With the default of 511, a proxy that opens one for
+ * each refusal fills it, and a customer's connection takes a second.
+ */
+const BACKLOG = 4_096;
+
 async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promise<void> {
   const { config, db, vault, operations } = parts;
   const { publicUrl, onionListener, onionUrl = publicUrl } = config;
@@ -215,7 +221,7 @@ async function startPublic(parts: Parts, shared: Shared, onStop: OnStop): Promis
   const app = await appAt(publicUrl);
   const onionApp = onionListener && onionUrl !== publicUrl ? await appAt(onionUrl) : app;
   const onion = onionListener && circuitServer(onionApp, (warning) => log.warn(warning));
-  await app.listen({ port: config.port, host: addressOf(config.host) });
+  await app.listen({ port: config.port, host: addressOf(config.host), backlog: BACKLOG });
   onStop(() => app.close());
   if (onionApp !== app) {
     await onionApp.ready();
