@@ -185,8 +185,8 @@ async function startInternal(
 }
 
 /**
- * The most connections that the system keeps until the process accepts them. With the default of 511, a proxy that opens one for
- * each refusal fills it, and a customer's connection takes a second.
+ * The most connections that the system keeps until the process accepts them. A proxy may open one for each refusal. It would fill
+ * the default of 511, and a customer's connection would then take a second.
  */
 const BACKLOG = 4_096;
 
