@@ -6,7 +6,7 @@ import { FIND_LOGIN_CHANGE } from '../entities/accounts/credential.ts';
 import type { Database } from '../entities/database/database.ts';
 import { RequestTransaction } from '../entities/database/request-transaction.ts';
 import { isConnectionLost } from '../entities/database/transaction.ts';
-import { ApiError, causesOf } from '../entities/errors.ts';
+import { ApiError, apiErrorOf, causesOf } from '../entities/errors.ts';
 import { KeptRequest, type KeyedRequest, KeyTaken, sweepIdempotencyKeys } from '../entities/idempotency.ts';
 import { digest, type Vault } from '../entities/secrets.ts';
 
@@ -89,7 +89,8 @@ export class IdempotencyKeys {
     try {
       answer = await db.answer(() => work(db, kept.digest));
     } catch (error) {
-      await db.refuse((tx) => kept.forget(tx));
+      if (apiErrorOf(error)) await db.refuse((tx) => kept.forget(tx));
+      else await db.abandon();
       throw error;
     }
     await db.commit((tx) => kept.keep(tx, answer));

@@ -16,9 +16,10 @@ const OauthClientType = objectType<RegisteredClient>(
       description: 'When the client registered.',
       resolve: ({ client }) => client.createdAt,
     }),
-    clientSecretExpiresAt: t.int({
+    clientSecretExpiresAt: t.field({
+      type: 'EpochSeconds',
       description: 'When the secret and all tokens expire, in seconds since the epoch; 0: never.',
-      resolve: ({ client: { expiresAt } }) => Math.floor((expiresAt?.getTime() ?? 0) / 1000),
+      resolve: ({ client: { expiresAt } }) => expiresAt ?? new Date(0),
     }),
     scope: t.string({ description: 'The widest scope of its tokens.', resolve: ({ client }) => client.scope }),
     grantTypes: t.stringList({

@@ -47,6 +47,11 @@ describe('Registration (RFC 7591)', () => {
     ).toMatchObject(metadata);
   });
 
+  it.each(['2038-01-19T03:14:08Z', '9999-12-31T23:59:59Z'])('tells an expiry of %s, beyond 32 bits', async (end) => {
+    const { client_secret_expires_at: expires } = (await newClient({ expires_at: end })) as never;
+    expect(expires).toBe(Date.parse(end) / 1_000);
+  });
+
   it('joins the account of a credential with the scope full, and of no other scope', async () => {
     const { id, rest } = await newAccount();
     const client = await newClient({ scope: 'full' }, rest);

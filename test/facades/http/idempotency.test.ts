@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../entities/database/database.ts';
 import { beforeOutsideCall } from '../../../entities/database/request-transaction.ts';
+import { ApiError } from '../../../entities/errors.ts';
 import { IdempotencyKeys } from '../../../resolvers/idempotency.ts';
 import { asSuperuser, newDatabaseUrl } from '../../setup/database.ts';
 import { startFreehold, type TestAccount } from '../../setup/freehold.ts';
@@ -212,12 +213,28 @@ describe('Idempotency keys over several processes', () => {
         .catch(() => {});
       expect(await requestDb.query('select text from note')).toEqual([{ text: 'revoked' }]);
       expect(await db.query('select text from note')).toEqual([]);
-      throw new Error('refused');
+      throw new ApiError('validation_failed', 'refused');
     });
     await expect(refused).rejects.toThrow('refused');
     expect(await db.query('select text from note')).toEqual([{ text: 'revoked' }]);
     expect(await idempotency.once(request, async () => '"now"')).toMatchObject({ answer: '"now"', replayed: false });
     await asSuperuser(db, 'drop table note');
+  });
+
+  it('keep no change of a request that ends with a fault, so that a repeat has its effect once', async () => {
+    const request = { accountId: 'acct_z', method: 'POST', path: '/v1/z', key: newKey(), input: '{}' };
+    const idempotency = new IdempotencyKeys(db, VAULT);
+    await asSuperuser(db, 'create table effect (text text); grant all on effect to public');
+    const attempt = (fault?: Error) =>
+      idempotency.once(request, async (requestDb) => {
+        await requestDb.transaction((tx) => tx.query(`insert into effect values ('done')`));
+        if (fault) throw fault;
+        return '"done"';
+      });
+    await expect(attempt(new Error('The answer cannot be rendered.'))).rejects.toThrow('rendered');
+    expect(await attempt()).toMatchObject({ replayed: false });
+    expect(await db.query('select text from effect')).toEqual([{ text: 'done' }]);
+    await asSuperuser(db, 'drop table effect');
   });
 
   it('are deleted after they expire', async () => {
