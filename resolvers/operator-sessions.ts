@@ -66,7 +66,8 @@ export interface Acceptance {
 }
 
 /**
- * Returns the seed of an invited operator, and notes that. The seed stays the same until `acceptInvitation`, or until the invitation expires.
+ * Returns the seed of an invited operator, and notes that. The seed stays the same until `acceptInvitation`, or until the
+ * invitation expires.
  * @throws ApiError not_found
  */
 export async function openInvitation(context: Context, code: string): Promise<TotpSetup & { name: string }> {
