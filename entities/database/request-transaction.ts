@@ -81,12 +81,12 @@ export class RequestTransaction extends Database {
   /** Ends a refused request. If transactions of it succeeded, they are committed together with the changes of `end`. */
   async refuse(end: (tx: Transaction) => Promise<void>): Promise<void> {
     if (this.#changed) await this.commit(end);
-    else await this.abandon();
+    else await this.#release();
   }
 
   /** Ends a request after a fault, without its changes. A repeat must not find their effect. */
-  async abandon(): Promise<void> {
-    await this.#release();
+  abandon(): Promise<void> {
+    return this.#release();
   }
 
   #opened(): Promise<Transaction> {

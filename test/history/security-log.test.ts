@@ -187,21 +187,19 @@ describe('The owner of an account', () => {
 
   const revoked = ({ client_id, client_secret }: TestClient) =>
     form('/v1/oauth/revoke', { token: 'x', client_id, client_secret });
+  const otherGrant = (client: TestClient) => requestToken(client, { grant_type: 'other' });
+  const isDeleted = (account: TestAccount, id: string) => account.rest('DELETE', `/v1/oauth/clients/${id}`);
+  const isExpired = (_: TestAccount, id: string) =>
+    db.query('update oauth_client set expires_at = now() where id = $1', [id]);
   it.each([
-    ['a token of a deleted client', 'delete from', requestToken],
-    ['a revocation by a deleted client', 'delete from', revoked],
-    [
-      'a token of another kind of an expired client',
-      'update',
-      (client: TestClient) => requestToken(client, { grant_type: 'other' }),
-    ],
-    ['a revocation by an expired client', 'update', revoked],
+    ['a token of a deleted client', isDeleted, requestToken],
+    ['a revocation by a deleted client', isDeleted, revoked],
+    ['a token of another kind of an expired client', isExpired, otherGrant],
+    ['a revocation by an expired client', isExpired, revoked],
   ])('reads of a request for %s', async (_name, end, request) => {
     const account = await newAccount();
     const client = await newClient(account);
-    if (end === 'update')
-      await db.query('update oauth_client set expires_at = now() where id = $1', [client.client_id]);
-    else await account.rest('DELETE', `/v1/oauth/clients/${client.client_id}`);
+    await end(account, client.client_id);
     expect((await request(client)).status).toBe(401);
     expect(await entryOf(account, 'oauth_client.refused')).toMatchObject({ resource: { id: client.client_id } });
   });
